@@ -1,0 +1,135 @@
+"""The text syntax of label selectors: `app=web,tier in (a, b),!legacy,size>3`.
+
+Grammar (Kubernetes'): requirements joined by commas; each is `key`, `!key`, `key op value` with
+op one of `= == !=  > <` (also `gt`, `lt`), or `key in (…)`, `key notin (…)`. Values may be empty.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from apps.scheduler.labels.selectors import (
+    DOES_NOT_EXIST,
+    EVERYTHING,
+    EXISTS,
+    GREATER_THAN,
+    IN,
+    LESS_THAN,
+    NOT_IN,
+    Requirement,
+    Selector,
+    SelectorError,
+    parse_int64,
+)
+
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|=|!|,|\(|\)|>|<|[^ \t\r\n=!,()<>]+|$)")
+_SYMBOLS: Final = frozenset(("=", "==", "!=", "!", ",", "(", ")", ">", "<", ""))
+_OPERATOR: Final = {
+    "=": IN,
+    "==": IN,
+    "!=": NOT_IN,
+    "in": IN,
+    "notin": NOT_IN,
+    ">": GREATER_THAN,
+    "gt": GREATER_THAN,
+    "<": LESS_THAN,
+    "lt": LESS_THAN,
+}
+_EXPECTED_OPERATOR: Final = "in, notin, =, ==, !=, gt, lt"
+
+
+@lru_cache(maxsize=4096)
+def parse_selector(text: str) -> Selector:
+    """The selector that `text` describes; the empty text selects everything.
+
+    Raises SelectorError, with the message Kubernetes gives.
+    """
+    parser = _Parser(text)
+    requirements = parser.requirements()
+    return Selector(tuple(sorted(requirements))) if requirements else EVERYTHING
+
+
+class _Parser:
+    """One pass over the tokens; the empty token is the end of the text."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _TOKEN.findall(text)
+        self._position = 0
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while True:
+            token = self._peek()
+            if token == "" and not found:
+                return found
+            if token in _SYMBOLS and token != "!":
+                raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
+            found.append(self._requirement())
+            token = self._next()
+            if token == "":
+                return found
+            if token != ",":
+                raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
+            if self._peek() in _SYMBOLS and self._peek() != "!":
+                raise SelectorError(f"found '{self._peek()}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        negated = self._peek() == "!"
+        if negated:
+            self._next()
+        key = self._next()
+        if key in _SYMBOLS:
+            raise _unparsable(f"found '{key}', expected: identifier")
+        if negated:
+            return Requirement(key, DOES_NOT_EXIST)
+        if self._peek() in ("", ","):
+            return Requirement(key, EXISTS)
+        sign = self._next()
+        operator = _OPERATOR.get(sign)
+        if operator is None:
+            raise _unparsable(f"found '{sign}', expected: {_EXPECTED_OPERATOR}")
+        values = self._values() if sign in ("in", "notin") else (self._exact_value(),)
+        if operator in (GREATER_THAN, LESS_THAN) and parse_int64(values[0]) is None:
+            raise _unparsable(f'invalid value "{values[0]}" for {sign}: it must be an integer')
+        return Requirement(key, operator, tuple(sorted(set(values))))
+
+    def _exact_value(self) -> str:
+        if self._peek() in ("", ","):
+            return ""
+        value = self._next()
+        if value in _SYMBOLS:
+            raise _unparsable(f"found '{value}', expected: identifier")
+        return value
+
+    def _values(self) -> tuple[str, ...]:
+        """What stands in parentheses: `(a, b)`; `(,)` holds an empty value twice."""
+        opening = self._next()
+        if opening != "(":
+            raise _unparsable(f"found '{opening}' expected: '('")
+        values: list[str] = []
+        value = ""
+        while True:
+            token = self._next()
+            if token in (",", ")"):
+                values.append(value)
+                value = ""
+                if token == ")":
+                    return tuple(values)
+            elif token in _SYMBOLS or value:
+                raise _unparsable(f"found '{token}', expected: ',', or identifier")
+            else:
+                value = token
+
+    def _peek(self) -> str:
+        return self._tokens[self._position] if self._position < len(self._tokens) else ""
+
+    def _next(self) -> str:
+        token = self._peek()
+        self._position += 1
+        return token
+
+
+def _unparsable(reason: str) -> SelectorError:
+    return SelectorError(f"unable to parse requirement: {reason}")

@@ -1,0 +1,109 @@
+"""From a JSON body (a dict) to the typed object of its kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from apps.scheduler.objects.cluster import Event, Lease, Namespace, Node, RuntimeClass
+from apps.scheduler.objects.meta import KubeObject
+from apps.scheduler.objects.pod import Pod
+from apps.scheduler.objects.policy import PodDisruptionBudget, PriorityClass
+from apps.scheduler.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from apps.scheduler.objects.workloads import (
+    DaemonSet,
+    Deployment,
+    Job,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+
+T = TypeVar("T", bound=KubeObject)
+
+_TYPES: Final[tuple[type[KubeObject], ...]] = (
+    Pod,
+    Node,
+    Namespace,
+    Service,
+    ReplicationController,
+    ReplicaSet,
+    StatefulSet,
+    Deployment,
+    DaemonSet,
+    Job,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    CSINode,
+    CSIDriver,
+    CSIStorageCapacity,
+    VolumeAttachment,
+    PriorityClass,
+    PodDisruptionBudget,
+    RuntimeClass,
+    Lease,
+    Event,
+)
+#: kind → its type
+KINDS: Final[dict[str, type[KubeObject]]] = {cls.__name__: cls for cls in _TYPES}
+
+#: msgspec ends its messages with " - at `$.spec.containers[0].name`"
+_PLACE: Final = re.compile(r" - at `(key in )?\$\.?(.*)`$")
+
+
+class DecodeError(ValueError):
+    """A body has the wrong shape. `field` is the path ("spec.containers[0].name", "" = all)."""
+
+    def __init__(self, *, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+        self.message = message
+
+
+def decode(kind: str, body: Mapping[str, Any]) -> Any:
+    """The typed object of `body`; raises DecodeError, and KeyError for a kind not in KINDS.
+
+    null counts as absent everywhere, as in Kubernetes.
+    """
+    return decode_as(KINDS[kind], body)
+
+
+def decode_as(cls: type[T], body: Mapping[str, Any]) -> T:
+    """`decode` for a caller who knows the type."""
+    try:
+        return msgspec.convert(body, cls)
+    except msgspec.ValidationError:
+        # Rare, so worth a second pass instead of walking every body: nulls where a value belongs.
+        return _decode_without_nulls(cls, body)
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy of a JSON value in which no object has a null member."""
+    if isinstance(value, Mapping):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def _decode_without_nulls(cls: type[T], body: Mapping[str, Any]) -> T:
+    try:
+        return msgspec.convert(without_nulls(body), cls)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = _PLACE.search(text)
+        message = _PLACE.sub("", text)
+        raise DecodeError(field=place.group(2) if place else "", message=message) from None

@@ -1,0 +1,132 @@
+"""What every Kubernetes object has, and the small types that several kinds share."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+#: A resource quantity as written; apps.scheduler.quantity reads it.
+Quantity: TypeAlias = str | int | float
+#: resource name ("cpu", "memory", "example.com/gpu") → quantity
+ResourceList: TypeAlias = dict[str, Quantity]
+#: An RFC 3339 time ("2026-01-02T03:04:05Z"), kept as text.
+Time: TypeAlias = str
+
+
+class KubeStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """Base of all the types here: immutable, camelCase in JSON, unknown fields are ignored.
+
+    `gc=False`: the values form a tree, so the cycle collector need not walk them.
+    """
+
+
+class OwnerReference(KubeStruct, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(KubeStruct, frozen=True):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class KubeObject(KubeStruct, frozen=True):
+    """A top-level object: something with metadata."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> str:
+        """ "namespace/name", or only the name of a cluster-scoped object."""
+        meta = self.metadata
+        return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+class LabelSelectorRequirement(KubeStruct, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(KubeStruct, frozen=True):
+    """Both parts must match. An absent selector (None) and an empty one mean different things."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+class NodeSelectorRequirement(KubeStruct, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(KubeStruct, frozen=True):
+    """All requirements must hold; a term without any matches no node."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+
+class NodeSelector(KubeStruct, frozen=True):
+    """A node matches when it matches one of the terms."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class TopologySelectorLabelRequirement(KubeStruct, frozen=True):
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(KubeStruct, frozen=True):
+    match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
+
+
+class ObjectReference(KubeStruct, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+
+class LocalObjectReference(KubeStruct, frozen=True):
+    name: str = ""
+
+
+class TypedLocalObjectReference(KubeStruct, frozen=True):
+    api_group: str | None = None
+    kind: str = ""
+    name: str = ""
+
+
+class Condition(KubeStruct, frozen=True):
+    """A status condition of a pod, a node or any other object."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    last_probe_time: Time | None = None
+    last_heartbeat_time: Time | None = None
+    last_transition_time: Time | None = None

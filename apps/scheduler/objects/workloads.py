@@ -1,0 +1,76 @@
+"""Services and the controllers that own pods; scheduling reads little more than their selectors."""
+
+from __future__ import annotations
+
+from apps.scheduler.objects.meta import KubeObject, KubeStruct, LabelSelector, ObjectMeta
+from apps.scheduler.objects.pod import PodSpec
+
+
+class ServicePort(KubeStruct, frozen=True):
+    name: str = ""
+    protocol: str = "TCP"
+    port: int = 0
+    target_port: int | str | None = None
+    node_port: int = 0
+
+
+class ServiceSpec(KubeStruct, frozen=True):
+    selector: dict[str, str] = {}
+    ports: tuple[ServicePort, ...] = ()
+    type: str = "ClusterIP"
+
+
+class Service(KubeObject, frozen=True):
+    spec: ServiceSpec = ServiceSpec()
+
+
+class PodTemplateSpec(KubeStruct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+class ReplicationControllerSpec(KubeStruct, frozen=True):
+    replicas: int = 1
+    selector: dict[str, str] = {}
+    template: PodTemplateSpec | None = None
+
+
+class ReplicationController(KubeObject, frozen=True):
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
+class WorkloadSpec(KubeStruct, frozen=True):
+    """The common part of the specs of the controllers below."""
+
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplateSpec | None = None
+
+
+class Workload(KubeObject, frozen=True):
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class ReplicaSet(Workload, frozen=True):
+    pass
+
+
+class StatefulSet(Workload, frozen=True):
+    pass
+
+
+class Deployment(Workload, frozen=True):
+    pass
+
+
+class DaemonSet(Workload, frozen=True):
+    pass
+
+
+class JobSpec(WorkloadSpec, frozen=True):
+    parallelism: int | None = None
+    completions: int | None = None
+
+
+class Job(KubeObject, frozen=True):
+    spec: JobSpec = JobSpec()
