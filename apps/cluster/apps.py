@@ -1,0 +1,11 @@
+"""Django configuration of the cluster room: what is."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ClusterConfig(AppConfig):
+    name = "apps.cluster"
+    label = "cluster"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,128 @@
+"""Binding a pod to a node: the only way `spec.nodeName` of a pending pod is set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from apps.cluster.errors import Cause, Conflict, Invalid
+from apps.cluster.metadata import timestamp
+
+Body = dict[str, Any]
+
+#: A bound pod takes these labels of its node (admission plugin PodTopologyLabels).
+TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+def binding_to(node_name: str, *, uid: str = "") -> Body:
+    """A Binding to a node, for `bind_change`; with `uid`, only that very pod is bound."""
+    metadata = {"uid": uid} if uid else {}
+    return {"metadata": metadata, "target": {"kind": "Node", "name": node_name}}
+
+
+def bind_change(
+    binding: Mapping[str, Any], node_labels: Mapping[str, str], now: datetime
+) -> Callable[[Body], Body]:
+    """The change that a Binding makes to its pod; it raises Conflict when the pod refuses."""
+    node_name = _target(binding)
+    metadata = binding.get("metadata") or {}
+
+    def change(pod: Body) -> Body:
+        _refuse(pod, metadata)
+        labels = {
+            key: node_labels[key] for key in TOPOLOGY_LABELS if key in node_labels
+        }
+        labels |= metadata.get("labels") or {}
+        annotations = metadata.get("annotations") or {}
+        status = {
+            key: value
+            for key, value in (pod.get("status") or {}).items()
+            if key != "nominatedNodeName"
+        }
+        status["conditions"] = with_condition(
+            status.get("conditions") or [],
+            {"type": "PodScheduled", "status": "True"},
+            now,
+            generation=pod["metadata"].get("generation"),
+        )
+        meta = dict(pod["metadata"])
+        if labels:
+            meta["labels"] = {**(meta.get("labels") or {}), **labels}
+        if annotations:
+            meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
+        return {
+            **pod,
+            "metadata": meta,
+            "spec": {**pod["spec"], "nodeName": node_name},
+            "status": status,
+        }
+
+    return change
+
+
+def with_condition(
+    conditions: list[Body],
+    condition: Body,
+    now: datetime,
+    *,
+    generation: int | None = None,
+) -> list[Body]:
+    """`conditions` with one of them set; its transition time moves only when status changes."""
+    before = next((c for c in conditions if c.get("type") == condition["type"]), None)
+    moment = timestamp(now)
+    if before is not None and before.get("status") == condition["status"]:
+        moment = before.get("lastTransitionTime") or moment
+    written = {**condition, "lastProbeTime": None, "lastTransitionTime": moment}
+    if generation:
+        written["observedGeneration"] = generation
+    if before is None:
+        return [*conditions, written]
+    return [written if c is before else c for c in conditions]
+
+
+def _target(binding: Mapping[str, Any]) -> str:
+    target = binding.get("target") or {}
+    name = target.get("name") or ""
+    causes = []
+    if target.get("kind") not in (None, "", "Node"):
+        causes.append(
+            Cause(
+                "FieldValueNotSupported",
+                f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"',
+                "target.kind",
+            )
+        )
+    if not name:
+        causes.append(Cause("FieldValueRequired", "Required value", "target.name"))
+    if causes:
+        raise Invalid(
+            "Binding", (binding.get("metadata") or {}).get("name", ""), causes
+        )
+    return str(name)
+
+
+def _refuse(pod: Body, preconditions: Mapping[str, Any]) -> None:
+    """Raise the Conflict with which the API server refuses to bind this pod, if it does."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    name = metadata["name"]
+    uid, version = preconditions.get("uid"), preconditions.get("resourceVersion")
+    why = ""
+    if uid and uid != metadata["uid"]:
+        why = (
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+            f"{metadata['uid']}"
+        )
+    elif version and version != metadata["resourceVersion"]:
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {version}, "
+            f"ResourceVersion in object meta: {metadata['resourceVersion']}"
+        )
+    elif metadata.get("deletionTimestamp"):
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+    elif spec.get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    if why:
+        raise Conflict("pods/binding", name, why)

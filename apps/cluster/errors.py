@@ -1,0 +1,159 @@
+"""The one family of errors a caller of the store can meet, each of them a Kubernetes Status.
+
+Edges turn an `ApiError` into a response in one place; nothing else maps errors to HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that is wrong with one field."""
+
+    reason: str
+    message: str
+    field: str
+
+
+class ApiError(Exception):
+    """A refusal with everything a Kubernetes `Status` says about it."""
+
+    code: int = 500
+    reason: str = "InternalError"
+
+    def __init__(self, message: str, *, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details or {}
+
+    def status(self) -> dict[str, Any]:
+        """The `Status` object (v1) of this refusal."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
+        if self.details:
+            body["details"] = self.details
+        return body
+
+
+class BadRequest(ApiError):
+    code, reason = 400, "BadRequest"
+
+
+class Unauthorized(ApiError):
+    code, reason = 401, "Unauthorized"
+
+
+class Forbidden(ApiError):
+    code, reason = 403, "Forbidden"
+
+
+class MethodNotAllowed(ApiError):
+    code, reason = 405, "MethodNotAllowed"
+
+
+class NotAcceptable(ApiError):
+    code, reason = 406, "NotAcceptable"
+
+
+class Expired(ApiError):
+    """The asked resourceVersion is older than the history that is kept."""
+
+    code, reason = 410, "Expired"
+
+
+class RequestEntityTooLarge(ApiError):
+    code, reason = 413, "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(ApiError):
+    code, reason = 415, "UnsupportedMediaType"
+
+
+class TooManyRequests(ApiError):
+    code, reason = 429, "TooManyRequests"
+
+
+class Timeout(ApiError):
+    code, reason = 504, "Timeout"
+
+
+class NotFound(ApiError):
+    """`pods "p1" not found`."""
+
+    code, reason = 404, "NotFound"
+
+    def __init__(self, plural: str, name: str, group: str = "") -> None:
+        super().__init__(
+            f'{qualified(plural, group)} "{name}" not found',
+            details=_about(plural, name, group),
+        )
+
+
+class AlreadyExists(ApiError):
+    """`pods "p1" already exists`."""
+
+    code, reason = 409, "AlreadyExists"
+
+    def __init__(self, plural: str, name: str, group: str = "") -> None:
+        super().__init__(
+            f'{qualified(plural, group)} "{name}" already exists',
+            details=_about(plural, name, group),
+        )
+
+
+class Conflict(ApiError):
+    """`Operation cannot be fulfilled on pods "p1": <why>`."""
+
+    code, reason = 409, "Conflict"
+
+    def __init__(self, plural: str, name: str, why: str, group: str = "") -> None:
+        super().__init__(
+            f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}',
+            details=_about(plural, name, group),
+        )
+
+
+class Invalid(ApiError):
+    """An object that decodes but breaks rules; every cause names its field."""
+
+    code, reason = 422, "Invalid"
+
+    def __init__(
+        self, kind: str, name: str, causes: Sequence[Cause], group: str = ""
+    ) -> None:
+        self.causes = tuple(causes)
+        texts = [f"{cause.field}: {cause.message}" for cause in self.causes]
+        told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        super().__init__(
+            f'{qualified(kind, group)} "{name}" is invalid: {told}',
+            details={
+                **({"name": name} if name else {}),
+                **({"group": group} if group else {}),
+                "kind": kind,
+                "causes": [
+                    {"reason": c.reason, "message": c.message, "field": c.field}
+                    for c in self.causes
+                ],
+            },
+        )
+
+
+def qualified(plural: str, group: str) -> str:
+    """The resource with its group, as messages name it: `replicasets.apps`."""
+    return f"{plural}.{group}" if group else plural
+
+
+def _about(plural: str, name: str, group: str) -> dict[str, Any]:
+    about = {"name": name, "kind": plural}
+    return {**about, "group": group} if group else about

@@ -1,0 +1,229 @@
+"""The registry of kinds: everything the API, the store and the pages know about each of them.
+
+Adding a kind is a model in models.py, a row here, a migration, and what CONTRIBUTING.md lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.cluster import models
+from apps.cluster.errors import qualified
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of object and how it is addressed."""
+
+    name: str
+    plural: str
+    model: type[models.KubernetesObject]
+    group: str = ""
+    version: str = "v1"
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    #: Whether `/status` is a subresource, so that ordinary updates leave `status` alone.
+    has_status: bool = False
+    #: Whether `metadata.generation` counts the changes of `spec`.
+    has_generation: bool = False
+    #: Groups that `kubectl get all` and the like know it by.
+    categories: tuple[str, ...] = ()
+    #: fieldSelector paths beyond metadata.name and metadata.namespace.
+    fields: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified_plural(self) -> str:
+        """`replicasets.apps`, as messages name it."""
+        return qualified(self.plural, self.group)
+
+
+_POD_FIELDS = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+)
+_EVENT_FIELDS = (
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+)
+_STORAGE = "storage.k8s.io"
+
+NAMESPACE = Kind(
+    "Namespace",
+    "namespaces",
+    models.Namespace,
+    namespaced=False,
+    short_names=("ns",),
+    has_status=True,
+    fields=("status.phase",),
+)
+NODE = Kind(
+    "Node",
+    "nodes",
+    models.Node,
+    namespaced=False,
+    short_names=("no",),
+    has_status=True,
+    fields=("spec.unschedulable",),
+)
+POD = Kind(
+    "Pod",
+    "pods",
+    models.Pod,
+    short_names=("po",),
+    has_status=True,
+    has_generation=True,
+    categories=("all",),
+    fields=_POD_FIELDS,
+)
+PRIORITY_CLASS = Kind(
+    "PriorityClass",
+    "priorityclasses",
+    models.PriorityClass,
+    group="scheduling.k8s.io",
+    namespaced=False,
+    short_names=("pc",),
+    has_generation=True,
+)
+EVENT = Kind("Event", "events", models.Event, short_names=("ev",), fields=_EVENT_FIELDS)
+
+ALL: tuple[Kind, ...] = (
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    Kind(
+        "RuntimeClass",
+        "runtimeclasses",
+        models.RuntimeClass,
+        group="node.k8s.io",
+        namespaced=False,
+        has_generation=True,
+    ),
+    Kind(
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+        models.PodDisruptionBudget,
+        group="policy",
+        short_names=("pdb",),
+        has_status=True,
+        has_generation=True,
+    ),
+    Kind(
+        "PersistentVolume",
+        "persistentvolumes",
+        models.PersistentVolume,
+        namespaced=False,
+        short_names=("pv",),
+        has_status=True,
+    ),
+    Kind(
+        "PersistentVolumeClaim",
+        "persistentvolumeclaims",
+        models.PersistentVolumeClaim,
+        short_names=("pvc",),
+        has_status=True,
+    ),
+    Kind(
+        "StorageClass",
+        "storageclasses",
+        models.StorageClass,
+        group=_STORAGE,
+        namespaced=False,
+        short_names=("sc",),
+    ),
+    Kind("CSINode", "csinodes", models.CSINode, group=_STORAGE, namespaced=False),
+    Kind("CSIDriver", "csidrivers", models.CSIDriver, group=_STORAGE, namespaced=False),
+    Kind(
+        "CSIStorageCapacity",
+        "csistoragecapacities",
+        models.CSIStorageCapacity,
+        group=_STORAGE,
+    ),
+    Kind(
+        "VolumeAttachment",
+        "volumeattachments",
+        models.VolumeAttachment,
+        group=_STORAGE,
+        namespaced=False,
+        has_status=True,
+    ),
+    Kind(
+        "Service",
+        "services",
+        models.Service,
+        short_names=("svc",),
+        has_status=True,
+        categories=("all",),
+    ),
+    Kind(
+        "ReplicationController",
+        "replicationcontrollers",
+        models.ReplicationController,
+        short_names=("rc",),
+        has_status=True,
+        has_generation=True,
+        categories=("all",),
+    ),
+    Kind(
+        "ReplicaSet",
+        "replicasets",
+        models.ReplicaSet,
+        group="apps",
+        short_names=("rs",),
+        has_status=True,
+        has_generation=True,
+        categories=("all",),
+    ),
+    Kind(
+        "StatefulSet",
+        "statefulsets",
+        models.StatefulSet,
+        group="apps",
+        short_names=("sts",),
+        has_status=True,
+        has_generation=True,
+        categories=("all",),
+    ),
+    EVENT,
+    Kind("Lease", "leases", models.Lease, group="coordination.k8s.io"),
+)
+
+_BY_NAME = {kind.name: kind for kind in ALL}
+_BY_RESOURCE = {(kind.group, kind.version, kind.plural): kind for kind in ALL}
+
+
+def by_name(name: str) -> Kind:
+    """The kind called `name` ("Pod"); KeyError if there is none."""
+    return _BY_NAME[name]
+
+
+def by_resource(group: str, version: str, plural: str) -> Kind:
+    """The kind served at a path; KeyError if there is none."""
+    return _BY_RESOURCE[group, version, plural]
+
+
+def by_api_version(api_version: str, name: str) -> Kind:
+    """The kind a manifest's apiVersion and kind name; KeyError if there is none."""
+    kind = _BY_NAME[name]
+    if kind.api_version != api_version:
+        raise KeyError(f"{api_version} {name}")
+    return kind

@@ -1,0 +1,119 @@
+"""What the server, not the client, says in an object's metadata."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from apps.cluster.errors import BadRequest, Conflict
+from apps.cluster.kinds import Kind
+
+Body = dict[str, Any]
+
+#: Kept from the stored object whatever an update says.
+_SERVER_SET = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, whole seconds, as `metadata.creationTimestamp` is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC with microseconds, as a MicroTime is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def stamp_new(
+    kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime
+) -> Body:
+    """A copy of a new object with its type and the metadata the server sets."""
+    metadata = dict(body.get("metadata") or {})
+    if kind.namespaced:
+        named = metadata.setdefault("namespace", namespace) or namespace
+        if namespace and named != namespace:
+            raise BadRequest(
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request"
+            )
+        metadata["namespace"] = named
+    else:
+        metadata.pop("namespace", None)
+    for server_set in (*_SERVER_SET, "resourceVersion", "managedFields"):
+        metadata.pop(server_set, None)
+    metadata["uid"] = str(uuid.uuid4())
+    metadata["creationTimestamp"] = timestamp(now)
+    if kind.has_generation:
+        metadata["generation"] = 1
+    return {
+        **body,
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": metadata,
+    }
+
+
+def stamp_changed(
+    kind: Kind, old: Body, new: Mapping[str, Any], subresource: str
+) -> Body:
+    """`new` with the server's metadata of `old`, and only the part it may change.
+
+    An ordinary update leaves `status` alone where that is a subresource, and an update of
+    `/status` leaves everything else alone.
+    """
+    _check_version(kind, old, new)
+    if subresource == "status":
+        return {**old, "status": copy.deepcopy(new.get("status") or {})}
+    body = {**new, "apiVersion": kind.api_version, "kind": kind.name}
+    if kind.has_status and not subresource:
+        body.pop("status", None)
+        if "status" in old:
+            body["status"] = old["status"]
+    before = old["metadata"]
+    metadata = dict(body.get("metadata") or {})
+    for server_set in _SERVER_SET:
+        metadata.pop(server_set, None)
+        if server_set in before:
+            metadata[server_set] = before[server_set]
+    metadata.pop("managedFields", None)
+    metadata["name"] = before["name"]
+    if kind.namespaced:
+        metadata["namespace"] = before["namespace"]
+    metadata["resourceVersion"] = before["resourceVersion"]
+    if kind.has_generation and body.get("spec") != old.get("spec"):
+        metadata["generation"] = before.get("generation", 0) + 1
+    body["metadata"] = metadata
+    return body
+
+
+def _check_version(kind: Kind, old: Body, new: Mapping[str, Any]) -> None:
+    """Refuse a change that was made from an older version, or from another object."""
+    before, after = old["metadata"], new.get("metadata") or {}
+    name = before["name"]
+    if after.get("uid") and after["uid"] != before["uid"]:
+        raise Conflict(
+            kind.plural,
+            name,
+            f"Precondition failed: UID in precondition: {after['uid']}, UID in object meta: "
+            f"{before['uid']}",
+            kind.group,
+        )
+    version = after.get("resourceVersion")
+    if version and str(version) != before["resourceVersion"]:
+        raise Conflict(
+            kind.plural,
+            name,
+            "the object has been modified; please apply your changes to the latest version and "
+            "try again",
+            kind.group,
+        )

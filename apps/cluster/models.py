@@ -1,0 +1,286 @@
+"""What is: clusters, the objects in them, and the log of every change.
+
+An object is kept whole, as the JSON a client reads (`body`), beside the few columns that
+queries need. `apps.cluster.store` is the only writer of every table here.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.utils import timezone
+
+Body = dict[str, Any]
+
+
+class Cluster(models.Model):
+    """A mock cluster: its settings, its version counter and when the loop is due next."""
+
+    class TieBreak(models.TextChoices):
+        RANDOM = "random", "seeded draw"
+        FIRST_NAME = "first-name", "smallest node name"
+
+    name = models.CharField(
+        max_length=63,
+        unique=True,
+        validators=[
+            RegexValidator(
+                r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+                "a cluster's name is lower-case letters, digits and '-', and starts and ends "
+                "with a letter or digit",
+            )
+        ],
+    )
+    uid = models.UUIDField(default=uuid.uuid4, editable=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    paused = models.BooleanField(default=False)
+    tie_break = models.CharField(
+        max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM
+    )
+    seed = models.BigIntegerField(default=0)
+    #: Version of the last committed change. Every write transaction takes its versions from
+    #: here last, and holds this row until its commit is on disk: versions commit in order.
+    resource_version = models.BigIntegerField(default=0)
+    #: Changes up to this version have been forgotten (retention); older watches expire.
+    forgotten_version = models.BigIntegerField(default=0)
+    #: When the scheduling loop has work: in the past = now, null = when something changes.
+    #: A writer that finds it in the future or null moves it to now and wakes the loop once.
+    due_at = models.DateTimeField(null=True, default=None)
+
+    class Meta:
+        indexes = (
+            # beat asks each second which clusters are due
+            models.Index(
+                fields=["due_at"],
+                name="cluster_due",
+                condition=models.Q(due_at__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def now(self) -> datetime:
+        """The cluster's own time; nothing about a cluster asks the system clock directly."""
+        return timezone.now()
+
+
+def at(*path: str, default: Any = "") -> Callable[[Body], Any]:
+    """A function that reads one path of a body, for a projected column."""
+
+    def read(body: Body) -> Any:
+        value: Any = body
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        return default if value is None else value
+
+    return read
+
+
+class KubernetesObject(models.Model):
+    """The abstract base of every kind: identity, version, labels, and the object itself."""
+
+    #: column -> how it is read from the body. Filled by the store at every write.
+    projected: ClassVar[Mapping[str, Callable[[Body], Any]]] = {}
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    namespace = models.CharField(max_length=63, blank=True, default="")
+    name = models.CharField(max_length=253)
+    uid = models.UUIDField()
+    resource_version = models.BigIntegerField()
+    labels = models.JSONField(default=dict)
+    #: The object as clients read it, resourceVersion included, apiVersion and kind too.
+    body = models.JSONField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+        constraints = (
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "name"], name="unique_%(class)s"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Namespace(KubernetesObject):
+    pass
+
+
+class Node(KubernetesObject):
+    projected = {"unschedulable": at("spec", "unschedulable", default=False)}
+
+    unschedulable = models.BooleanField(default=False)
+
+
+class Taint(models.Model):
+    """One taint of one node: `Node.spec.taints` as rows, written with the node."""
+
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="taints")
+    position = models.PositiveSmallIntegerField()
+    key = models.CharField(max_length=317)
+    value = models.CharField(max_length=63, blank=True)
+    effect = models.CharField(max_length=32)
+    time_added = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("node_id", "position")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.key}={self.value}:{self.effect}"
+            if self.value
+            else f"{self.key}:{self.effect}"
+        )
+
+
+class Pod(KubernetesObject):
+    projected = {
+        "node_name": at("spec", "nodeName"),
+        "phase": at("status", "phase", default="Pending"),
+        "scheduler_name": at("spec", "schedulerName", default="default-scheduler"),
+        "priority": at("spec", "priority", default=0),
+        "nominated_node_name": at("status", "nominatedNodeName"),
+    }
+
+    node_name = models.CharField(max_length=253, blank=True, default="")
+    phase = models.CharField(max_length=16, default="Pending")
+    scheduler_name = models.CharField(max_length=253, default="default-scheduler")
+    priority = models.IntegerField(default=0)
+    nominated_node_name = models.CharField(max_length=253, blank=True, default="")
+
+    class Meta(KubernetesObject.Meta):
+        indexes = (
+            # a node's pods; and, with node_name "", the pending ones
+            models.Index(fields=["cluster", "node_name"], name="pod_on_node"),
+        )
+
+
+class PriorityClass(KubernetesObject):
+    projected = {
+        "value": at("value", default=0),
+        "global_default": at("globalDefault", default=False),
+    }
+
+    value = models.IntegerField(default=0)
+    global_default = models.BooleanField(default=False)
+
+
+class RuntimeClass(KubernetesObject):
+    pass
+
+
+class PodDisruptionBudget(KubernetesObject):
+    pass
+
+
+class PersistentVolume(KubernetesObject):
+    pass
+
+
+class PersistentVolumeClaim(KubernetesObject):
+    pass
+
+
+class StorageClass(KubernetesObject):
+    pass
+
+
+class CSINode(KubernetesObject):
+    pass
+
+
+class CSIDriver(KubernetesObject):
+    pass
+
+
+class CSIStorageCapacity(KubernetesObject):
+    pass
+
+
+class VolumeAttachment(KubernetesObject):
+    pass
+
+
+class Service(KubernetesObject):
+    pass
+
+
+class ReplicationController(KubernetesObject):
+    pass
+
+
+class ReplicaSet(KubernetesObject):
+    pass
+
+
+class StatefulSet(KubernetesObject):
+    pass
+
+
+class Event(KubernetesObject):
+    projected = {
+        "involved_uid": at("involvedObject", "uid"),
+        "reason": at("reason"),
+    }
+
+    involved_uid = models.CharField(max_length=253, blank=True, default="")
+    reason = models.CharField(max_length=128, blank=True, default="")
+
+    class Meta(KubernetesObject.Meta):
+        indexes = (
+            # the events of one pod or node, on its page and in kubectl describe
+            models.Index(fields=["cluster", "involved_uid"], name="event_involved"),
+        )
+
+
+class Lease(KubernetesObject):
+    pass
+
+
+class Change(models.Model):
+    """One change of one object. Versions of a cluster have no gap that could fill later."""
+
+    class Type(models.TextChoices):
+        ADDED = "ADDED"
+        MODIFIED = "MODIFIED"
+        DELETED = "DELETED"
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    version = models.BigIntegerField()
+    type = models.CharField(max_length=8, choices=Type.choices)
+    kind = models.CharField(max_length=32)
+    namespace = models.CharField(max_length=63, blank=True)
+    name = models.CharField(max_length=253)
+    uid = models.UUIDField()
+    #: The object after the change; for DELETED its last state, with this version.
+    object = models.JSONField()
+    #: Version of the object before this change; null for ADDED.
+    previous_version = models.BigIntegerField(null=True)
+    at = models.DateTimeField()
+    user = models.CharField(max_length=150)
+    request_id = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        constraints = (
+            # every reader of the log: "everything after version N", in order
+            models.UniqueConstraint(
+                fields=["cluster", "version"], name="unique_change"
+            ),
+        )
+        indexes = (
+            # one object's history
+            models.Index(fields=["cluster", "uid", "version"], name="change_of_object"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.version} {self.type} {self.kind} {self.namespace}/{self.name}"
