@@ -1,0 +1,208 @@
+"""What the control plane keeps: profiles, the queue, the lease of the loop, the ledger.
+
+Only `apps.controlplane` writes these tables. A pending pod without a `QueueEntry` is new to the
+loop, or waits in activeQ for its first attempt: everything about it follows from the pod itself.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from apps.cluster.models import Cluster
+
+
+class SchedulerProfile(models.Model):
+    """One revision of a cluster's KubeSchedulerConfiguration; rows are never changed.
+
+    The revision that counts is the one marked `active`; it may hold several profiles, one for
+    each schedulerName.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    revision = models.PositiveIntegerField()
+    #: The KubeSchedulerConfiguration as YAML, as it was given.
+    configuration = models.TextField()
+    #: Made by the converter from an older format; may name legacy plugins.
+    legacy = models.BooleanField(default=False)
+    active = models.BooleanField(default=False)
+    note = models.CharField(max_length=200, blank=True)
+    user = models.CharField(max_length=150)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["cluster", "revision"], name="unique_revision"
+            ),
+            models.UniqueConstraint(
+                fields=["cluster"],
+                condition=models.Q(active=True),
+                name="one_active_revision",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} revision {self.revision}"
+
+
+class LoopLease(models.Model):
+    """Who may schedule a cluster. Times are the database's clock.
+
+    Every transaction of the recorder locks this row and checks that `epoch` is still its own:
+    a holder that was stopped and comes back late finds another epoch and writes nothing.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True)
+    holder = models.CharField(max_length=100, blank=True)
+    epoch = models.BigIntegerField(default=0)
+    expires_at = models.DateTimeField(null=True)
+    #: The loop has acted on every change up to this version.
+    consumed_version = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cluster_id} held by {self.holder or 'nobody'} (epoch {self.epoch})"
+        )
+
+
+class QueueEntry(models.Model):
+    """A pod in the scheduling queue, as the queue would be rebuilt from it."""
+
+    class Queue(models.TextChoices):
+        ACTIVE = "active", "activeQ"
+        BACKOFF = "backoff", "backoffQ"
+        UNSCHEDULABLE = "unschedulable", "unschedulable"
+        GATED = "gated", "gated"
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    pod_uid = models.UUIDField()
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    queue = models.CharField(max_length=16, choices=Queue.choices)
+    priority = models.IntegerField(default=0)
+    attempts = models.IntegerField(default=0)
+    #: When the pod entered this queue.
+    timestamp = models.DateTimeField()
+    #: Null where it does not back off.
+    backoff_expiry = models.DateTimeField(null=True)
+    unschedulable_plugins = ArrayField(models.CharField(max_length=100), default=list)
+    pending_plugins = ArrayField(models.CharField(max_length=100), default=list)
+    gated_by = models.CharField(max_length=100, blank=True)
+    nominated_node = models.CharField(max_length=253, blank=True)
+    #: The entry exactly as the queue gave it, for its restoration.
+    state = models.JSONField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["cluster", "pod_uid"], name="unique_queue_entry"
+            ),
+        )
+        indexes = (
+            # beat's backoff flush: clusters with a pod whose backoff is over
+            models.Index(
+                fields=["backoff_expiry"],
+                name="queue_backoff",
+                condition=models.Q(queue="backoff"),
+            ),
+            # beat's unschedulable flush, and the queue page
+            models.Index(fields=["cluster", "queue", "timestamp"], name="queue_order"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} in {self.queue}"
+
+
+class NodeTable(models.Model):
+    """The names of a cluster's nodes in the order of a snapshot's rows.
+
+    Decisions name nodes by row; consecutive decisions share one table.
+    """
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    digest = models.BinaryField(max_length=32)
+    #: zstandard-compressed JSON list of names.
+    names = models.BinaryField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["cluster", "digest"], name="unique_node_table"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"node table {self.pk} of cluster {self.cluster_id}"
+
+
+class SchedulingDecision(models.Model):
+    """One attempt to schedule one pod: the ledger. Kept after the pod is gone."""
+
+    class Result(models.TextChoices):
+        SCHEDULED = "scheduled"
+        UNSCHEDULABLE = "unschedulable"
+        ERROR = "error"
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    pod_uid = models.UUIDField()
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    attempt = models.PositiveIntegerField()
+    at = models.DateTimeField()
+    profile_revision = models.PositiveIntegerField()
+    scheduler_name = models.CharField(max_length=253)
+    result = models.CharField(max_length=16, choices=Result.choices)
+    #: The chosen node; empty when there is none.
+    node = models.CharField(max_length=253, blank=True)
+    nominated_node = models.CharField(max_length=253, blank=True)
+    message = models.TextField(blank=True)
+    #: Plugins that rejected some node (or the pod).
+    unschedulable_plugins = ArrayField(models.CharField(max_length=100), default=list)
+    nodes = models.PositiveIntegerField()
+    feasible_nodes = models.PositiveIntegerField()
+    tied_nodes = models.PositiveIntegerField()
+    #: Total score of the chosen node; null when nothing was scored.
+    total_score = models.BigIntegerField(null=True)
+    #: Version of the cluster the attempt saw, and how many decisions the loop had taken since.
+    cluster_version = models.BigIntegerField()
+    sequence = models.PositiveIntegerField()
+    duration_us = models.PositiveIntegerField()
+    request_id = models.CharField(max_length=64, blank=True)
+    node_table = models.ForeignKey(
+        NodeTable, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    #: Everything else as compressed columns; `apps.controlplane.ledger` reads them.
+    columns = models.BinaryField()
+
+    class Meta:
+        indexes = (
+            # the list of decisions, newest first
+            models.Index(fields=["cluster", "-id"], name="decision_newest"),
+            # the attempts of one pod
+            models.Index(
+                fields=["cluster", "pod_uid", "attempt"], name="decision_of_pod"
+            ),
+            # what landed on a node
+            models.Index(fields=["cluster", "node", "-id"], name="decision_on_node"),
+            # what failed
+            models.Index(fields=["cluster", "result", "-id"], name="decision_result"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} attempt {self.attempt}: {self.result}"
+
+
+class Heartbeat(models.Model):
+    """When a part of the control plane was last seen alive, on the database's clock."""
+
+    name = models.CharField(max_length=100, primary_key=True)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.at:%H:%M:%S}"
