@@ -1,0 +1,78 @@
+"""Who is asking: one answer for the REST API, the pages and the streams.
+
+Programs send ``Authorization: Bearer KEY`` (kubectl) or ``Token KEY``; browsers send the session's
+cookie. A request that says who it is and is wrong is refused, never taken as anonymous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from importlib import import_module
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.authtoken.models import Token
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+KEYWORDS = frozenset({"bearer", "token"})
+
+
+class NotAuthentic(Exception):
+    """The request claims an identity that it cannot prove."""
+
+
+def authenticate(headers: Mapping[str, str]) -> User | None:
+    """The user of a request with these *headers* (names in lower case); None for a stranger.
+
+    Raises :class:`NotAuthentic` for a key that is malformed, unknown or of an inactive user.
+    """
+    user = user_of_authorization(headers.get("authorization", ""))
+    return user or user_of_cookies(headers.get("cookie", ""))
+
+
+def user_of_authorization(value: str) -> User | None:
+    """The user of an ``Authorization`` header; None when it names another scheme or nothing."""
+    keyword, _, key = value.partition(" ")
+    if keyword.lower() not in KEYWORDS:
+        return None
+    key = key.strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise NotAuthentic("the Authorization header must hold one key after its keyword")
+    token = Token.objects.select_related("user").filter(key=key).first()
+    if token is None or not token.user.is_active:
+        raise NotAuthentic("the key is not known, or its user is not active")
+    user: User = token.user
+    return user
+
+
+def user_of_cookies(value: str) -> User | None:
+    """The user logged in by the session that a ``Cookie`` header names; None without one."""
+    try:
+        morsel = SimpleCookie(value).get(settings.SESSION_COOKIE_NAME)
+    except CookieError:
+        return None
+    if morsel is None:
+        return None
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(morsel.value)
+    user = get_user(request)
+    return user if isinstance(user, User) and user.is_active else None
+
+
+class BearerAuthentication(BaseAuthentication):
+    """DRF's view of :func:`user_of_authorization`."""
+
+    def authenticate(self, request: Request) -> tuple[User, None] | None:
+        try:
+            user = user_of_authorization(request.META.get("HTTP_AUTHORIZATION", ""))
+        except NotAuthentic as error:
+            raise AuthenticationFailed(str(error)) from error
+        return (user, None) if user else None
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"

@@ -1,0 +1,10 @@
+"""Django configuration of the dashboard room."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class DashboardConfig(AppConfig):
+    name = "apps.dashboard"
+    label = "dashboard"

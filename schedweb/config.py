@@ -1,0 +1,95 @@
+"""What the environment says, read once and checked, for the settings and the supervisor alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+#: Written by whoever runs the embedded database; holds its URL while it answers.
+DATABASE_POINTER = Path("run") / "database"
+
+
+class ConfigError(Exception):
+    """A variable of the environment has a value that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The variables ``SCHEDWEB_*``; the README lists them with their meaning."""
+
+    data: Path
+    bind: str
+    port: int
+    tls_port: int
+    #: libpq URL of a PostgreSQL that somebody else runs; "" means the embedded one.
+    database_url: str
+    #: kombu URL; "" means pgmq on the same PostgreSQL.
+    broker_url: str
+    admin_password: str
+    secret_key: str
+    allowed_hosts: tuple[str, ...]
+    workers: int
+    debug: bool
+    https_only: bool
+
+    @property
+    def embedded_database(self) -> bool:
+        return not self.database_url
+
+    def running_database_url(self) -> str:
+        """The database to talk to now; "" when the embedded one is not running."""
+        if self.database_url:
+            return self.database_url
+        try:
+            return (self.data / DATABASE_POINTER).read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Config:
+    """Read the environment. Raises :class:`ConfigError` naming the variable that is wrong."""
+    return Config(
+        data=Path(environ.get("SCHEDWEB_DATA") or ROOT / "var").expanduser().absolute(),
+        bind=environ.get("SCHEDWEB_BIND") or "127.0.0.1",
+        port=_integer(environ, "SCHEDWEB_PORT", 8000, lowest=0, highest=65535),
+        tls_port=_integer(environ, "SCHEDWEB_TLS_PORT", 8443, lowest=0, highest=65535),
+        database_url=_database_url(environ),
+        broker_url=environ.get("SCHEDWEB_BROKER_URL", ""),
+        admin_password=environ.get("SCHEDWEB_ADMIN_PASSWORD", ""),
+        secret_key=environ.get("SCHEDWEB_SECRET_KEY", ""),
+        allowed_hosts=_words(environ.get("SCHEDWEB_ALLOWED_HOSTS", "")),
+        workers=_integer(environ, "SCHEDWEB_WORKERS", 1, lowest=1, highest=64),
+        debug=_switch(environ, "SCHEDWEB_DEBUG"),
+        https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
+    )
+
+
+def _integer(
+    environ: Mapping[str, str], name: str, default: int, *, lowest: int, highest: int
+) -> int:
+    text = environ.get(name) or str(default)
+    if not text.isdecimal() or not lowest <= int(text) <= highest:
+        raise ConfigError(f"{name} must be a whole number from {lowest} to {highest}, not {text!r}")
+    return int(text)
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    text = environ.get(name, "").lower()
+    if text not in {"", "0", "1", "false", "true", "no", "yes"}:
+        raise ConfigError(f"{name} must be 1 or 0, not {text!r}")
+    return text in {"1", "true", "yes"}
+
+
+def _database_url(environ: Mapping[str, str]) -> str:
+    url = environ.get("SCHEDWEB_DATABASE_URL", "")
+    if url and not url.startswith(("postgresql://", "postgres://")):
+        raise ConfigError("SCHEDWEB_DATABASE_URL must start with postgresql://")
+    return url
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.replace(",", " ").split() if word)

@@ -1,0 +1,79 @@
+"""The data folder: who holds it, and the few small files in it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+from types import TracebackType
+
+from schedweb.config import DATABASE_POINTER
+
+
+class DataFolderBusy(Exception):
+    """Another process runs on this data folder; the text says which."""
+
+
+class DataFolder:
+    """A context that holds the data folder for this process alone.
+
+    The lock is the kernel's, so it ends with its holder however that ended. Raises
+    :class:`DataFolderBusy` on entry.
+    """
+
+    def __init__(self, path: Path, *, purpose: str) -> None:
+        self.path = path
+        self._purpose = purpose
+        self._lock = -1
+
+    def __enter__(self) -> DataFolder:
+        # Open to search: as root, the database's user must pass through.
+        for folder in (self.path, self.path / "run", self.path / "log"):
+            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self._lock = os.open(self.path / "run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._lock, 4096, 0).decode() or "another process"
+            os.close(self._lock)
+            raise DataFolderBusy(f"{self.path} is in use by {holder}") from None
+        self.describe(f"{self._purpose} (process {os.getpid()})")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        (self.path / DATABASE_POINTER).unlink(missing_ok=True)
+        os.ftruncate(self._lock, 0)
+        os.close(self._lock)
+
+    def describe(self, holder: str) -> None:
+        """Say in the lock file who holds it, for whoever finds it held."""
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, holder.encode(), 0)
+
+    def announce_database(self, url: str) -> None:
+        """Let ``manage.py`` in other terminals find the database."""
+        write_private(self.path / DATABASE_POINTER, url)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file of mode 0600, whole or not at all."""
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    scratch.replace(path)
+
+
+def secret_key(path: Path) -> str:
+    """The signing key kept in the data folder, made at first use."""
+    file = path / "secret-key"
+    if not file.exists():
+        write_private(file, secrets.token_urlsafe(48))
+    return file.read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""PostgreSQL from a Python package, run beside the application."""

@@ -1,0 +1,53 @@
+"""Run a program that ends when its parent ends, however the parent ended.
+
+    python -I -S bound.py PARENT_PID SIGNAL UID GID PROGRAM [ARGUMENT...]
+
+A program of its own rather than a ``preexec_fn``, so that nothing of Python runs between fork and
+exec of a process that may have threads. UID and GID are -1 to stay who one is. On Linux the
+kernel sends SIGNAL at the parent's death (the request must follow setuid, which clears it, and is
+bound to the parent's *thread*: start from the main thread). Elsewhere this process stays and
+looks every half second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    parent, death_signal, uid, gid = (int(word) for word in sys.argv[1:5])
+    program = sys.argv[5:]
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    if uid >= 0:
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
+    if sys.platform != "linux":
+        sys.exit(_watch(parent, death_signal, program))
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the request took hold
+        sys.exit(1)
+    os.execv(program[0], program)
+
+
+def _watch(parent: int, death_signal: int, program: list[str]) -> int:
+    child = subprocess.Popen(program)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, lambda received, _frame: child.send_signal(received))
+    while child.poll() is None:
+        if os.getppid() != parent:
+            child.send_signal(death_signal)
+            return child.wait()
+        time.sleep(0.5)
+    return child.returncode
+
+
+if __name__ == "__main__":
+    main()

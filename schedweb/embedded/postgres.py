@@ -1,0 +1,173 @@
+"""One PostgreSQL server as a child process: made, started, watched and stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from schedweb.embedded import bound
+from schedweb.embedded.places import Places, settle
+
+ROLE = "schedweb"
+DATABASE = "schedweb"
+
+#: A dead server's last processes can hold its data folder for a moment.
+START_SECONDS = 20.0
+STOP_SECONDS = 20.0
+
+SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "256MB",
+    "max_wal_size": "2GB",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+#: For tests: a crash of the machine may lose everything.
+THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+class PostgresError(Exception):
+    """The server could not be made or started; the text holds what it said."""
+
+
+class Postgres:
+    """The embedded server of one data folder. Start it from the main thread (see ``bound``)."""
+
+    def __init__(self, data: Path, *, log: Path, throwaway: bool = False) -> None:
+        self.log = log
+        self._places: Places = settle(data)
+        self._throwaway = throwaway
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def url(self) -> str:
+        """A libpq URL; the socket's folder is closed to other users, so there is no password."""
+        return f"postgresql://{ROLE}@/{DATABASE}?host={quote(str(self._places.socket), safe='/')}"
+
+    def start(self) -> None:
+        """Make the data folder at first, start the server and wait until it answers.
+
+        Raises :class:`PostgresError` with the end of the server's log.
+        """
+        if not self._places.cluster.exists():
+            self._make()
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            self.launch()
+            if self._answers(deadline):
+                break
+            if time.monotonic() > deadline:
+                self.stop()
+                raise PostgresError(f"PostgreSQL did not start; {self.log} ends:\n{self._tail()}")
+            time.sleep(0.2)
+        self._create_database()
+
+    def launch(self) -> None:
+        """Start the server's process without waiting for it."""
+        settings = SETTINGS | (THROWAWAY if self._throwaway else {})
+        options = [word for name in settings for word in ("-c", f"{name}={settings[name]}")]
+        data, socket = os.fspath(self._places.cluster), os.fspath(self._places.socket)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._as_account("postgres", "-D", data, "-k", socket, *options),
+                cwd="/",
+                env=_clean_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def poll(self) -> int | None:
+        """The exit code of a server that ended, None while it runs."""
+        return self._process.poll() if self._process else 0
+
+    def stop(self) -> None:
+        """Disconnect everybody, write everything down, end. Does nothing when it is not running."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGQUIT)
+            process.wait()
+
+    def _make(self) -> None:
+        """initdb beside the final place, so that a data folder is there whole or not at all."""
+        cluster = self._places.cluster
+        scratch = cluster.with_name("data.new")
+        shutil.rmtree(scratch, ignore_errors=True)
+        command = self._as_account(
+            *("initdb", "--pgdata", os.fspath(scratch), "--username", ROLE),
+            *("--auth-local", "trust", "--auth-host", "reject", "--encoding", "UTF8"),
+            # Order by code point, everywhere the same: how Kubernetes orders names.
+            *("--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+            "--no-instructions",
+            *(["--no-sync"] if self._throwaway else []),
+        )
+        made = subprocess.run(
+            command, cwd="/", env=_clean_environment(), check=False, capture_output=True, text=True
+        )
+        if made.returncode != 0:
+            raise PostgresError(f"initdb failed:\n{made.stdout}{made.stderr}")
+        scratch.rename(cluster)
+
+    def _as_account(self, program: str, *arguments: str) -> list[str]:
+        account = self._places.account
+        uid, gid = (account.uid, account.gid) if account.switch else (-1, -1)
+        return [
+            *(sys.executable, "-I", "-S", os.fspath(bound.__file__)),
+            *(str(os.getpid()), str(int(signal.SIGINT)), str(uid), str(gid)),
+            *(os.fspath(self._places.programs / program), *arguments),
+        ]
+
+    def _answers(self, deadline: float) -> bool:
+        while time.monotonic() < deadline and self.poll() is None:
+            with contextlib.suppress(psycopg.OperationalError), self._connect():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _create_database(self) -> None:
+        with self._connect() as connection:
+            known = connection.execute(
+                "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
+            ).fetchone()
+            if known is None:
+                connection.execute(f'CREATE DATABASE "{DATABASE}"')
+
+    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(
+            host=os.fspath(self._places.socket),
+            user=ROLE,
+            dbname="postgres",
+            autocommit=True,
+            connect_timeout=5,
+        )
+
+    def _tail(self) -> str:
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(lines[-15:])
+
+
+def _clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}

@@ -1,0 +1,206 @@
+"""Django's settings: safe for production as they are, moved by ``SCHEDWEB_*`` variables alone."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from schedweb import config as environment
+from schedweb.datafolder import secret_key
+
+CONFIG = environment.load()
+BASE_DIR = environment.ROOT
+DATA_DIR = CONFIG.data
+VERSION = "0.1.0"
+
+SECRET_KEY = CONFIG.secret_key or secret_key(DATA_DIR)
+DEBUG = CONFIG.debug
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", socket.gethostname(), *CONFIG.allowed_hosts]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "apps.cluster",
+    "apps.controlplane",
+    "apps.api",
+    "apps.dashboard",
+    "schedweb",
+]
+
+MIDDLEWARE = [
+    "schedweb.middleware.request_id",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "schedweb.urls"
+WSGI_APPLICATION = "schedweb.wsgi.application"
+# Kubernetes clients send paths exactly as they mean them.
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- Database ---------------------------------------------------------------------------------
+
+#: Where nothing answers: commands that need no database work, the others say what is missing.
+NO_DATABASE = f"postgresql://schedweb@/schedweb?host={DATA_DIR}/no-database-is-running"
+
+
+def database(url: str) -> dict[str, Any]:
+    """Django's description of the PostgreSQL at a libpq *url*."""
+    options = conninfo_to_dict(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": options.pop("dbname", "schedweb"),
+        "USER": options.pop("user", ""),
+        "PASSWORD": options.pop("password", ""),
+        "HOST": options.pop("host", ""),
+        "PORT": options.pop("port", ""),
+        # A pooled connection whose server went away is replaced before a request gets it.
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {**options, "pool": {"min_size": 2, "max_size": 24, "timeout": 10}},
+    }
+
+
+DATABASE_URL = CONFIG.running_database_url() or NO_DATABASE
+DATABASES = {"default": database(DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Who may enter, and how -------------------------------------------------------------------
+
+LOGIN_URL = "/login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = LOGIN_URL
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+]
+
+# One site answers on http (this machine's browser) and on https; behind a public name it is
+# https alone.
+SECURE_SSL_REDIRECT = CONFIG.https_only
+SESSION_COOKIE_SECURE = CONFIG.https_only
+CSRF_COOKIE_SECURE = CONFIG.https_only
+SECURE_HSTS_SECONDS = 31_536_000 if CONFIG.https_only else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = CONFIG.https_only
+SECURE_HSTS_PRELOAD = CONFIG.https_only
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if CONFIG.https_only else None
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in CONFIG.allowed_hosts if "*" not in host]
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.cluster.auth.BearerAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "schedweb",
+    "DESCRIPTION": "Mock Kubernetes clusters and every scheduling decision ever made in them.",
+    "VERSION": VERSION,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# --- Static files: served by the application itself, straight from the packages -----------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- Language and time ------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+TIME_ZONE = "UTC"
+
+# --- Celery -----------------------------------------------------------------------------------
+
+#: Seconds after which a task whose worker died is given to another one; every task is shorter.
+TASK_TIME_LIMIT = 60
+CELERY_BROKER_URL = CONFIG.broker_url or "pgmq://"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": 2 * TASK_TIME_LIMIT}
+if CELERY_BROKER_URL.startswith("pgmq:"):
+    CELERY_BROKER_TRANSPORT_OPTIONS |= {
+        # The wheel's server has no extension files; schedweb.broker installs the SQL.
+        "init_extension": False,
+        "use_notify": True,
+        "notify_throttle_interval_ms": 0,
+        "wait_time_seconds": 0,
+        "pool_size": 8,
+    }
+    if not CONFIG.broker_url:
+        CELERY_BROKER_TRANSPORT_OPTIONS["conn_string"] = make_conninfo(DATABASE_URL)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_DEFAULT_QUEUE = "schedweb"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
+
+# --- Logging ----------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "schedweb.logs.RequestId"}},
+    "formatters": {
+        "line": {
+            "format": "{asctime} {levelname} {name} [{request_id}] {message}",
+            "style": "{",
+        },
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["request_id"],
+            "formatter": "line",
+        },
+    },
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {"django": {"level": "INFO", "handlers": [], "propagate": True}},
+}

@@ -1,0 +1,15 @@
+"""All addresses: health here, machines in ``apps.api``, people in ``apps.dashboard``."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+from schedweb import health
+
+urlpatterns = [
+    path("healthz", health.alive),
+    path("livez", health.alive),
+    path("readyz", health.ready),
+    path("", include("apps.api.urls")),
+    path("", include("apps.dashboard.urls")),
+]

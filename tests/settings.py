@@ -1,0 +1,24 @@
+"""Settings of the test run: the product's own, in a data folder that is thrown away."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+DATA = tempfile.mkdtemp(prefix="schedweb-tests-")
+os.chmod(DATA, 0o755)
+atexit.register(shutil.rmtree, DATA, ignore_errors=True)
+for name in [name for name in os.environ if name.startswith("SCHEDWEB_")]:
+    del os.environ[name]
+os.environ["SCHEDWEB_DATA"] = DATA
+os.environ["SCHEDWEB_SECRET_KEY"] = "nobody's secret, just long enough to keep Django from warning"
+
+from schedweb.settings import *  # noqa: E402, F403
+from schedweb.settings import DATABASES  # noqa: E402
+
+# Cheap to compute; the tests make many users.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# A test's connection must see the test's transaction.
+del DATABASES["default"]["OPTIONS"]["pool"]

@@ -1,0 +1,95 @@
+"""The embedded PostgreSQL: keeps its data, survives a crash, and never outlives its owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from schedweb.embedded.places import LONGEST_SOCKET_FOLDER
+from schedweb.embedded.postgres import Postgres
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from schedweb.embedded.postgres import Postgres
+server = Postgres(Path(sys.argv[1]), log=Path(sys.argv[1]) / "postgres.log", throwaway=True)
+server.start()
+print(server.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="schedweb-pg-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def wait_until(met: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not met():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_data_outlives_a_crash_of_the_server(data: Path) -> None:
+    server = Postgres(data, log=data / "postgres.log")
+    server.start()
+    with psycopg.connect(server.url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: server.poll() is not None)
+    server.start()
+    with psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+    server.stop()
+    assert server.poll() is not None
+
+
+def test_the_server_ends_with_its_owner_even_when_that_is_killed(data: Path) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, os.fspath(data)], stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None
+    pid = int(owner.stdout.readline())
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    wait_until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as somebody else")
+def test_root_may_keep_its_data_where_nobody_else_may_look(data: Path) -> None:
+    closed = data / "home"
+    closed.mkdir(mode=0o700)
+    folder = closed / "var"
+    server = Postgres(folder, log=data / "postgres.log", throwaway=True)
+    home = (folder / "postgres").resolve()
+    try:
+        server.start()
+        with psycopg.connect(server.url) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+    finally:
+        server.stop()
+        assert home.is_relative_to("/var/lib/schedweb")
+        subprocess.run(["rm", "-rf", home], check=True)
+
+
+def test_a_data_folder_with_a_long_name_works(data: Path) -> None:
+    folder = data / ("long-" * (LONGEST_SOCKET_FOLDER // 5))
+    server = Postgres(folder, log=data / "postgres.log", throwaway=True)
+    server.start()
+    with psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    server.stop()
