@@ -1,0 +1,72 @@
+"""Dictionary encoding and the record of changed rows, from which columns are kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from apps.scheduler.framework.nodes import Int64Array
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Interner(Generic[T]):
+    """Values to small consecutive ids, in order of first appearance; never forgets."""
+
+    def __init__(self, *first: T) -> None:
+        self.values: list[T] = list(first)
+        self._ids: dict[T, int] = {value: number for number, value in enumerate(first)}
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def id(self, value: T) -> int:
+        """The id of ``value``, a new one if it was never seen."""
+        number = self._ids.get(value)
+        if number is None:
+            number = self._ids[value] = len(self.values)
+            self.values.append(value)
+        return number
+
+    def find(self, value: T) -> int:
+        """The id of ``value``, -1 if it was never seen."""
+        return self._ids.get(value, -1)
+
+
+class RowLog:
+    """Which rows changed, in order; readers remember a position and ask what came after it."""
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._start = 0
+
+    @property
+    def position(self) -> int:
+        """The position after the last change."""
+        return self._start + len(self._rows)
+
+    def append(self, row: int) -> None:
+        self._rows.append(row)
+
+    def since(self, position: int, limit: int) -> Int64Array | None:
+        """The distinct rows changed since ``position``, ascending; None if more than ``limit``.
+
+        None too where the record no longer reaches back that far.
+        """
+        if position < self._start:
+            return None
+        rows = self._rows[position - self._start :]
+        if len(rows) == 1:
+            return np.array(rows, dtype=np.int64)
+        distinct = set(rows)
+        if len(distinct) > limit:
+            return None
+        return np.array(sorted(distinct), dtype=np.int64)
+
+    def forget(self, keep: int) -> None:
+        """Drop all but the last ``keep`` entries."""
+        if len(self._rows) > keep:
+            self._start += len(self._rows) - keep
+            del self._rows[:-keep or None]

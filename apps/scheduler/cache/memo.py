@@ -1,0 +1,63 @@
+"""Columns kept from cycle to cycle, of which only changed rows are computed again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from apps.scheduler.cache.interning import RowLog
+from apps.scheduler.framework.nodes import NodeTable
+
+#: columns kept; at 5,000 nodes an int64 column is 40 KB
+_MAX_COLUMNS = 512
+
+
+@dataclass(slots=True)
+class _Memo:
+    column: NDArray[Any]
+    #: position in the log up to which the column is right
+    position: int
+
+
+class Memos:
+    """See NodeTable.memo. Columns handed out are never changed: an update makes a copy."""
+
+    def __init__(self) -> None:
+        self._memos: OrderedDict[Hashable, _Memo] = OrderedDict()
+
+    def clear(self) -> None:
+        """Forget everything, e.g. because there are more rows now."""
+        self._memos.clear()
+
+    def get(
+        self,
+        key: Hashable,
+        compute: Callable[[NodeTable], NDArray[Any]],
+        nodes: NodeTable,
+        log: RowLog,
+    ) -> NDArray[Any]:
+        memo = self._memos.get(key)
+        if memo is None:
+            memo = self._memos[key] = _Memo(_frozen(compute(nodes)), log.position)
+            if len(self._memos) > _MAX_COLUMNS:
+                self._memos.popitem(last=False)
+        elif memo.position != log.position:
+            self._memos.move_to_end(key)
+            rows = log.since(memo.position, limit=len(nodes) // 4)
+            if rows is None:
+                memo.column = _frozen(compute(nodes))
+            else:
+                column = memo.column.copy()
+                column[..., rows] = compute(nodes.select(rows))
+                memo.column = _frozen(column)
+            memo.position = log.position
+        return memo.column
+
+
+def _frozen(column: NDArray[Any]) -> NDArray[Any]:
+    column.setflags(write=False)
+    return column

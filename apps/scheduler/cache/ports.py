@@ -1,0 +1,38 @@
+"""Which rows use which host ports; sparse, since few pods have any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from apps.scheduler.framework.nodes import BoolArray
+from apps.scheduler.framework.types import HostPort
+
+
+class PortIndex:
+    def __init__(self) -> None:
+        #: (protocol, port) -> row -> host IPs in use
+        self._users: dict[tuple[str, int], dict[int, frozenset[str]]] = {}
+        self._ports_of: dict[int, list[tuple[str, int]]] = {}
+
+    def replace(self, row: int, used: Mapping[tuple[str, int], set[str]]) -> None:
+        """``used`` is what the row's pods have taken now."""
+        for key in self._ports_of.pop(row, ()):
+            users = self._users[key]
+            del users[row]
+            if not users:
+                del self._users[key]
+        if used:
+            self._ports_of[row] = list(used)
+            for key, ips in used.items():
+                self._users.setdefault(key, {})[row] = frozenset(ips)
+
+    def conflicts(self, wanted: Sequence[HostPort], rows: int) -> BoolArray:
+        """(rows,) bool: where any of the wanted ports is taken."""
+        taken = np.zeros(rows, dtype=np.bool_)
+        for port in wanted:
+            for row, ips in self._users.get(port.key, {}).items():
+                if any(port.conflicts_with(ip) for ip in ips):
+                    taken[row] = True
+        return taken

@@ -1,0 +1,308 @@
+"""The nodes as one scheduling cycle sees them: columns, kept up to date row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.scheduler.cache.interning import Interner, RowLog
+from apps.scheduler.cache.memo import Memos
+from apps.scheduler.cache.pod_index import PodIndex
+from apps.scheduler.cache.ports import PortIndex
+from apps.scheduler.framework.nodes import (
+    CPU,
+    MEMORY,
+    BoolArray,
+    Depends,
+    ImageColumn,
+    Int32Array,
+    Int64Array,
+    LabelColumn,
+    NodeTable,
+)
+from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.resources import CPU as CPU_NAME
+from apps.scheduler.framework.resources import EPHEMERAL_STORAGE as EPHEMERAL_STORAGE_NAME
+from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
+
+if TYPE_CHECKING:
+    from apps.scheduler.cache.cache import Cache, ImageState
+    from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
+
+_SPARE = 64
+
+
+class Snapshot(NodeTable):
+    """All nodes. ``update`` brings it to the state of the cache; between updates it stands still.
+
+    A row is a stable slot: a node keeps it for life, a removed node's slot is used again by a later
+    one. ``order`` says in which order nodes are visited.
+    """
+
+    def __init__(self) -> None:
+        self._resources = Interner(CPU_NAME, MEMORY_NAME, EPHEMERAL_STORAGE_NAME)
+        self._taint_sets: Interner[tuple[Any, ...]] = Interner(())
+        self.taint_sets = self._taint_sets.values
+        self._store: dict[str, NDArray[Any]] = {}
+        self._capacity = 0
+        self._used = 0
+        self._free: list[int] = []
+        self._row_of: dict[str, int] = {}
+        self._infos: list[NodeInfo | None] = []
+        self._labels: dict[str, tuple[Interner[str], Int32Array]] = {}
+        self._image_states: Mapping[str, ImageState] = {}
+        self._images: dict[str, ImageColumn | None] = {}
+        self._images_version = -1
+        self._order_version = -1
+        self._node_log = RowLog()
+        self._pods_log = RowLog()
+        self._memos = Memos()
+        self._ports = PortIndex()
+        #: pods by (namespace, labels, terminating): what label selectors can tell apart
+        self.pods_by_labels = PodIndex(lambda pod: pod.label_class)
+        #: pods with inter-pod (anti-)affinity terms by their terms, labels and namespace
+        self.pods_by_affinity = PodIndex(_affinity_class)
+        #: (nodes,) int64, rows in visiting order: zones in turn
+        self.order: Int64Array = np.empty(0, dtype=np.int64)
+        #: names by row; "" where the row is dead
+        self.names: tuple[str, ...] = ()
+        #: (n,) int64, rank of each row's name among all names; dead rows come last
+        self.name_rank: Int64Array = np.empty(0, dtype=np.int64)
+        self.total_nodes = 0
+        #: counts updates that changed anything
+        self.version = 0
+        self._grow(_SPARE)
+        self._show()
+
+    # -- what plugins ask ----------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._used
+
+    def info(self, line: int) -> NodeInfo:
+        info = self._infos[line]
+        if info is None:
+            raise KeyError(f"row {line} is not a node")
+        return info
+
+    def line_of(self, name: str) -> int:
+        return self._row_of.get(name, -1)
+
+    def resource_line(self, name: str) -> int:
+        return self._resources.find(name)
+
+    @property
+    def resource_names(self) -> Sequence[str]:
+        """Names of the lines of ``allocatable`` and ``requested``."""
+        return self._resources.values
+
+    def label(self, key: str) -> LabelColumn:
+        known = self._labels.get(key)
+        if known is None:
+            known = self._labels[key] = self._read_label(key)
+        interner, ids = known
+        return LabelColumn(ids[: self._used], interner.values)
+
+    def image(self, name: str) -> ImageColumn | None:
+        if name not in self._images:
+            self._images[name] = self._read_image(name)
+        return self._images[name]
+
+    def port_conflicts(self, wanted: Sequence[HostPort]) -> BoolArray:
+        return self._ports.conflicts(wanted, self._used)
+
+    def memo(
+        self,
+        key: Hashable,
+        compute: Callable[[NodeTable], NDArray[Any]],
+        *,
+        depends: Depends,
+    ) -> NDArray[Any]:
+        log = self._node_log if depends == "node" else self._pods_log
+        return self._memos.get(key, compute, self, log)
+
+    def select(self, lines: Int64Array) -> Overlay:
+        return Overlay(self, lines)
+
+    # -- bringing it up to date ----------------------------------------------------------------
+
+    def update(self, cache: Cache) -> None:
+        """Take over everything that changed in ``cache`` since the last update."""
+        changes = cache.take_changes()
+        if not changes:
+            return
+        self.version += 1
+        self._image_states = cache.image_states
+        if cache.images_version != self._images_version:
+            self._images.clear()
+            self._images_version = cache.images_version
+        for pod, node_name, sign in changes.pods:
+            row = self._row_of.get(node_name)
+            if row is not None:
+                self._index(pod, row, sign)
+        for name, node_changed in changes.nodes.items():
+            self._update_node(name, cache.nodes.get(name), node_changed)
+        if cache.order_version != self._order_version:
+            self._reorder(cache)
+            self._order_version = cache.order_version
+        self._node_log.forget(4096)
+        self._pods_log.forget(4096)
+
+    def _update_node(self, name: str, info: NodeInfo | None, node_changed: bool) -> None:
+        row = self._row_of.get(name)
+        if info is None or info.node is None:
+            if row is not None:
+                self._remove_row(name, row, info)
+            return
+        if row is None:
+            row = self._add_row(name, info)
+            node_changed = True
+        self._infos[row] = info
+        if node_changed:
+            self._write_node(row, info)
+            self._node_log.append(row)
+        self._write_pods(row, info)
+        self._pods_log.append(row)
+
+    def _add_row(self, name: str, info: NodeInfo) -> int:
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = self._used
+            if row == self._capacity:
+                self._grow(max(2 * self._capacity, _SPARE))
+            self._used += 1
+            self._infos.append(None)
+            self._show()
+        self._row_of[name] = row
+        for pod in info.pods.values():
+            self._index(pod, row, 1)
+        return row
+
+    def _remove_row(self, name: str, row: int, info: NodeInfo | None) -> None:
+        for pod in info.pods.values() if info is not None else ():
+            self._index(pod, row, -1)
+        del self._row_of[name]
+        self._infos[row] = None
+        self._free.append(row)
+        for column in self._store.values():
+            column[..., row] = 0
+        for _, ids in self._labels.values():
+            ids[row] = -1
+        self._ports.replace(row, {})
+        self._node_log.append(row)
+        self._pods_log.append(row)
+
+    def _write_node(self, row: int, info: NodeInfo) -> None:
+        node = info.node
+        assert node is not None
+        self._reserve_resources(info.allocatable)
+        self.alive[row] = True
+        self.allocatable[:, row] = 0
+        for name, amount in info.allocatable.items():
+            self.allocatable[self._resources.id(name), row] = amount
+        self.allowed_pods[row] = info.allowed_pods
+        self.unschedulable[row] = node.spec.unschedulable
+        self.taint_ids[row] = self._taint_sets.id(node.spec.taints)
+        for key, (interner, ids) in self._labels.items():
+            value = node.metadata.labels.get(key)
+            ids[row] = -1 if value is None else interner.id(value)
+
+    def _write_pods(self, row: int, info: NodeInfo) -> None:
+        self._reserve_resources(info.requested)
+        for name, amount in info.requested.items():
+            self.requested[self._resources.id(name), row] = amount
+        self.nonzero_requested[CPU, row] = info.nonzero_cpu
+        self.nonzero_requested[MEMORY, row] = info.nonzero_memory
+        self.pod_count[row] = len(info.pods)
+        self._ports.replace(row, info.used_ports)
+
+    def _index(self, pod: PodInfo, row: int, sign: int) -> None:
+        self.pods_by_labels.change(pod, row, sign)
+        self.pods_by_affinity.change(pod, row, sign)
+
+    def _reorder(self, cache: Cache) -> None:
+        self.order = np.array([self._row_of[name] for name in cache.node_tree], dtype=np.int64)
+        self.total_nodes = len(self.order)
+        names = [info.name if info is not None else "" for info in self._infos]
+        self.names = tuple(names)
+        self.name_rank = np.full(self._used, len(names), dtype=np.int64)
+        by_name = sorted((name, row) for name, row in self._row_of.items())
+        for rank, (_, row) in enumerate(by_name):
+            self.name_rank[row] = rank
+        self._images.clear()
+
+    # -- storage -------------------------------------------------------------------------------
+
+    def _reserve_resources(self, amounts: Mapping[str, int]) -> None:
+        """Have a line for every resource named; a new one makes the matrices taller."""
+        before = len(self._resources)
+        for name in amounts:
+            self._resources.id(name)
+        if len(self._resources) > before:
+            for column in ("allocatable", "requested"):
+                old = self._store[column]
+                taller = np.zeros((len(self._resources), self._capacity), dtype=np.int64)
+                taller[: len(old)] = old
+                self._store[column] = taller
+            self._show()
+
+    def _grow(self, capacity: int) -> None:
+        for name, (lead, dtype) in self._layout().items():
+            grown = np.zeros((*lead, capacity), dtype=dtype)
+            if name in self._store:
+                grown[..., : self._capacity] = self._store[name]
+            self._store[name] = grown
+        for key, (interner, ids) in self._labels.items():
+            more = np.full(capacity, -1, dtype=np.int32)
+            more[: len(ids)] = ids
+            self._labels[key] = (interner, more)
+        self._capacity = capacity
+
+    def _layout(self) -> dict[str, tuple[tuple[int, ...], Any]]:
+        resources = len(self._resources)
+        return {
+            "alive": ((), np.bool_),
+            "allocatable": ((resources,), np.int64),
+            "requested": ((resources,), np.int64),
+            "nonzero_requested": ((2,), np.int64),
+            "pod_count": ((), np.int64),
+            "allowed_pods": ((), np.int64),
+            "unschedulable": ((), np.bool_),
+            "taint_ids": ((), np.int32),
+        }
+
+    def _show(self) -> None:
+        """Point the public columns at the rows in use."""
+        for name, column in self._store.items():
+            setattr(self, name, column[..., : self._used])
+        self.rows = np.arange(self._used, dtype=np.int64)
+        self.pods_by_labels.resize(self._used)
+        self.pods_by_affinity.resize(self._used)
+        self._memos.clear()
+
+    def _read_label(self, key: str) -> tuple[Interner[str], Int32Array]:
+        interner: Interner[str] = Interner()
+        ids = np.full(self._capacity, -1, dtype=np.int32)
+        for row, info in enumerate(self._infos):
+            if info is not None and info.node is not None:
+                value = info.node.metadata.labels.get(key)
+                if value is not None:
+                    ids[row] = interner.id(value)
+        return interner, ids
+
+    def _read_image(self, name: str) -> ImageColumn | None:
+        state = self._image_states.get(name)
+        if state is None:
+            return None
+        present = np.zeros(self._used, dtype=np.bool_)
+        rows = [self._row_of[node] for node in state.nodes if node in self._row_of]
+        present[rows] = True
+        return ImageColumn(state.size, len(state.nodes), present)
+
+
+def _affinity_class(pod: PodInfo) -> Hashable | None:
+    return pod.affinity_class

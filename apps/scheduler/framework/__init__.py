@@ -1,0 +1,1 @@
+"""The scheduling framework: extension points, statuses, cycle state, and what runs them."""

@@ -1,0 +1,56 @@
+"""What plugins remember about one pod from one extension point to the next."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from apps.scheduler.framework.status import StatusError, error
+
+
+class StateData(Protocol):
+    """A plugin's per-cycle data.
+
+    ``clone`` returns a copy on which AddPod/RemovePod may be tried without touching the
+    original; data that never changes after PreFilter returns itself.
+    """
+
+    def clone(self) -> StateData: ...
+
+
+T = TypeVar("T")
+
+
+class CycleState:
+    """Per-cycle data keyed by a plugin-chosen string, e.g. ``PreFilterNodeResourcesFit``."""
+
+    __slots__ = ("_data", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._data: dict[str, StateData] = {}
+        #: names of plugins whose PreFilter returned Skip: neither Filter nor AddPod/RemovePod run
+        self.skip_filter: set[str] = set()
+        #: names of plugins whose PreScore returned Skip: their Score is not run
+        self.skip_score: set[str] = set()
+
+    def write(self, key: str, data: StateData) -> None:
+        self._data[key] = data
+
+    def read(self, key: str, kind: type[T]) -> T:
+        """The data stored under ``key``; StatusError (an internal error) when it is missing."""
+        data: Any = self._data.get(key)
+        if not isinstance(data, kind):
+            raise StatusError(error(f'cannot read "{key}" from cycleState'))
+        return data
+
+    def find(self, key: str, kind: type[T]) -> T | None:
+        """The data stored under ``key``, or None."""
+        data: Any = self._data.get(key)
+        return data if isinstance(data, kind) else None
+
+    def clone(self) -> CycleState:
+        """A copy for a dry run: changes made through AddPod/RemovePod stay in the copy."""
+        copy = CycleState()
+        copy._data = {key: data.clone() for key, data in self._data.items()}
+        copy.skip_filter = set(self.skip_filter)
+        copy.skip_score = set(self.skip_score)
+        return copy

@@ -1,0 +1,140 @@
+"""Why nodes were refused: one code per row, and the sentence made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from apps.scheduler.framework.nodes import BoolArray, Int32Array
+from apps.scheduler.framework.status import Code, Status
+
+NO_NODES_AVAILABLE = "no nodes available to schedule pods"
+
+
+@dataclass(slots=True)
+class NodeStatuses:
+    """The outcome of the filters for every row of the snapshot, dictionary encoded.
+
+    ``ids`` indexes ``statuses``; FEASIBLE = passed, NOT_EVALUATED = nobody looked at the row (dead,
+    outside what PreFilter allowed, or not needed), for which ``absent`` is the answer.
+    """
+
+    FEASIBLE = 0
+    NOT_EVALUATED = -1
+
+    #: (rows,) int32
+    ids: Int32Array
+    #: distinct statuses; entry 0 stands for "passed" and is None
+    statuses: list[Status | None]
+    #: what holds for rows nobody looked at
+    absent: Status = field(default=Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE))
+
+    @classmethod
+    def empty(cls, rows: int) -> NodeStatuses:
+        return cls(np.full(rows, cls.NOT_EVALUATED, dtype=np.int32), [None])
+
+    def intern(self, status: Status) -> int:
+        """The id that stands for ``status`` in ``ids``."""
+        for number, known in enumerate(self.statuses):
+            if known == status:
+                return number
+        self.statuses.append(status)
+        return len(self.statuses) - 1
+
+    def set(self, row: int, status: Status) -> None:
+        self.ids[row] = self.intern(status)
+
+    def at(self, row: int) -> Status | None:
+        """The row's status, None if it passed."""
+        number = int(self.ids[row])
+        return self.absent if number == self.NOT_EVALUATED else self.statuses[number]
+
+    @property
+    def rejected(self) -> int:
+        """Number of rows somebody refused after looking at them."""
+        return int(np.count_nonzero(self.ids > 0))
+
+    def used(self) -> Iterator[tuple[Status, int]]:
+        """(status, number of rows) of every status that some row got."""
+        counts = np.bincount(self.ids[self.ids > 0], minlength=len(self.statuses))
+        for number, status in enumerate(self.statuses):
+            if status is not None and counts[number]:
+                yield status, int(counts[number])
+
+    def with_code(self, code: Code) -> BoolArray:
+        """(rows,) bool: rows whose status, or the one for absent rows, has this code."""
+        codes = [
+            *(Code.SUCCESS if status is None else status.code for status in self.statuses),
+            self.absent.code,
+        ]
+        table = np.array([each is code for each in codes], dtype=np.bool_)
+        return table[self.ids]
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """Everything the filter phase says about a pod, for PostFilter, the queue and people."""
+
+    node_statuses: NodeStatuses
+    #: names of plugins that refused some node, or all in PreFilter
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    #: names of plugins that answered Pending
+    pending_plugins: set[str] = field(default_factory=set)
+    #: PreFilter's reason when it refused the pod for all nodes
+    pre_filter_message: str = ""
+    #: what PostFilter added
+    post_filter_message: str = ""
+
+    def add_plugin(self, status: Status) -> None:
+        """Remember who refused."""
+        if not status.plugin:
+            return
+        if status.code is Code.PENDING:
+            self.pending_plugins.add(status.plugin)
+        elif status.is_rejected:
+            self.unschedulable_plugins.add(status.plugin)
+
+    def reasons(self, total_nodes: int) -> Counter[str]:
+        """How many nodes gave each reason; rows nobody looked at give the reason for absent ones."""
+        histogram: Counter[str] = Counter()
+        answered = 0
+        for status, count in self.node_statuses.used():
+            answered += count
+            for reason in status.reasons:
+                histogram[reason] += count
+        feasible = int(np.count_nonzero(self.node_statuses.ids == NodeStatuses.FEASIBLE))
+        if absent := total_nodes - answered - feasible:
+            for reason in self.node_statuses.absent.reasons:
+                histogram[reason] += absent
+        return histogram
+
+
+def fit_error_message(diagnosis: Diagnosis, total_nodes: int) -> str:
+    """Upstream's sentence: ``0/5 nodes are available: 3 Insufficient cpu, 2 node(s) had …``.
+
+    PreFilter's own reason stands instead of the counts when it refused the pod, and PostFilter's is
+    added at the end. Reasons are sorted as text, their numbers included.
+    """
+    said = [diagnosis.pre_filter_message] if diagnosis.pre_filter_message else []
+    if not said:
+        said = count_reasons(diagnosis.reasons(total_nodes))
+    return sentence(total_nodes, said, diagnosis.post_filter_message)
+
+
+def count_reasons(reasons: Mapping[str, int]) -> list[str]:
+    """``["2 Insufficient memory", "3 Insufficient cpu"]``."""
+    return sorted(f"{count} {reason}" for reason, count in reasons.items())
+
+
+def sentence(total_nodes: int, said: Iterable[str], post_filter_message: str = "") -> str:
+    """The sentence from its parts."""
+    text = f"0/{total_nodes} nodes are available"
+    body = ", ".join(said)
+    if body:
+        text += f": {body}."
+    else:
+        text += ":"
+    return f"{text} {post_filter_message}" if post_filter_message else text

@@ -1,0 +1,67 @@
+"""What a decision asks the cluster to write: the binding, and what goes before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.scheduler.framework.cycle_state import CycleState
+
+_KEY = "Intents"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Set ``spec.nodeName`` of a pod."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergePatch:
+    """Merge ``patch`` (JSON merge patch) into an object; "" as namespace for cluster-scoped."""
+
+    kind: str
+    namespace: str
+    name: str
+    patch: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Delete a pod to make room; ``condition`` is added to its status first."""
+
+    namespace: str
+    name: str
+    uid: str
+    message: str
+
+
+Intent = Binding | MergePatch | Eviction
+
+
+@dataclass(slots=True)
+class _Intents:
+    items: list[Intent] = field(default_factory=list)
+
+    def clone(self) -> _Intents:
+        return _Intents(list(self.items))
+
+
+def add(state: CycleState, intent: Intent) -> None:
+    """Ask for a write, to be committed in one transaction with the decision."""
+    intents = state.find(_KEY, _Intents)
+    if intents is None:
+        intents = _Intents()
+        state.write(_KEY, intents)
+    intents.items.append(intent)
+
+
+def of(state: CycleState) -> tuple[Intent, ...]:
+    """What was asked for in this cycle, in order."""
+    intents = state.find(_KEY, _Intents)
+    return tuple(intents.items) if intents is not None else ()

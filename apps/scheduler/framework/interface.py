@@ -1,0 +1,240 @@
+"""The extension points of a scheduling profile: what a plugin may implement.
+
+A plugin is a class with a ``name`` and any of the methods below; the Protocols say which, in the
+order of a scheduling cycle. Columns go in and columns come out: a method about nodes gets a
+NodeTable and answers for all of its lines at once. ``None`` in place of a Status is Success, and in
+place of Verdicts "every node passes".
+
+A table is either the whole snapshot or an Overlay: one to a few of its rows, possibly with pods
+added or removed. Filter must be right for both, since it is asked again about modified nodes:
+
+- *nominated pods*: a row to which pods of equal or higher priority are nominated must pass twice,
+  with these pods added and without them;
+- *preemption's dry run*: pods of lower priority are removed from a row, filters are asked, and pods
+  are given back one by one for as long as the filters pass.
+
+Each time the per-cycle state of plugins that look beyond the row itself (topology domains, claims
+in use) has to follow: CycleState is cloned, and AddPod/RemovePod of PreFilterExtensions are called
+on the clone for every pod that the overlay gains or loses. Filter then combines the (cloned) state
+with the lines it is given. A filter whose plugin has no PreFilterExtensions depends on nothing but
+the line, so many rows may be asked about in one overlay; where any active plugin has them, rows are
+asked about one at a time, each with its own clone of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from apps.scheduler.framework.cycle_state import CycleState
+    from apps.scheduler.framework.diagnosis import Diagnosis
+    from apps.scheduler.framework.events import ClusterEventWithHint
+    from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
+    from apps.scheduler.framework.status import Status
+    from apps.scheduler.framework.types import PodInfo
+    from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+
+MAX_NODE_SCORE = 100
+MIN_NODE_SCORE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A filter's answer for every line of a table."""
+
+    #: (n,) uint16, index into ``statuses``; 0 = the node passes
+    ids: UInt16Array
+    #: entry 0 stands for success and is never looked at; may be longer than what is used
+    statuses: Sequence[Status | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """Narrows the search: only these nodes can pass. ``node_names`` None = all nodes."""
+
+    node_names: frozenset[str] | None = None
+
+    def merge(self, other: PreFilterResult) -> PreFilterResult:
+        """The nodes which both allow."""
+        if self.node_names is None:
+            return other
+        if other.node_names is None:
+            return self
+        return PreFilterResult(self.node_names & other.node_names)
+
+
+@dataclass(frozen=True, slots=True)
+class NominatingInfo:
+    """What shall become of the pod's ``status.nominatedNodeName``: "" clears it."""
+
+    nominated_node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which evicting ``victims`` (keys, in upstream's order) would make room."""
+
+    node: str
+    victims: tuple[str, ...]
+    pdb_violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What PostFilter found. ``nominating`` None = leave the nomination as it is."""
+
+    nominating: NominatingInfo | None = None
+    victims: tuple[PodInfo, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    #: nodes tried in vain, with the reason
+    node_status: Mapping[str, Status] = field(default_factory=dict)
+    #: names of the candidates which the ranking could not tell apart
+    ties: tuple[str, ...] = ()
+
+
+class Plugin(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+@runtime_checkable
+class EnqueueExtensions(Plugin, Protocol):
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Events that may make a pod schedulable which this plugin rejected."""
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Plugin, Protocol):
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Anything but success keeps the pod out of activeQ; it is gated by this plugin."""
+
+
+@runtime_checkable
+class QueueSortPlugin(Plugin, Protocol):
+    def sort_key(self, pod: QueuedPodInfo) -> Any:
+        """Pods are popped in ascending order of this (totally ordered) key."""
+
+
+@runtime_checkable
+class PreFilterPlugin(Plugin, Protocol):
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        """Compute per-cycle data; may narrow the nodes.
+
+        Skip = neither Filter nor AddPod/RemovePod of this plugin are called in this cycle.
+        A rejection ends the cycle for all nodes.
+        """
+
+
+@runtime_checkable
+class PreFilterExtensions(Plugin, Protocol):
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+        """``added`` is now on line 0 of ``nodes`` (an overlay of one row): update ``state``."""
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> None:
+        """``removed`` is no longer on line 0 of ``nodes`` (an overlay of one row)."""
+
+
+@runtime_checkable
+class FilterPlugin(Plugin, Protocol):
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        """Which lines can take the pod. See the module's docstring for what ``nodes`` may be.
+
+        Lines that another plugin rejected before are asked about as well; their answer is ignored.
+        """
+
+
+@runtime_checkable
+class PostFilterPlugin(Plugin, Protocol):
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status]:
+        """No node passed: try to make room. Success = a node was nominated, later ones not run."""
+
+
+@runtime_checkable
+class PreScorePlugin(Plugin, Protocol):
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        """Compute per-cycle data for scoring ``lines`` of ``nodes``; Skip = no Score."""
+
+
+@runtime_checkable
+class ScorePlugin(Plugin, Protocol):
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """(len(lines),) int64: the raw score of each feasible line.
+
+        ``lines`` is ascending. Without NormalizeScore the scores must be in 0..100. The array is
+        never changed by the framework and must not be changed by the plugin afterwards. An internal
+        error is raised as StatusError.
+        """
+
+
+@runtime_checkable
+class NormalizeScorePlugin(Plugin, Protocol):
+    def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
+        """The scores of all feasible nodes brought into 0..100; a new array or ``scores``."""
+
+
+@runtime_checkable
+class ReservePlugin(Plugin, Protocol):
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Note that the (assumed) pod will run there. After a failure all are unreserved."""
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Undo ``reserve``; called in reverse order, also where reserve was not reached."""
+
+
+@runtime_checkable
+class PermitPlugin(Plugin, Protocol):
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        """Allow, reject, or WAIT for at most so many seconds (for somebody to allow or reject)."""
+
+
+@runtime_checkable
+class PreBindPlugin(Plugin, Protocol):
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Say what has to be written before the binding: ``handle.intents.add(state, ...)``.
+
+        Nothing is written here; whoever runs the scheduler commits the decision's intents and the
+        binding in one transaction and answers with ``Scheduler.bound`` or ``bind_failed``.
+        """
+
+
+@runtime_checkable
+class BindPlugin(Plugin, Protocol):
+    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Take on the binding by adding an intent; Skip leaves it to the next bind plugin."""
+
+
+@runtime_checkable
+class PostBindPlugin(Plugin, Protocol):
+    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """The pod is bound: clean up."""
+
+
+#: configuration's name of an extension point -> the Protocol a plugin must satisfy for it
+EXTENSION_POINTS: Mapping[str, type[Any]] = {
+    "preEnqueue": PreEnqueuePlugin,
+    "queueSort": QueueSortPlugin,
+    "preFilter": PreFilterPlugin,
+    "filter": FilterPlugin,
+    "postFilter": PostFilterPlugin,
+    "preScore": PreScorePlugin,
+    "score": ScorePlugin,
+    "reserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "preBind": PreBindPlugin,
+    "bind": BindPlugin,
+    "postBind": PostBindPlugin,
+}

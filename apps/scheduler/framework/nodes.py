@@ -1,0 +1,150 @@
+"""The table of nodes that plugins compute on: one array per attribute, one line per node."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from apps.scheduler.framework.types import HostPort, NodeInfo
+    from apps.scheduler.objects import Taint
+
+Int64Array = NDArray[np.int64]
+Int32Array = NDArray[np.int32]
+UInt16Array = NDArray[np.uint16]
+BoolArray = NDArray[np.bool_]
+
+#: lines of the two resources every node has; other resources: NodeTable.resource_line
+CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
+
+#: what a memoised column is computed from: the Node objects alone, or their pods as well
+Depends = Literal["node", "pods"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumn:
+    """The values of one label key, dictionary encoded.
+
+    A predicate over values is evaluated once per distinct value and spread over the nodes::
+
+        column.where(lambda value: value in ("a", "b"))
+    """
+
+    #: (n,) int32, index into ``values``; -1 where a node lacks the key
+    ids: Int32Array
+    #: distinct values ever seen for the key; append-only, shared by all tables
+    values: Sequence[str]
+
+    def table(self, predicate: Callable[[str | None], bool]) -> BoolArray:
+        """(values + 1,) bool: the predicate of each value; the last entry is for "absent".
+
+        Since -1 indexes the last entry, ``table[ids]`` is right for absent labels as well.
+        """
+        answers = [predicate(value) for value in self.values]
+        return np.array([*answers, predicate(None)], dtype=np.bool_)
+
+    def where(self, predicate: Callable[[str | None], bool]) -> BoolArray:
+        """(n,) bool: for which nodes the predicate of the value (None = absent) holds."""
+        return self.table(predicate)[self.ids]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageColumn:
+    """Where one container image is present."""
+
+    #: bytes, as reported by the first node that had the image
+    size: int
+    #: number of nodes of the whole cluster that have it
+    nodes: int
+    #: (n,) bool
+    present: BoolArray
+
+
+class NodeTable(ABC):
+    """Columns over n lines; either the snapshot itself or an overlay of some of its rows.
+
+    Every array has one entry per line. The snapshot's lines are its rows: stable slots, of which
+    some may be dead (``alive`` is False; whatever a plugin says about them is ignored). Label
+    values, taint sets and resources are interned in the snapshot and mean the same in every
+    overlay, so per-cycle data indexed by such an id fits both. Arrays are read-only to plugins.
+    """
+
+    #: (n,) int64, row of the snapshot that each line shows
+    rows: Int64Array
+    #: (n,) bool, the line is a node
+    alive: BoolArray
+    #: (resources, n) int64; line CPU in milli-CPU, the others in bytes or whole units
+    allocatable: Int64Array
+    #: (resources, n) int64, same units: requested by the pods there, assumed ones included
+    requested: Int64Array
+    #: (2, n) int64, CPU and MEMORY with the defaults of containers without a request
+    nonzero_requested: Int64Array
+    #: (n,) int64, pods there and the greatest number the node admits
+    pod_count: Int64Array
+    allowed_pods: Int64Array
+    #: (n,) bool, spec.unschedulable
+    unschedulable: BoolArray
+    #: (n,) int32, index into ``taint_sets``
+    taint_ids: Int32Array
+    #: distinct lists of taints; append-only, shared by all tables; entry 0 is ()
+    taint_sets: Sequence[tuple[Taint, ...]]
+    #: number of nodes in the whole cluster (of the snapshot, also in an overlay)
+    total_nodes: int
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def info(self, line: int) -> NodeInfo:
+        """The node of a line with its pods; in an overlay after the pods added or removed."""
+
+    @abstractmethod
+    def line_of(self, name: str) -> int:
+        """The line of the node with this name, -1 if the table has none."""
+
+    @abstractmethod
+    def label(self, key: str) -> LabelColumn: ...
+
+    @abstractmethod
+    def image(self, name: str) -> ImageColumn | None:
+        """The normalised image name's column; None when no node of the cluster has the image."""
+
+    @abstractmethod
+    def resource_line(self, name: str) -> int:
+        """Line of ``allocatable`` and ``requested`` for a resource, -1 if no node knows it."""
+
+    @abstractmethod
+    def port_conflicts(self, wanted: Sequence[HostPort]) -> BoolArray:
+        """(n,) bool: where any of the wanted host ports is taken."""
+
+    @abstractmethod
+    def memo(
+        self,
+        key: Hashable,
+        compute: Callable[[NodeTable], NDArray[Any]],
+        *,
+        depends: Depends,
+    ) -> NDArray[Any]:
+        """``compute(self)``, kept from cycle to cycle and brought up to date line by line.
+
+        ``compute`` must be local: entry i of its result (any dtype, nodes on the last axis) may
+        depend only on line i (and on what ``key`` says). The snapshot then calls it for the few
+        rows that changed since the last time, as a small overlay. Put into ``key`` everything
+        else it reads: the plugin's name, its arguments, the part of the pod it looks at. With
+        ``depends="node"`` only changes of Node objects count, with "pods" also those of pods.
+        The result is read-only and is never changed afterwards; it may be kept in a Decision.
+        """
+
+    @abstractmethod
+    def select(self, lines: Int64Array) -> NodeTable:
+        """A table of k of these lines, on which pods can be added and removed (see Overlay)."""
+
+
+def take(column: NDArray[Any], lines: Int64Array) -> NDArray[Any]:
+    """``column`` at ``lines`` (ascending, distinct); the column itself where that is all of it."""
+    return column if len(lines) == column.shape[-1] else column[..., lines]

@@ -1,0 +1,236 @@
+"""How much a pod takes: requests of containers, sidecars, overhead, the pod's own and resizes.
+
+Amounts are dicts from resource name to an integer, milli-CPU for ``cpu`` and bytes or whole units
+for everything else. They are summed as exact quantities (in 10⁻⁹ units) and rounded up once, at the
+end, as Kubernetes does. The formula is the one of KEP-753 (sidecar containers), KEP-2837 (pod-level
+resources) and KEP-1287 (in-place resize).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from apps.scheduler import quantity
+
+if TYPE_CHECKING:
+    from apps.scheduler.objects import Container, ContainerStatus, Pod, ResourceList
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+_NATIVE: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
+
+#: what a container without a request is taken to need when nodes are compared
+DEFAULT_MILLI_CPU: Final = 100
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+
+_NANO: Final = 10**9
+_DEFAULTS: Final = {CPU: DEFAULT_MILLI_CPU * 10**6, MEMORY: DEFAULT_MEMORY * _NANO}
+
+#: amounts in 10⁻⁹ units, by resource name
+_Nanos = dict[str, int]
+
+
+@lru_cache(maxsize=4096)
+def is_extended(name: str) -> bool:
+    """Whether this is a resource of a vendor's domain (``example.com/gpu``)."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+@lru_cache(maxsize=4096)
+def is_scalar(name: str) -> bool:
+    """Whether the scheduler counts this resource besides CPU, memory and ephemeral storage."""
+    return (
+        is_extended(name)
+        or name.startswith(("hugepages-", "attachable-volumes-"))
+        or "kubernetes.io/" in name
+    )
+
+
+def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, int]:
+    """What the pod asks for, resources the scheduler does not count left out.
+
+    With ``use_status`` a resize in progress counts with the greatest of what the spec wants, what
+    the node has set aside and what is in force: the right view of a pod that is on a node.
+    """
+    return _rounded(_total(pod, use_status=use_status, defaults={}))
+
+
+def nonzero_requests(pod: Pod) -> tuple[int, int]:
+    """(milli-CPU, bytes) of a pod on a node, with defaults for containers without a request.
+
+    A request on the pod level stands for its containers, so it switches the default off.
+    """
+    total = _total(pod, use_status=True, defaults={})
+    defaults: Mapping[str, int] = _DEFAULTS
+    if _pod_level_requests(pod):
+        defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in total}
+    if defaults:
+        total = _total(pod, use_status=True, defaults=defaults)
+    rounded = _rounded(total)
+    return rounded.get(CPU, 0), rounded.get(MEMORY, 0)
+
+
+def scoring_requests(pod: Pod, *, nonzero: bool) -> dict[str, int]:
+    """What the incoming pod counts when nodes are compared; ``nonzero`` = with the defaults."""
+    return _rounded(_total(pod, use_status=True, defaults=_DEFAULTS if nonzero else {}))
+
+
+def node_allocatable(allocatable: ResourceList) -> tuple[dict[str, int], int]:
+    """A node's allocatable amounts, and the number of pods it admits."""
+    amounts = {
+        name: _amount(name, quantity.parse(listed).nanos)
+        for name, listed in allocatable.items()
+        if name in _NATIVE or is_scalar(name)
+    }
+    pods = allocatable.get(PODS)
+    return amounts, quantity.value(pods) if pods is not None else 0
+
+
+def has_resize_status(pod: Pod) -> bool:
+    """Whether the status says anything about resources in force."""
+    status = pod.status
+    if status.resources is not None or status.allocated_resources:
+        return True
+    statuses = (*status.container_statuses, *status.init_container_statuses)
+    return any(each.resources is not None or each.allocated_resources for each in statuses)
+
+
+def _total(pod: Pod, *, use_status: bool, defaults: Mapping[str, int]) -> _Nanos:
+    """Containers and sidecars together, or the greediest init step, then pod level and overhead."""
+    spec = pod.spec
+    resizing = use_status and has_resize_status(pod)
+    if len(spec.containers) == 1 and not spec.init_containers and not resizing:
+        total = _container_requests(spec.containers[0], defaults)
+    else:
+        total = _containers_total(pod, resizing, defaults)
+    if _pod_level_requests(pod):
+        total.update(_pod_level(pod, use_status))
+    if spec.overhead:
+        _add(total, _nanos(spec.overhead))
+    return total
+
+
+def _containers_total(pod: Pod, resizing: bool, defaults: Mapping[str, int]) -> _Nanos:
+    requests = _RequestsOf(pod, defaults) if resizing else None
+
+    def of(container: Container) -> _Nanos:
+        return requests(container) if requests else _container_requests(container, defaults)
+
+    total: _Nanos = {}
+    for container in pod.spec.containers:
+        _add(total, of(container))
+    sidecars: _Nanos = {}
+    greatest_step: _Nanos = {}
+    for container in pod.spec.init_containers:
+        amounts = of(container)
+        if container.restart_policy == "Always":
+            _add(total, amounts)
+            _add(sidecars, amounts)
+            amounts = sidecars
+        else:
+            _add(amounts, sidecars)
+        _maximise(greatest_step, amounts)
+    _maximise(total, greatest_step)
+    return total
+
+
+class _RequestsOf:
+    """The requests of each container of a pod that may be in the middle of a resize."""
+
+    def __init__(self, pod: Pod, defaults: Mapping[str, int]) -> None:
+        self._defaults = defaults
+        self._infeasible = _resize_is_infeasible(pod)
+        statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        self._statuses: dict[str, ContainerStatus] = {each.name: each for each in statuses}
+
+    def __call__(self, container: Container) -> _Nanos:
+        status = self._statuses.get(container.name)
+        if status is None or (status.resources is None and not status.allocated_resources):
+            return _container_requests(container, self._defaults)
+        in_force = status.resources.requests if status.resources is not None else {}
+        wanted = {} if self._infeasible else container.resources.requests
+        amounts = _nanos(wanted)
+        _maximise(amounts, _nanos(in_force))
+        _maximise(amounts, _nanos(status.allocated_resources))
+        return _with_defaults(amounts, self._defaults)
+
+
+def _pod_level(pod: Pod, use_status: bool) -> _Nanos:
+    """The pod-level requests, for the resources that can be given there."""
+    assert pod.spec.resources is not None
+    wanted = _nanos(pod.spec.resources.requests)
+    status = pod.status
+    if use_status and (status.resources is not None or status.allocated_resources):
+        if _resize_is_infeasible(pod):
+            wanted = {}
+        in_force = status.resources.requests if status.resources is not None else {}
+        _maximise(wanted, _without(in_force, pod.spec.overhead))
+        _maximise(wanted, _without(status.allocated_resources, pod.spec.overhead))
+    return {name: amount for name, amount in wanted.items() if _is_pod_level(name)}
+
+
+def _pod_level_requests(pod: Pod) -> bool:
+    level = pod.spec.resources
+    return level is not None and any(map(_is_pod_level, level.requests))
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+def _resize_is_infeasible(pod: Pod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _container_requests(container: Container, defaults: Mapping[str, int]) -> _Nanos:
+    return _with_defaults(_nanos(container.resources.requests), defaults)
+
+
+def _with_defaults(amounts: _Nanos, defaults: Mapping[str, int]) -> _Nanos:
+    for name, amount in defaults.items():
+        amounts.setdefault(name, amount)
+    return amounts
+
+
+def _nanos(listed: ResourceList) -> _Nanos:
+    return {name: quantity.parse(amount).nanos for name, amount in listed.items()}
+
+
+def _without(listed: ResourceList, overhead: ResourceList) -> _Nanos:
+    amounts = _nanos(listed)
+    for name, amount in _nanos(overhead).items():
+        if name in amounts:
+            amounts[name] = max(amounts[name] - amount, 0)
+    return amounts
+
+
+def _add(total: _Nanos, amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _maximise(total: _Nanos, amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        if amount > total.get(name, -1):
+            total[name] = amount
+
+
+def _rounded(total: Mapping[str, int]) -> dict[str, int]:
+    return {
+        name: _amount(name, nanos)
+        for name, nanos in total.items()
+        if name in _NATIVE or is_scalar(name)
+    }
+
+
+def _amount(name: str, nanos: int) -> int:
+    """Thousandths of a CPU or whole units, rounded up."""
+    return -(-nanos // (10**6 if name == CPU else _NANO))
+

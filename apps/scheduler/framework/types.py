@@ -1,0 +1,260 @@
+"""Pods and nodes as the scheduler holds them: the API object and what is computed from it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from apps.scheduler.framework import resources
+
+if TYPE_CHECKING:
+    from apps.scheduler.objects import Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm
+
+#: host IPs which stand for all addresses of a node
+ANY_IP = frozenset({"", "0.0.0.0"})
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port of the node that a container occupies."""
+
+    port: int
+    protocol: str
+    ip: str
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return (self.protocol, self.port)
+
+    def conflicts_with(self, ip: str) -> bool:
+        """Whether the same port on ``ip`` is already this one (a wildcard takes every address)."""
+        return self.ip == ip or self.ip in ANY_IP or ip in ANY_IP
+
+
+class PodInfo:
+    """A pod with everything that plugins would otherwise compute again for every cycle.
+
+    Immutable: an updated pod is a new PodInfo. Requests are plain dicts from resource name to an
+    integer: milli-CPU for ``cpu``, bytes or whole units for everything else.
+    """
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.namespace = pod.metadata.namespace
+        self.name = pod.metadata.name
+        self.key = f"{self.namespace}/{self.name}"
+        self.uid = pod.metadata.uid
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key})"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.pod.metadata.labels
+
+    @property
+    def priority(self) -> int:
+        return self.pod.spec.priority
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
+    @cached_property
+    def requests(self) -> dict[str, int]:
+        """What the pod occupies on its node, in-place resize status and overhead included."""
+        return resources.pod_requests(self.pod, use_status=True)
+
+    @cached_property
+    def spec_requests(self) -> dict[str, int]:
+        """What a pod that has no node yet asks for: its spec alone."""
+        if resources.has_resize_status(self.pod):
+            return resources.pod_requests(self.pod, use_status=False)
+        return self.requests
+
+    @cached_property
+    def nonzero_requests(self) -> tuple[int, int]:
+        """(milli-CPU, bytes) with 100m and 200Mi for each container that names no request."""
+        return resources.nonzero_requests(self.pod)
+
+    @cached_property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """Ports of the node taken by containers and by restartable init containers."""
+        return tuple(_host_ports(self.pod))
+
+    @cached_property
+    def required_affinity_terms(self) -> tuple[PodAffinityTerm, ...]:
+        affinity = self.pod.spec.affinity
+        if affinity is None or affinity.pod_affinity is None:
+            return ()
+        return affinity.pod_affinity.required_during_scheduling_ignored_during_execution
+
+    @cached_property
+    def required_anti_affinity_terms(self) -> tuple[PodAffinityTerm, ...]:
+        affinity = self.pod.spec.affinity
+        if affinity is None or affinity.pod_anti_affinity is None:
+            return ()
+        return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+
+    @cached_property
+    def preferred_affinity_terms(self) -> tuple[WeightedPodAffinityTerm, ...]:
+        affinity = self.pod.spec.affinity
+        if affinity is None or affinity.pod_affinity is None:
+            return ()
+        return affinity.pod_affinity.preferred_during_scheduling_ignored_during_execution
+
+    @cached_property
+    def preferred_anti_affinity_terms(self) -> tuple[WeightedPodAffinityTerm, ...]:
+        affinity = self.pod.spec.affinity
+        if affinity is None or affinity.pod_anti_affinity is None:
+            return ()
+        return affinity.pod_anti_affinity.preferred_during_scheduling_ignored_during_execution
+
+    @cached_property
+    def has_pod_affinity(self) -> bool:
+        """Whether the pod carries any inter-pod affinity or anti-affinity term."""
+        affinity = self.pod.spec.affinity
+        return affinity is not None and bool(
+            self.required_affinity_terms
+            or self.required_anti_affinity_terms
+            or self.preferred_affinity_terms
+            or self.preferred_anti_affinity_terms
+        )
+
+    @cached_property
+    def label_class(self) -> tuple[str, frozenset[tuple[str, str]], bool]:
+        """(namespace, labels, terminating): pods which no label selector can tell apart."""
+        return (self.namespace, frozenset(self.labels.items()), self.is_terminating)
+
+    @cached_property
+    def affinity_class(self) -> tuple[object, ...] | None:
+        """What tells pods with inter-pod affinity terms apart for other pods; None without any."""
+        if not self.has_pod_affinity:
+            return None
+        affinity = self.pod.spec.affinity
+        assert affinity is not None
+        terms = msgspec.json.encode((affinity.pod_affinity, affinity.pod_anti_affinity))
+        return (*self.label_class, terms)
+
+    @cached_property
+    def claim_names(self) -> tuple[str, ...]:
+        """Names of the PersistentVolumeClaims the pod mounts, ephemeral volumes included."""
+        return tuple(_claim_names(self.pod))
+
+
+def _host_ports(pod: Pod) -> Iterable[HostPort]:
+    sidecars = (c for c in pod.spec.init_containers if c.restart_policy == "Always")
+    for container in (*pod.spec.containers, *sidecars):
+        for port in container.ports:
+            if port.host_port > 0:
+                yield HostPort(port.host_port, port.protocol, port.host_ip or "0.0.0.0")
+
+
+def _claim_names(pod: Pod) -> Iterable[str]:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield f"{pod.metadata.name}-{volume.name}"
+
+
+@dataclass(slots=True)
+class NodeInfo:
+    """A node and the pods on it, assumed ones included.
+
+    ``node`` is None while pods are known on a node which is not (yet, or any more) there; such a
+    NodeInfo has no row in the snapshot.
+    """
+
+    name: str
+    node: Node | None = None
+    pods: dict[str, PodInfo] = field(default_factory=dict)
+    #: what the pods occupy, in the units of PodInfo.requests
+    requested: dict[str, int] = field(default_factory=dict)
+    nonzero_cpu: int = 0
+    nonzero_memory: int = 0
+    allocatable: dict[str, int] = field(default_factory=dict)
+    allowed_pods: int = 0
+    #: (protocol, port) -> host IPs in use
+    used_ports: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    #: pods with any inter-pod (anti-)affinity term, by key
+    pods_with_affinity: dict[str, PodInfo] = field(default_factory=dict)
+    #: pods with a required inter-pod anti-affinity term, by key
+    pods_with_required_anti_affinity: dict[str, PodInfo] = field(default_factory=dict)
+    #: "namespace/claim" -> number of pods here that mount it
+    claim_refs: dict[str, int] = field(default_factory=dict)
+
+    def set_node(self, node: Node | None) -> None:
+        self.node = node
+        listed = node.status.allocatable if node is not None else {}
+        self.allocatable, self.allowed_pods = resources.node_allocatable(listed)
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """Count ``pod`` in; it must not be here yet."""
+        self.pods[pod.key] = pod
+        if pod.has_pod_affinity:
+            self.pods_with_affinity[pod.key] = pod
+        if pod.required_anti_affinity_terms:
+            self.pods_with_required_anti_affinity[pod.key] = pod
+        self._count(pod, 1)
+        for port in pod.host_ports:
+            self.used_ports.setdefault(port.key, set()).add(port.ip)
+
+    def remove_pod(self, key: str) -> PodInfo:
+        """Count the pod out; returns what was counted in under this key. KeyError if absent."""
+        pod = self.pods.pop(key)
+        self.pods_with_affinity.pop(key, None)
+        self.pods_with_required_anti_affinity.pop(key, None)
+        self._count(pod, -1)
+        for port in pod.host_ports:
+            self._release(port)
+        return pod
+
+    def _count(self, pod: PodInfo, sign: int) -> None:
+        for name, amount in pod.requests.items():
+            self.requested[name] = self.requested.get(name, 0) + sign * amount
+        cpu, memory = pod.nonzero_requests
+        self.nonzero_cpu += sign * cpu
+        self.nonzero_memory += sign * memory
+        for claim in pod.claim_names:
+            key = f"{pod.namespace}/{claim}"
+            self.claim_refs[key] = self.claim_refs.get(key, 0) + sign
+            if self.claim_refs[key] == 0:
+                del self.claim_refs[key]
+
+    def _release(self, port: HostPort) -> None:
+        """Free ``port``, like upstream without counting: two pods never share one host port."""
+        ips = self.used_ports.get(port.key)
+        if ips is not None:
+            ips.discard(port.ip)
+            if not ips:
+                del self.used_ports[port.key]
+
+    def port_conflicts(self, wanted: Iterable[HostPort]) -> bool:
+        """Whether any of the wanted host ports is taken here."""
+        return any(
+            port.conflicts_with(ip)
+            for port in wanted
+            for ip in self.used_ports.get(port.key, ())
+        )
+
+    def clone(self) -> NodeInfo:
+        """A copy to which pods may be added and from which they may be removed."""
+        return NodeInfo(
+            name=self.name,
+            node=self.node,
+            pods=dict(self.pods),
+            requested=dict(self.requested),
+            nonzero_cpu=self.nonzero_cpu,
+            nonzero_memory=self.nonzero_memory,
+            allocatable=self.allocatable,
+            allowed_pods=self.allowed_pods,
+            used_ports={key: set(ips) for key, ips in self.used_ports.items()},
+            pods_with_affinity=dict(self.pods_with_affinity),
+            pods_with_required_anti_affinity=dict(self.pods_with_required_anti_affinity),
+            claim_refs=dict(self.claim_refs),
+        )
