@@ -31,6 +31,8 @@ from apps.scheduler.objects.decoding import (
 )
 from apps.scheduler.objects.meta import (
     Condition,
+    Int32,
+    Int64,
     KubeObject,
     KubeStruct,
     LabelSelector,
@@ -171,6 +173,8 @@ __all__ = [
     "HostPathVolumeSource",
     "ISCSIVolumeSource",
     "ImageVolumeSource",
+    "Int32",
+    "Int64",
     "Job",
     "JobSpec",
     "KubeObject",

@@ -6,6 +6,8 @@ import msgspec
 
 from apps.scheduler.objects.meta import (
     Condition,
+    Int32,
+    Int64,
     KubeObject,
     KubeStruct,
     ObjectReference,
@@ -24,7 +26,7 @@ class NodeSpec(KubeStruct, frozen=True):
 
 class ContainerImage(KubeStruct, frozen=True):
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeSystemInfo(KubeStruct, frozen=True):
@@ -75,10 +77,10 @@ class RuntimeClass(KubeObject, frozen=True):
 
 class LeaseSpec(KubeStruct, frozen=True):
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
+    lease_duration_seconds: Int32 | None = None
     acquire_time: Time | None = None
     renew_time: Time | None = None
-    lease_transitions: int | None = None
+    lease_transitions: Int32 | None = None
 
 
 class Lease(KubeObject, frozen=True):
@@ -98,6 +100,6 @@ class Event(KubeObject, frozen=True):
     event_time: Time | None = None
     first_timestamp: Time | None = None
     last_timestamp: Time | None = None
-    count: int = 0
+    count: Int32 = 0
     regarding: ObjectReference = ObjectReference()
     note: str = ""

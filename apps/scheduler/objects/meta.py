@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -10,6 +10,8 @@ import msgspec
 Quantity: TypeAlias = str | int | float
 #: resource name ("cpu", "memory", "example.com/gpu") → quantity
 ResourceList: TypeAlias = dict[str, Quantity]
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 #: An RFC 3339 time ("2026-01-02T03:04:05Z"), kept as text.
 Time: TypeAlias = str
 
@@ -36,10 +38,10 @@ class ObjectMeta(KubeStruct, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: Time | None = None
     deletion_timestamp: Time | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     finalizers: tuple[str, ...] = ()
@@ -126,7 +128,7 @@ class Condition(KubeStruct, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     last_probe_time: Time | None = None
     last_heartbeat_time: Time | None = None
     last_transition_time: Time | None = None

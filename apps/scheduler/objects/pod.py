@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from apps.scheduler.objects.meta import Condition, KubeObject, KubeStruct, ResourceList, Time
+from apps.scheduler.objects.meta import (
+    Condition,
+    Int32,
+    Int64,
+    KubeObject,
+    KubeStruct,
+    ResourceList,
+    Time,
+)
 from apps.scheduler.objects.scheduling import (
     Affinity,
     PodSchedulingGate,
@@ -15,8 +23,8 @@ from apps.scheduler.objects.volumes import ResourceRequirements, Volume
 
 
 class ContainerPort(KubeStruct, frozen=True):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
     name: str = ""
@@ -72,7 +80,7 @@ class PodSpec(KubeStruct, frozen=True):
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     scheduler_name: str = "default-scheduler"
-    priority: int = 0
+    priority: Int32 = 0
     priority_class_name: str = ""
     preemption_policy: str = "PreemptLowerPriority"
     overhead: ResourceList = {}
@@ -84,8 +92,8 @@ class PodSpec(KubeStruct, frozen=True):
     host_users: bool | None = None
     os: PodOS | None = None
     restart_policy: str = "Always"
-    termination_grace_period_seconds: int = 30
-    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: Int64 = 30
+    active_deadline_seconds: Int64 | None = None
     service_account_name: str = ""
 
 
@@ -97,7 +105,7 @@ class ContainerStatus(KubeStruct, frozen=True):
     resources: ContainerResources | None = None
     ready: bool = False
     started: bool | None = None
-    restart_count: int = 0
+    restart_count: Int32 = 0
 
 
 class PodStatus(KubeStruct, frozen=True):
@@ -109,7 +117,7 @@ class PodStatus(KubeStruct, frozen=True):
     message: str = ""
     #: deprecated summary of a resize in progress: "Proposed", "InProgress", "Infeasible" …
     resize: str = ""
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     #: pod-level counterparts of the two container fields

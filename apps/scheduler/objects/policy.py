@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from apps.scheduler.objects.meta import Condition, KubeObject, KubeStruct, LabelSelector, Time
+from apps.scheduler.objects.meta import (
+    Condition,
+    Int32,
+    Int64,
+    KubeObject,
+    KubeStruct,
+    LabelSelector,
+    Time,
+)
 
 
 class PriorityClass(KubeObject, frozen=True):
-    value: int = 0
+    value: Int32 = 0
     global_default: bool = False
     description: str = ""
     preemption_policy: str = "PreemptLowerPriority"
@@ -15,17 +23,17 @@ class PriorityClass(KubeObject, frozen=True):
 class PodDisruptionBudgetSpec(KubeStruct, frozen=True):
     selector: LabelSelector | None = None
     #: a count or a percentage ("30%")
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
 
 class PodDisruptionBudgetStatus(KubeStruct, frozen=True):
-    disruptions_allowed: int = 0
-    current_healthy: int = 0
-    desired_healthy: int = 0
-    expected_pods: int = 0
-    observed_generation: int = 0
+    disruptions_allowed: Int32 = 0
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
+    observed_generation: Int64 = 0
     #: pod name → when its eviction was granted
     disrupted_pods: dict[str, Time] = {}
     conditions: tuple[Condition, ...] = ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from apps.scheduler.objects.meta import (
+    Int32,
+    Int64,
     KubeStruct,
     LabelSelector,
     NodeSelector,
@@ -23,11 +25,11 @@ class Toleration(KubeStruct, frozen=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class PreferredSchedulingTerm(KubeStruct, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -46,7 +48,7 @@ class PodAffinityTerm(KubeStruct, frozen=True):
 
 
 class WeightedPodAffinityTerm(KubeStruct, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -64,11 +66,11 @@ class Affinity(KubeStruct, frozen=True):
 
 
 class TopologySpreadConstraint(KubeStruct, frozen=True):
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
     match_label_keys: tuple[str, ...] = ()

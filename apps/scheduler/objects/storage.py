@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from apps.scheduler.objects.meta import (
+    Int32,
     KubeObject,
     KubeStruct,
     LabelSelector,
@@ -69,7 +70,7 @@ class StorageClass(KubeObject, frozen=True):
 
 class VolumeNodeResources(KubeStruct, frozen=True):
     #: how many volumes of the driver a node takes; None = no limit
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CSINodeDriver(KubeStruct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from apps.scheduler.objects.meta import (
+    Int32,
     KubeStruct,
     LabelSelector,
     ObjectMeta,
@@ -47,14 +48,14 @@ class EphemeralVolumeSource(KubeStruct, frozen=True):
 class GCEPersistentDiskVolumeSource(KubeStruct, frozen=True):
     pd_name: str = ""
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
 class AWSElasticBlockStoreVolumeSource(KubeStruct, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
@@ -88,7 +89,7 @@ class PortworxVolumeSource(KubeStruct, frozen=True):
 class ISCSIVolumeSource(KubeStruct, frozen=True):
     target_portal: str = ""
     iqn: str = ""
-    lun: int = 0
+    lun: Int32 = 0
     read_only: bool = False
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from apps.scheduler.objects.meta import KubeObject, KubeStruct, LabelSelector, ObjectMeta
+from apps.scheduler.objects.meta import Int32, KubeObject, KubeStruct, LabelSelector, ObjectMeta
 from apps.scheduler.objects.pod import PodSpec
 
 
 class ServicePort(KubeStruct, frozen=True):
     name: str = ""
     protocol: str = "TCP"
-    port: int = 0
-    target_port: int | str | None = None
-    node_port: int = 0
+    port: Int32 = 0
+    target_port: Int32 | str | None = None
+    node_port: Int32 = 0
 
 
 class ServiceSpec(KubeStruct, frozen=True):
@@ -30,7 +30,7 @@ class PodTemplateSpec(KubeStruct, frozen=True):
 
 
 class ReplicationControllerSpec(KubeStruct, frozen=True):
-    replicas: int = 1
+    replicas: Int32 = 1
     selector: dict[str, str] = {}
     template: PodTemplateSpec | None = None
 
@@ -42,7 +42,7 @@ class ReplicationController(KubeObject, frozen=True):
 class WorkloadSpec(KubeStruct, frozen=True):
     """The common part of the specs of the controllers below."""
 
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec | None = None
 
@@ -68,8 +68,8 @@ class DaemonSet(Workload, frozen=True):
 
 
 class JobSpec(WorkloadSpec, frozen=True):
-    parallelism: int | None = None
-    completions: int | None = None
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
 
 
 class Job(KubeObject, frozen=True):
