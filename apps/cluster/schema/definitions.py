@@ -1,0 +1,92 @@
+"""The OpenAPI definitions, and what they say about merging."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+Schema = Mapping[str, Any]
+
+RELEASE = "1.36"
+_FILE = Path(__file__).with_name(f"kubernetes-{RELEASE}.json.gz")
+_GVK = "x-kubernetes-group-version-kind"
+
+
+class _Definitions(Mapping[str, Schema]):
+    """Definitions by full name, read from the data file at the first look."""
+
+    def __getitem__(self, name: str) -> Schema:
+        return _load()[name]
+
+    def __iter__(self) -> Any:
+        return iter(_load())
+
+    def __len__(self) -> int:
+        return len(_load())
+
+
+DEFINITIONS: Mapping[str, Schema] = _Definitions()
+
+
+@cache
+def _load() -> dict[str, Schema]:
+    return msgspec.json.decode(gzip.decompress(_FILE.read_bytes()), type=dict[str, Any])
+
+
+@cache
+def _by_kind() -> dict[tuple[str, str, str], str]:
+    return {
+        (kind["group"], kind["version"], kind["kind"]): name
+        for name, schema in _load().items()
+        for kind in schema.get(_GVK, ())
+    }
+
+
+@cache
+def definition_of(group: str, version: str, kind: str) -> str:
+    """The full name of a kind's definition; KeyError when the release has none."""
+    return _by_kind()[group, version, kind]
+
+
+def reference(schema: Schema) -> str:
+    """The name of the definition that a property refers to; "" when it is not a reference."""
+    return str(schema.get("$ref", "")).rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchField:
+    """How a strategic merge patch treats one field."""
+
+    #: Definition of the field's value, or of its items; "" for plain values and free maps.
+    definition: str = ""
+    #: Key by which list items are matched; "" for lists of plain values.
+    merge_key: str = ""
+    merges: bool = False
+    retains_keys: bool = False
+    replaces: bool = False
+
+
+NO_FIELD = PatchField()
+
+
+@cache
+def patch_field(definition: str, field: str) -> PatchField:
+    """How a strategic merge patch treats `field` of an object of this definition."""
+    properties = DEFINITIONS.get(definition, {}).get("properties", {})
+    schema = properties.get(field)
+    if schema is None:
+        return NO_FIELD
+    strategies = schema.get("x-kubernetes-patch-strategy", "").split(",")
+    return PatchField(
+        definition=reference(schema) or reference(schema.get("items", {})),
+        merge_key=schema.get("x-kubernetes-patch-merge-key", ""),
+        merges="merge" in strategies,
+        retains_keys="retainKeys" in strategies,
+        replaces="replace" in strategies,
+    )

@@ -1,0 +1,73 @@
+"""Cut the OpenAPI definitions of the served kinds out of a Kubernetes release's definitions.
+
+    python scripts/extract_openapi.py DEFINITIONS.json OUTPUT.json.gz
+
+DEFINITIONS.json is the `_definitions.json` of one release in the PyPI package
+`kubernetes-validate` (110 MB unpacked, so it is no dependency of ours).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+CORE = "Binding Event Namespace Node PersistentVolume PersistentVolumeClaim Pod"
+ROOTS = {
+    "io.k8s.api.apps.v1": "ReplicaSet StatefulSet",
+    "io.k8s.api.autoscaling.v1": "Scale",
+    "io.k8s.api.coordination.v1": "Lease",
+    "io.k8s.api.core.v1": f"{CORE} ReplicationController Service",
+    "io.k8s.api.events.v1": "Event",
+    "io.k8s.api.node.v1": "RuntimeClass",
+    "io.k8s.api.policy.v1": "Eviction PodDisruptionBudget",
+    "io.k8s.api.scheduling.v1": "PriorityClass",
+    "io.k8s.api.storage.v1": ("CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment"),
+    "io.k8s.apimachinery.pkg.apis.meta.v1": "DeleteOptions ListMeta Status",
+}
+
+
+def main(source: Path, target: Path) -> None:
+    definitions = json.loads(source.read_text(encoding="utf-8"))["$defs"]
+    wanted = [f"{package}.{kind}" for package, kinds in ROOTS.items() for kind in kinds.split()]
+    kept: dict[str, Any] = {}
+    while wanted:
+        name = wanted.pop()
+        if name not in kept:
+            kept[name] = _plain(definitions[name])
+            wanted.extend(_references(kept[name]))
+    text = json.dumps(dict(sorted(kept.items())), separators=(",", ":"))
+    with target.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
+        file.write(text.encode())
+    print(f"{len(kept)} definitions, {len(text)} characters, {target.stat().st_size} bytes")
+
+
+def _plain(schema: Any) -> Any:
+    """The schema as the API server publishes it: OpenAPI 3 references, no nullable types."""
+    if isinstance(schema, list):
+        return [_plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: _plain(value) for key, value in schema.items()}
+    if isinstance(plain.get("type"), list):
+        plain["type"] = next(name for name in plain["type"] if name != "null")
+    if isinstance(plain.get("$ref"), str):
+        plain["$ref"] = "#/components/schemas/" + plain["$ref"].rpartition("/")[2]
+    return plain
+
+
+def _references(schema: Any) -> list[str]:
+    if isinstance(schema, list):
+        return [name for item in schema for name in _references(item)]
+    if not isinstance(schema, dict):
+        return []
+    found = [name for value in schema.values() for name in _references(value)]
+    if isinstance(schema.get("$ref"), str):
+        found.append(schema["$ref"].rpartition("/")[2])
+    return found
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
