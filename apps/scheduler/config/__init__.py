@@ -1,0 +1,31 @@
+"""KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) as kube-scheduler 1.36 reads it.
+
+`load` decodes strictly, defaults, validates and expands the profiles; what plugins receive are the
+typed arguments of `config.args`. Configurations of earlier releases go through `config.convert`.
+"""
+
+from __future__ import annotations
+
+from apps.scheduler.config.errors import Cause, ConfigError
+from apps.scheduler.config.loading import default_configuration, load
+from apps.scheduler.config.types import (
+    API_VERSION,
+    EXTENSION_POINTS,
+    KIND,
+    Configuration,
+    Extender,
+    Profile,
+)
+
+__all__ = [
+    "API_VERSION",
+    "EXTENSION_POINTS",
+    "KIND",
+    "Cause",
+    "ConfigError",
+    "Configuration",
+    "Extender",
+    "Profile",
+    "default_configuration",
+    "load",
+]

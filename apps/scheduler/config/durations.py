@@ -1,0 +1,48 @@
+"""Go durations ("1h15m", "300ms") in seconds."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+_UNITS: Final = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "μs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+}
+_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([a-zµμ]+)")
+#: A Go duration is a signed 64-bit number of nanoseconds.
+_LIMIT: Final = Fraction(2**63 - 1, 10**9)
+
+
+class DurationError(ValueError):
+    """The text is not a Go duration."""
+
+
+def parse_duration(text: str) -> float:
+    """Seconds; raises DurationError. A unit is required, save for a bare 0."""
+    negative = text.startswith("-")
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return 0.0
+    total, end = Fraction(0), 0
+    while part := _PART.match(rest, end):
+        number, unit = part.groups()
+        if unit not in _UNITS:
+            raise DurationError(f"unknown unit {unit!r} in duration")
+        total += Fraction(number.rstrip(".")) * _UNITS[unit]
+        end = part.end()
+    if not rest or end != len(rest) or total > _LIMIT:
+        raise DurationError("invalid duration")
+    return float(-total if negative else total)
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest duration text in seconds: 600.0 → "600s"."""
+    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"

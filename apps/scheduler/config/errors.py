@@ -1,0 +1,69 @@
+"""Refusals of a configuration: every fault with the path of its field, in upstream's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Cause(NamedTuple):
+    """One fault: the path of the field (``profiles[0].pluginConfig[1].args``) and what is wrong."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+class ConfigError(ValueError):
+    """A configuration is refused; `causes` holds every fault found, in the order of the checks."""
+
+    def __init__(self, causes: Iterable[Cause]) -> None:
+        self.causes: list[Cause] = list(causes)
+        texts = [str(cause) for cause in self.causes]
+        super().__init__(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+class Problems:
+    """Collects causes so that one refusal names all of them."""
+
+    def __init__(self) -> None:
+        self.causes: list[Cause] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.causes)
+
+    def add(self, field: str, message: str) -> None:
+        self.causes.append(Cause(field, message))
+
+    def invalid(self, field: str, value: object, detail: str) -> None:
+        self.add(field, f"Invalid value: {shown(value)}: {detail}")
+
+    def required(self, field: str, detail: str = "") -> None:
+        self.add(field, "Required value" + (f": {detail}" if detail else ""))
+
+    def duplicate(self, field: str, value: object) -> None:
+        self.add(field, f"Duplicate value: {shown(value)}")
+
+    def forbidden(self, field: str, detail: str) -> None:
+        self.add(field, f"Forbidden: {detail}")
+
+    def unsupported(self, field: str, value: object, supported: Iterable[str]) -> None:
+        allowed = ", ".join(shown(name) for name in supported)
+        self.add(field, f"Unsupported value: {shown(value)}: supported values: {allowed}")
+
+    def raise_if_any(self) -> None:
+        """Raises ConfigError with all causes collected so far, if there are any."""
+        if self.causes:
+            raise ConfigError(self.causes)
+
+
+def shown(value: object) -> str:
+    """A value as the messages show it: JSON, so that a string is told from a number."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def child(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,116 @@
+"""From the text of a configuration (YAML or JSON) to plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+
+from apps.scheduler.config.errors import Cause, ConfigError
+
+_MAX_ALIASES: Final = 100
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it: no timestamps, no base-60 numbers, no duplicate keys."""
+
+    duplicates: list[Cause]
+    aliases: int = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        # Aliases of aliases grow exponentially when the values are walked.
+        if self.check_event(yaml.AliasEvent):
+            self.aliases += 1
+            if self.aliases > _MAX_ALIASES:
+                raise yaml.YAMLError(f"more than {_MAX_ALIASES} aliases")
+        return super().compose_node(parent, index)
+
+
+#: Scalars that Python's loader resolves and Kubernetes' does not.
+_STRINGS: Final = (
+    "tag:yaml.org,2002:timestamp",
+    "tag:yaml.org,2002:int",
+    "tag:yaml.org,2002:float",
+)
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _STRINGS]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int",
+    re.compile(r"^[-+]?(?:0|0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*)$"),
+    list("-+0123456789"),
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+    list("-+0123456789."),
+)
+
+
+def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
+    text = node.value.replace("_", "")
+    octal = re.fullmatch(r"([-+]?)0o?([0-7]+)", text)
+    return int(octal[1] + octal[2], 8) if octal else int(text, 0)
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    loader.flatten_mapping(node)
+    seen: set[str] = set()
+    for key_node, _ in node.value:
+        key = str(key_node.value)
+        if key in seen:
+            line = key_node.start_mark.line + 1
+            loader.duplicates.append(Cause(key, f'line {line}: key "{key}" already set in map'))
+        seen.add(key)
+    return loader.construct_mapping(node, deep=True)
+
+
+def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
+    return float(node.value.replace(".inf", "inf").replace(".nan", "nan").lower())
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_Loader.add_constructor("tag:yaml.org,2002:float", _float)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read(source: str | bytes | Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one object that a YAML or JSON text holds; a mapping is returned as it is.
+
+    Raises ConfigError when the text cannot be read, is not a single object, or has a key twice.
+    """
+    if isinstance(source, Mapping):
+        return source
+    try:
+        documents, duplicates = _documents(source)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = " ".join(str(error).split())
+        raise ConfigError([Cause("", f"cannot be read as YAML or JSON: {said}")]) from None
+    if duplicates:
+        raise ConfigError(duplicates)
+    if len(documents) != 1:
+        said = "is empty" if not documents else f"has {len(documents)} documents, not one"
+        raise ConfigError([Cause("", f"the text {said}")])
+    (value,) = documents
+    if not isinstance(value, Mapping):
+        raise ConfigError([Cause("", "the text does not hold an object")])
+    return value
+
+
+def _documents(text: str | bytes) -> tuple[list[Any], list[Cause]]:
+    """The documents that are not empty, and the keys that are set twice."""
+    loader = _Loader(text)
+    loader.duplicates = []
+    documents = []
+    try:
+        while loader.check_data():  # type: ignore[no-untyped-call]  # untyped in types-PyYAML
+            documents.append(loader.get_data())
+    finally:
+        loader.dispose()
+    return [document for document in documents if document is not None], loader.duplicates

@@ -1,0 +1,1 @@
+"""Preemption: which running pods to evict so that a pod without a feasible node gets one."""
