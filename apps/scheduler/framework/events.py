@@ -1,9 +1,9 @@
 """Cluster events: what may make an unschedulable pod schedulable, and who wants to hear of it.
 
 An event is a resource and an action. A plugin registers the events that could undo its rejection,
-each with a hint function that looks at the very change (`ClusterEventWithHint`). What happens in the
-cluster is told as specifically as possible: `node_update_events` and `pod_update_events` take an
-update apart into the properties that changed.
+each with a hint function that looks at the very change (`ClusterEventWithHint`). What happens in
+the cluster is told as specifically as possible: `node_update_events` and `pod_update_events` take
+an update apart into the properties that changed.
 """
 
 from __future__ import annotations
@@ -132,6 +132,8 @@ class ClusterEvent:
         return self.resource == Resource.POD and incoming in _POD_RESOURCES
 
 
+POP = "Pop"
+DONE = "Done"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
@@ -147,9 +149,7 @@ EVENT_UNSCHEDULED_POD_UPDATE = ClusterEvent(Resource.UNSCHEDULABLE_POD, ActionTy
 EVENT_UNSCHEDULED_POD_DELETE = ClusterEvent(Resource.UNSCHEDULABLE_POD, ActionType.DELETE)
 EVENT_NODE_ADD = ClusterEvent(Resource.NODE, ActionType.ADD)
 EVENT_NODE_DELETE = ClusterEvent(Resource.NODE, ActionType.DELETE)
-EVENT_UNSCHEDULABLE_TIMEOUT = ClusterEvent(
-    Resource.WILDCARD, ActionType.ALL, UNSCHEDULABLE_TIMEOUT
-)
+EVENT_UNSCHEDULABLE_TIMEOUT = ClusterEvent(Resource.WILDCARD, ActionType.ALL, UNSCHEDULABLE_TIMEOUT)
 EVENT_FORCE_ACTIVATE = ClusterEvent(Resource.WILDCARD, ActionType.ALL, FORCE_ACTIVATE)
 
 
@@ -160,8 +160,8 @@ class QueueingHint(Enum):
     QUEUE_SKIP = "QueueSkip"
 
 
-#: (rejected pod, old object, new object) -> hint. `old` is None for an addition, `new` for a deletion.
-#: An exception counts as Queue: a failing hint must not leave a pod waiting for ever.
+#: (rejected pod, old object, new object) -> hint. `old` is None for an addition, `new` for a
+#: deletion. An exception counts as Queue: a failing hint must not leave a pod waiting for ever.
 QueueingHintFn = Callable[[PodInfo, Any, Any], QueueingHint]
 
 

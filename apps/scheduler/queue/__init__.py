@@ -1,0 +1,1 @@
+"""The scheduling queue: which pod is next, and what the others wait for."""

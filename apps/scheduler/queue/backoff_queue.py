@@ -1,0 +1,121 @@
+"""backoffQ: the pods that deserve another attempt, but only after a pause.
+
+Two heaps stand behind it. Pods that a plugin rejected wait in the one that Pop may draw from when
+activeQ is empty; pods whose attempt ended with an error (an unreachable API, a failed binding) wait
+in the other and always sit out their time, so that a broken dependency is not hammered.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+
+from apps.scheduler.clock import Clock
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.queue.active_queue import RankFn
+from apps.scheduler.queue.heap import KeyedHeap, Rank
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+
+DEFAULT_POD_INITIAL_BACKOFF_SECONDS = 1.0
+DEFAULT_POD_MAX_BACKOFF_SECONDS = 10.0
+
+#: Expiries are truncated to multiples of this; within one window pods are ordered as in activeQ.
+ORDERING_WINDOW_SECONDS = 1.0
+
+
+class BackoffQueue:
+    def __init__(
+        self, clock: Clock, initial_seconds: float, max_seconds: float, active_rank: RankFn
+    ) -> None:
+        self._clock = clock
+        self._initial = initial_seconds
+        self._max = max_seconds
+
+        def by_expiry(info: QueuedPodInfo) -> float:
+            expiry = self.expiry(info)
+            return -math.inf if expiry is None else expiry
+
+        def by_window(info: QueuedPodInfo) -> Rank:
+            return by_expiry(info), active_rank(info)
+
+        self._rejected: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda info: info.key, by_window)
+        self._failed: KeyedHeap[QueuedPodInfo] = KeyedHeap(lambda info: info.key, by_expiry)
+
+    def __len__(self) -> int:
+        return len(self._rejected) + len(self._failed)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rejected or key in self._failed
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        return self._rejected.get(key) or self._failed.get(key)
+
+    def add(self, info: QueuedPodInfo) -> None:
+        heap = self._rejected if info.rejector_plugins else self._failed
+        heap.put(info)
+
+    def update(self, key: str, pod_info: PodInfo) -> QueuedPodInfo | None:
+        """Give the pod its new version and place; None if it is not here."""
+        for heap in (self._rejected, self._failed):
+            info = heap.get(key)
+            if info is not None:
+                info.pod_info = pod_info
+                heap.put(info)
+                return info
+        return None
+
+    def delete(self, key: str) -> QueuedPodInfo | None:
+        return self._rejected.delete(key) or self._failed.delete(key)
+
+    def pop(self) -> QueuedPodInfo | None:
+        """The rejected pod whose backoff ends first, whether or not it has ended."""
+        return self._rejected.pop()
+
+    def has_pod_to_pop(self) -> bool:
+        return len(self._rejected) > 0
+
+    def pop_all_completed(self) -> list[QueuedPodInfo]:
+        """Remove and return the pods whose backoff is over, from both heaps."""
+        completed = []
+        for heap in (self._rejected, self._failed):
+            while (info := heap.peek()) is not None and not self.is_backing_off(info):
+                heap.pop()
+                completed.append(info)
+        return completed
+
+    def is_backing_off(self, info: QueuedPodInfo) -> bool:
+        """True until the second named by the expiry is over."""
+        expiry = self.expiry(info)
+        return expiry is not None and expiry >= _window_of(self._clock.now())
+
+    def expiry(self, info: QueuedPodInfo) -> float | None:
+        """The second in which the pod's backoff ends; None if it need not back off at all.
+
+        Worked out once per failure and kept in `info.backoff_expiry`.
+        """
+        failures = info.consecutive_errors_count or info.unschedulable_count
+        if self._max == 0 or failures == 0:
+            return None
+        if info.backoff_expiry is None:
+            info.backoff_expiry = _window_of(info.timestamp + self._duration(failures))
+        return info.backoff_expiry
+
+    def _duration(self, failures: int) -> float:
+        """Seconds: doubled with every failure from the initial to the maximal backoff."""
+        # 2**1000 overflows no float, and no backoff takes that long.
+        return min(self._initial * 2.0 ** min(failures - 1, 1000), self._max)
+
+    def next_completion(self) -> float | None:
+        """When `pop_all_completed` will next have something to return; None if never."""
+        heads = [heap.peek() for heap in (self._rejected, self._failed)]
+        expiries = [self.expiry(info) for info in heads if info is not None]
+        times = [0.0 if e is None else e + ORDERING_WINDOW_SECONDS for e in expiries]
+        return min(times, default=None)
+
+    def in_order(self) -> list[QueuedPodInfo]:
+        """The rejected pods in the order of their turns, then the failed ones in theirs."""
+        return list(chain(self._rejected.in_order(), self._failed.in_order()))
+
+
+def _window_of(time: float) -> float:
+    return math.floor(time / ORDERING_WINDOW_SECONDS) * ORDERING_WINDOW_SECONDS

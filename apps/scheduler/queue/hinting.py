@@ -1,0 +1,190 @@
+"""Whether an event makes a rejected pod worth another attempt, by the word of its rejectors.
+
+Only the plugins that rejected the pod are asked, each by the hint function it registered for the
+event: nobody else's opinion can change the result.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from apps.scheduler.framework.events import (
+    WILDCARD_EVENT,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    QueueingHintFn,
+    Resource,
+)
+from apps.scheduler.framework.interface import EnqueueExtensions, Plugin
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+from apps.scheduler.queue.in_flight import ObservedEvent
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+
+logger = logging.getLogger(__name__)
+
+#: One profile's registrations: event -> the plugins that registered it, with their hint functions.
+QueueingHintMap = dict[ClusterEvent, list[tuple[str, QueueingHintFn]]]
+
+
+def always_queue(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    return QueueingHint.QUEUE
+
+
+def build_queueing_hint_map(
+    plugins: Iterable[Plugin],
+) -> QueueingHintMap:
+    """Gather the events that the plugins of a profile registered.
+
+    A plugin that registers nothing by itself hears of every event, since nobody knows what it
+    waits for. A plugin that wants to hear of new nodes, but not of taint updates, is given the
+    latter too: a node is often added with a taint and only becomes usable when the taint goes.
+    """
+    hint_map: QueueingHintMap = {}
+    for plugin in plugins:
+        events: Sequence[ClusterEventWithHint] = [ClusterEventWithHint(WILDCARD_EVENT)]
+        if isinstance(plugin, EnqueueExtensions):
+            events = plugin.events_to_register()
+        for registered in [*events, *_implied(events)]:
+            hint = registered.hint or always_queue
+            hint_map.setdefault(registered.event, []).append((plugin.name, hint))
+    return hint_map
+
+
+def _implied(events: Sequence[ClusterEventWithHint]) -> list[ClusterEventWithHint]:
+    node_actions = ActionType(0)
+    for registered in events:
+        if registered.event.resource == Resource.NODE:
+            node_actions |= registered.event.action
+    if node_actions & ActionType.ADD and not node_actions & ActionType.UPDATE_NODE_TAINT:
+        return [ClusterEventWithHint(ClusterEvent(Resource.NODE, ActionType.UPDATE_NODE_TAINT))]
+    return []
+
+
+class QueueingStrategy(IntEnum):
+    """What to do with a rejected pod after an event; a higher value outdoes a lower one."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    strategy: QueueingStrategy
+    #: the plugin whose hint decided; "" if no hint was asked
+    plugin: str = ""
+    #: "Queue", or "Error" for a hint function that failed; "" if no hint was asked
+    hint: str = ""
+
+
+SKIP = Verdict(QueueingStrategy.SKIP)
+AFTER_BACKOFF = Verdict(QueueingStrategy.AFTER_BACKOFF)
+
+_Listeners = tuple[tuple[str, QueueingHintFn], ...]
+
+
+class QueueingHints:
+    """The hint maps of all profiles, by scheduler name."""
+
+    def __init__(self, by_profile: Mapping[str, QueueingHintMap]) -> None:
+        self._by_profile = by_profile
+        #: what `_listening` found, per (scheduler name, event)
+        self._listeners: dict[tuple[str, ClusterEvent], _Listeners] = {}
+        self._interested: dict[ClusterEvent, frozenset[str]] = {}
+
+    def interested_plugins(self, event: ClusterEvent) -> frozenset[str]:
+        """The plugins, of any profile, that registered the event."""
+        known = self._interested.get(event)
+        if known is None:
+            known = frozenset(
+                plugin
+                for profile in self._by_profile
+                for plugin, _ in self._listening(profile, event)
+            )
+            self._interested[event] = known
+        return known
+
+    def hears(self, plugin: str, event: ClusterEvent) -> bool:
+        """Whether the plugin, in any profile, registered the event."""
+        return plugin in self.interested_plugins(event)
+
+    def judge(self, info: QueuedPodInfo, event: ClusterEvent, old: Any, new: Any) -> Verdict:
+        """Ask the plugins that rejected the pod. The best of their answers counts.
+
+        Queue from a plugin the pod is pending for lets it skip backoff. A pod without rejectors
+        failed by an error and is always worth a retry. A wildcard event is meant for all pods, or
+        for the one pod it carries as its new object.
+        """
+        if not info.rejector_plugins:
+            return AFTER_BACKOFF
+        if event.is_wildcard:
+            aimed_elsewhere = new is not None and not _is_pod(new, info.uid)
+            return SKIP if aimed_elsewhere else AFTER_BACKOFF
+        profile = info.pod.spec.scheduler_name
+        if profile not in self._by_profile:
+            return AFTER_BACKOFF
+        return self._ask(info, self._listening(profile, event), old, new)
+
+    def judge_all(self, info: QueuedPodInfo, observed: Iterable[ObservedEvent]) -> Verdict:
+        """The best verdict on any of the events; the first of equals."""
+        if not info.rejector_plugins:
+            return AFTER_BACKOFF
+        best = SKIP
+        enough = (
+            QueueingStrategy.IMMEDIATELY if info.pending_plugins else QueueingStrategy.AFTER_BACKOFF
+        )
+        for seen in observed:
+            verdict = self.judge(info, seen.event, seen.old, seen.new)
+            if verdict.strategy > best.strategy:
+                best = verdict
+            if best.strategy >= enough:
+                break
+        return best
+
+    def _ask(self, info: QueuedPodInfo, listeners: _Listeners, old: Any, new: Any) -> Verdict:
+        best = SKIP
+        for plugin, hint_fn in listeners:
+            if plugin not in info.rejector_plugins:
+                continue
+            hint = _run_hint(plugin, hint_fn, info, old, new)
+            if hint == QueueingHint.QUEUE_SKIP.value:
+                continue
+            if plugin in info.pending_plugins:
+                return Verdict(QueueingStrategy.IMMEDIATELY, plugin, hint)
+            if best is SKIP:
+                best = Verdict(QueueingStrategy.AFTER_BACKOFF, plugin, hint)
+            if not info.pending_plugins:
+                break
+        return best
+
+    def _listening(self, profile: str, event: ClusterEvent) -> _Listeners:
+        known = self._listeners.get((profile, event))
+        if known is None:
+            known = tuple(
+                listener
+                for registered, listeners in self._by_profile[profile].items()
+                if registered.matches(event)
+                for listener in listeners
+            )
+            self._listeners[profile, event] = known
+        return known
+
+
+def _is_pod(candidate: Any, uid: str) -> bool:
+    return isinstance(candidate, Pod) and candidate.metadata.uid == uid
+
+
+def _run_hint(plugin: str, hint_fn: QueueingHintFn, info: QueuedPodInfo, old: Any, new: Any) -> str:
+    try:
+        return hint_fn(info.pod_info, old, new).value
+    except Exception:
+        # A plugin's mistake must not leave the pod waiting for the five-minute flush.
+        logger.exception("the queueing hint of %s failed for pod %s", plugin, info.key)
+        return "Error"

@@ -1,0 +1,85 @@
+"""Which pods have been promised a node: after preemption, or by another component.
+
+The filter phase counts a nominated pod as if it ran on its node, so that no pod of lower priority
+takes the room that is being made. The nomination kept here may run ahead of the pod's status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    pod_info: PodInfo
+    node_name: str
+    #: rises with every nomination
+    number: int
+
+
+class Nominator:
+    def __init__(self) -> None:
+        self._by_uid: dict[str, Nomination] = {}
+        #: node name -> uid -> nomination, in the order of nomination
+        self._by_node: dict[str, dict[str, Nomination]] = {}
+        self._last_number = 0
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def __iter__(self) -> Iterator[Nomination]:
+        """All nominations; those of one node in their order."""
+        for nominations in self._by_node.values():
+            yield from nominations.values()
+
+    def add(self, pod_info: PodInfo, node_name: str | None = None) -> None:
+        """Nominate the pod to the node; it joins the end of the node's list.
+
+        None takes the node from the pod's status; "" withdraws any nomination.
+        """
+        self.delete(pod_info.uid)
+        node = pod_info.pod.status.nominated_node_name if node_name is None else node_name
+        if node:
+            self._last_number += 1
+            self._put(Nomination(pod_info, node, self._last_number))
+
+    def update(self, old: Pod, pod_info: PodInfo) -> None:
+        """Follow an update of the pod.
+
+        A status that names no node, before and after, does not withdraw a nomination made here:
+        such updates are seen between the nomination and the write of the pod's status.
+        """
+        known = self._by_uid.get(old.metadata.uid)
+        silent = not (old.status.nominated_node_name or pod_info.pod.status.nominated_node_name)
+        self.delete(old.metadata.uid)
+        self.add(pod_info, known.node_name if known and silent else None)
+
+    def delete(self, uid: str) -> None:
+        nomination = self._by_uid.pop(uid, None)
+        if nomination is not None:
+            others = self._by_node[nomination.node_name]
+            del others[uid]
+            if not others:
+                del self._by_node[nomination.node_name]
+
+    def get(self, uid: str) -> Nomination | None:
+        return self._by_uid.get(uid)
+
+    def pods_for_node(self, node_name: str) -> list[PodInfo]:
+        """The pods nominated to the node, in the order of their nomination."""
+        return [nomination.pod_info for nomination in self._by_node.get(node_name, {}).values()]
+
+    def restore(self, nominations: list[Nomination]) -> None:
+        """Take over nominations with the numbers they had."""
+        for nomination in sorted(nominations, key=lambda n: n.number):
+            self._put(nomination)
+            self._last_number = nomination.number
+
+    def _put(self, nomination: Nomination) -> None:
+        uid = nomination.pod_info.uid
+        self._by_uid[uid] = nomination
+        self._by_node.setdefault(nomination.node_name, {})[uid] = nomination

@@ -1,0 +1,110 @@
+"""The queue as plain entries, and the queue from plain entries: nothing is lost with a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+from apps.scheduler.queue.nominator import Nomination
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+from apps.scheduler.queue.records import QueueChanges, QueueEntry, SubQueue
+from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
+
+
+def dump(parts: SubQueues) -> list[QueueEntry]:
+    """One entry per pod, in flight or waiting."""
+    entries = [entry_in_flight(parts, info) for info in parts.in_flight]
+    entries += [_entry(parts, info, SubQueue.ACTIVE) for info in parts.active.in_order()]
+    entries += [_entry(parts, info, SubQueue.BACKOFF) for info in parts.backoff.in_order()]
+    entries += [
+        _entry(parts, info, place_among_unschedulable(info)) for info in parts.unschedulable
+    ]
+    return entries
+
+
+def take_changes(parts: SubQueues) -> QueueChanges:
+    """The entries that changed, and the pods that left, since this was last asked."""
+    saved, removed = [], []
+    for uid, key in parts.take_changed().items():
+        entry = _current_entry(parts, uid, key)
+        if entry is None:
+            removed.append(uid)
+        else:
+            saved.append(entry)
+    return QueueChanges(tuple(saved), tuple(removed))
+
+
+def restore(
+    parts: SubQueues, entries: Iterable[QueueEntry], pod_by_uid: Callable[[str], Pod | None]
+) -> None:
+    """Fill an empty queue; entries whose pod is no more are left out."""
+    nominations = []
+    for entry in entries:
+        pod = pod_by_uid(entry.pod_uid)
+        if pod is None:
+            continue
+        info = _info(entry, pod)
+        match entry.queue:
+            case SubQueue.ACTIVE:
+                parts.active.add(info)
+            case SubQueue.BACKOFF:
+                parts.backoff.add(info)
+            case _:
+                parts.unschedulable.put(info)
+        if entry.nominated_node:
+            nominations.append(Nomination(info.pod_info, entry.nominated_node, entry.nomination))
+    parts.nominator.restore(nominations)
+
+
+def _current_entry(parts: SubQueues, uid: str, key: str) -> QueueEntry | None:
+    flying = parts.in_flight.get(uid)
+    if flying is not None:
+        return entry_in_flight(parts, flying)
+    found = parts.find(key)
+    if found is None or found[1].uid != uid:
+        return None
+    return _entry(parts, found[1], found[0])
+
+
+def entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> QueueEntry:
+    """A pod in flight is saved as it was before it was popped: its attempt may never end."""
+    return _entry(parts, replace(info, attempts=info.attempts - 1), SubQueue.ACTIVE)
+
+
+def _entry(parts: SubQueues, info: QueuedPodInfo, queue: SubQueue) -> QueueEntry:
+    nomination = parts.nominator.get(info.uid)
+    return QueueEntry(
+        pod_key=info.key,
+        pod_uid=info.uid,
+        queue=queue,
+        timestamp=info.timestamp,
+        initial_attempt_timestamp=info.initial_attempt_timestamp,
+        attempts=info.attempts,
+        unschedulable_count=info.unschedulable_count,
+        consecutive_errors_count=info.consecutive_errors_count,
+        unschedulable_plugins=tuple(sorted(info.unschedulable_plugins)),
+        pending_plugins=tuple(sorted(info.pending_plugins)),
+        gating_plugin=info.gating_plugin,
+        backoff_expiry=info.backoff_expiry,
+        was_flushed_from_unschedulable=info.was_flushed_from_unschedulable,
+        nominated_node=nomination.node_name if nomination else "",
+        nomination=nomination.number if nomination else 0,
+    )
+
+
+def _info(entry: QueueEntry, pod: Pod) -> QueuedPodInfo:
+    return QueuedPodInfo(
+        PodInfo(pod),
+        timestamp=entry.timestamp,
+        initial_attempt_timestamp=entry.initial_attempt_timestamp,
+        attempts=entry.attempts,
+        unschedulable_count=entry.unschedulable_count,
+        consecutive_errors_count=entry.consecutive_errors_count,
+        unschedulable_plugins=frozenset(entry.unschedulable_plugins),
+        pending_plugins=frozenset(entry.pending_plugins),
+        gating_plugin=entry.gating_plugin,
+        backoff_expiry=entry.backoff_expiry,
+        was_flushed_from_unschedulable=entry.was_flushed_from_unschedulable,
+    )

@@ -1,0 +1,34 @@
+"""PreEnqueue: plugins that keep a pod out of activeQ and backoffQ, such as scheduling gates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from apps.scheduler.framework.status import SUCCESS, Status
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+
+#: None = Success
+PreEnqueueFn = Callable[[PodInfo], Status | None]
+#: scheduler name -> (plugin name, its PreEnqueue) in profile order
+PreEnqueuePlugins = Mapping[str, Sequence[tuple[str, PreEnqueueFn]]]
+
+
+class PreEnqueueGate:
+    def __init__(self, plugins: PreEnqueuePlugins) -> None:
+        self._plugins = plugins
+
+    def run(self, info: QueuedPodInfo) -> Status:
+        """Let the plugins judge the pod; the first refusal gates it and is returned.
+
+        The plugin that gated the pod before is asked first: most likely it still does.
+        """
+        plugins = self._plugins.get(info.pod.spec.scheduler_name, ())
+        for name, pre_enqueue in sorted(plugins, key=lambda p: p[0] != info.gating_plugin):
+            status = pre_enqueue(info.pod_info)
+            if status is not None and not status.is_success:
+                info.gating_plugin = name
+                info.unschedulable_plugins |= {name}
+                return status.by(name)
+        info.gating_plugin = ""
+        return SUCCESS

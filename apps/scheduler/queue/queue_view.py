@@ -1,0 +1,118 @@
+"""What can be seen of the queue from outside, and its state for safekeeping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+from apps.scheduler.queue import persistence
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+from apps.scheduler.queue.records import QueueChanges, QueueEntry, SubQueue
+from apps.scheduler.queue.sub_queues import SubQueues
+
+
+class QueueView:
+    def __init__(self, parts: SubQueues, max_in_unschedulable: float) -> None:
+        #: how many pods were ever popped
+        self.scheduling_cycle = 0
+        self._parts = parts
+        self._max_in_unschedulable = max_in_unschedulable
+
+    def __len__(self) -> int:
+        """How many pods wait, those in flight not counted."""
+        parts = self._parts
+        return len(parts.active) + len(parts.backoff) + len(parts.unschedulable)
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        """The waiting pod with this "namespace/name"."""
+        found = self._parts.find(key)
+        return found[1] if found else None
+
+    def place_of(self, key: str) -> SubQueue:
+        """Where the pod waits; OUTSIDE for one in flight or unknown."""
+        found = self._parts.find(key)
+        return found[0] if found else SubQueue.OUTSIDE
+
+    def active_pods(self) -> list[QueuedPodInfo]:
+        """In the order in which they will be popped."""
+        return self._parts.active.in_order()
+
+    def backoff_pods(self) -> list[QueuedPodInfo]:
+        """Those that a plugin rejected, in the order of their turns, then those with an error."""
+        return self._parts.backoff.in_order()
+
+    def unschedulable_pods(self) -> list[QueuedPodInfo]:
+        """In no particular order, gated pods among them."""
+        return list(self._parts.unschedulable)
+
+    def in_flight_pods(self) -> list[QueuedPodInfo]:
+        """In the order in which they were popped."""
+        return list(self._parts.in_flight)
+
+    def pending_pods(self) -> tuple[list[Pod], str]:
+        """All waiting pods, and how many are where, in one line for people."""
+        parts = self._parts
+        infos = [*self.active_pods(), *self.backoff_pods(), *self.unschedulable_pods()]
+        summary = (
+            f"activeQ:{len(parts.active)}; backoffQ:{len(parts.backoff)}; "
+            f"unschedulablePods:{len(parts.unschedulable)}"
+        )
+        return [info.pod for info in infos], summary
+
+    def nominated_pods_for_node(self, node_name: str) -> list[PodInfo]:
+        """In the order of their nomination."""
+        return self._parts.nominator.pods_for_node(node_name)
+
+    def nominations(self) -> dict[str, list[PodInfo]]:
+        """Node name -> the pods nominated to it, in the order of their nomination."""
+        by_node: dict[str, list[PodInfo]] = {}
+        for nomination in self._parts.nominator:
+            by_node.setdefault(nomination.node_name, []).append(nomination.pod_info)
+        return by_node
+
+    def nominated_node_of(self, uid: str) -> str:
+        """The node the pod is nominated to; "" if none."""
+        nomination = self._parts.nominator.get(uid)
+        return nomination.node_name if nomination else ""
+
+    def has_pod_to_pop(self) -> bool:
+        return bool(len(self._parts.active) or self._parts.backoff.has_pod_to_pop())
+
+    def next_flush(self) -> float | None:
+        """When one of the flushes will next move a pod (seconds since the epoch); None if never.
+
+        Gated pods are never flushed, so they do not count.
+        """
+        times = [
+            info.timestamp + self._max_in_unschedulable
+            for info in self._parts.unschedulable
+            if not info.is_gated
+        ]
+        completion = self._parts.backoff.next_completion()
+        if completion is not None:
+            times.append(completion)
+        return min(times, default=None)
+
+    def dump(self) -> list[QueueEntry]:
+        """Everything the queue knows, as plain values; a pod in flight as if it were in activeQ."""
+        return persistence.dump(self._parts)
+
+    def take_changes(self) -> QueueChanges:
+        """What changed since this was last asked (or since the restore)."""
+        return persistence.take_changes(self._parts)
+
+    def restore(
+        self,
+        entries: Iterable[QueueEntry],
+        pod_by_uid: Callable[[str], Pod | None],
+        scheduling_cycle: int = 0,
+    ) -> None:
+        """Fill the empty queue with what another one dumped.
+
+        `pod_by_uid` gives the pods as they are now; an entry whose pod is no more is left out.
+        """
+        if len(self) or len(self._parts.in_flight):
+            raise ValueError("only an empty queue can be restored")
+        persistence.restore(self._parts, entries, pod_by_uid)
+        self.scheduling_cycle = scheduling_cycle

@@ -1,0 +1,298 @@
+"""The scheduling queue: pods that wait for a node, the best of them first.
+
+It consists of
+
+- activeQ (`active_queue`): pods that are ready for an attempt, in the order of QueueSort;
+- backoffQ (`backoff_queue`): pods that failed, deserve another attempt, and pause before it;
+- the unschedulable pods (`unschedulable_pods`): pods that were rejected, or are gated by a
+  PreEnqueue plugin, and wait for an event that may change that (`hinting`);
+- the pods in flight (`in_flight`): popped and not yet done, with the events that came meanwhile;
+- the nominator (`nominator`): pods that were promised a node.
+
+    add ──► activeQ ──pop──► in flight ──done──► (bound)
+             ▲   ▲               │
+     backoff │   │ an event, no  │ add_unschedulable_if_not_present
+        over │   │ backoff left  ▼
+             │   └───── unschedulable pods
+          backoffQ ◄─────────────┘ an event, still backing off
+
+Everything happens in the caller's thread; `pop` returns None where upstream would block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from apps.scheduler.clock import Clock
+from apps.scheduler.framework import events
+from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource, pod_update_events
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+from apps.scheduler.queue.active_queue import ActiveQueue, RankFn
+from apps.scheduler.queue.backoff_queue import (
+    DEFAULT_POD_INITIAL_BACKOFF_SECONDS,
+    DEFAULT_POD_MAX_BACKOFF_SECONDS,
+    BackoffQueue,
+)
+from apps.scheduler.queue.hinting import QueueingHintMap, QueueingHints, QueueingStrategy
+from apps.scheduler.queue.pre_enqueue import PreEnqueueGate, PreEnqueuePlugins
+from apps.scheduler.queue.queue_view import QueueView
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
+from apps.scheduler.queue.records import Observer, SubQueue
+from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
+
+DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
+
+_SCALE_DOWN = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
+_NO_LABELS: Mapping[str, str] = {}
+
+
+class PriorityQueue(QueueView):
+    """All durations are in seconds. `pre_enqueue` and `hints` are given per scheduler name.
+
+    `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
+    looks up the labels of a namespace, for affinity terms with a namespace selector.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        rank: RankFn = by_priority,
+        pre_enqueue: PreEnqueuePlugins | None = None,
+        hints: Mapping[str, QueueingHintMap] | None = None,
+        namespace_labels: Callable[[str], Mapping[str, str]] = lambda namespace: _NO_LABELS,
+        pod_initial_backoff_seconds: float = DEFAULT_POD_INITIAL_BACKOFF_SECONDS,
+        pod_max_backoff_seconds: float = DEFAULT_POD_MAX_BACKOFF_SECONDS,
+        pod_max_in_unschedulable_pods_seconds: float = (
+            DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS
+        ),
+        observer: Observer | None = None,
+    ) -> None:
+        backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
+        gate = PreEnqueueGate(pre_enqueue or {})
+        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, observer)
+        super().__init__(parts, pod_max_in_unschedulable_pods_seconds)
+        self._clock = clock
+        self._hints = QueueingHints(hints or {})
+        self._namespace_labels = namespace_labels
+        self._closed = False
+
+    # --- pods come, change and go -------------------------------------------------------------
+
+    def add(self, pod: Pod) -> None:
+        """Take in a new pending pod."""
+        info = QueuedPodInfo(PodInfo(pod), self._clock.now())
+        self._parts.to_active(info, events.EVENT_UNSCHEDULED_POD_ADD.label, SubQueue.OUTSIDE)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """Follow an update of a pending pod; for a rejected pod it may be reason to retry.
+
+        A pod in flight keeps its old version for the attempt under way; the new one is taken, and
+        the change is considered, when it comes back. An unknown pod is added.
+        """
+        pod_info = PodInfo(new)
+        changes = pod_update_events(old, new)
+        if pod_info.uid in self._parts.in_flight:
+            for event in changes:
+                self._parts.in_flight.record(event, old, new)
+            self._parts.in_flight.update(pod_info)
+            return
+        for sub_queue in (self._parts.active, self._parts.backoff):
+            if (info := sub_queue.update(old.key, pod_info)) is not None:
+                self._parts.nominator.update(old, pod_info)
+                self._parts.note_change(info)
+                return
+        if (info := self._parts.unschedulable.get(new.key)) is not None:
+            self._update_unschedulable(info, changes, old, pod_info)
+            return
+        self.add(new)
+
+    def _update_unschedulable(
+        self, info: QueuedPodInfo, changes: Iterable[ClusterEvent], old: Pod, pod_info: PodInfo
+    ) -> None:
+        info.pod_info = pod_info
+        self._parts.nominator.update(old, pod_info)
+        for event in changes:
+            source = place_among_unschedulable(info)
+            verdict = self._hints.judge(info, event, old, pod_info.pod)
+            target = self._parts.requeue(info, verdict, event.label, source)
+            if target in (SubQueue.ACTIVE, SubQueue.BACKOFF):
+                return
+
+    def delete(self, pod: Pod) -> None:
+        """Forget the pod, which was deleted, or bound by somebody else.
+
+        Of a pod in flight only the nomination goes: the attempt ends by itself, and a failure then
+        does not bring it back.
+        """
+        self._parts.nominator.delete(pod.metadata.uid)
+        self._parts.in_flight.mark_deleted(pod.metadata.uid)
+        found = self._parts.find(pod.key)
+        if found is not None:
+            for sub_queue in (self._parts.active, self._parts.backoff, self._parts.unschedulable):
+                sub_queue.delete(pod.key)
+            self._parts.leave(found[1], events.EVENT_UNSCHEDULED_POD_DELETE.label, found[0])
+
+    # --- an attempt ---------------------------------------------------------------------------
+
+    def pop(self) -> QueuedPodInfo | None:
+        """Take the best pod for an attempt; None if none is ready, or the queue is closed.
+
+        When activeQ is empty, the rejected pod in backoffQ that is due first is taken, even before
+        its time: the backoff is there to spare others, and there are none. `done` or
+        `add_unschedulable_if_not_present` must follow.
+        """
+        while not self._closed:
+            source, event = SubQueue.ACTIVE, events.POP
+            info = self._parts.active.pop()
+            if info is None:
+                source, event = SubQueue.BACKOFF, events.POP_FROM_BACKOFF_QUEUE
+                info = self._parts.backoff.pop()
+            if info is None:
+                return None
+            if info.uid not in self._parts.in_flight:
+                self.scheduling_cycle += 1
+                self._parts.take_off(info, event, source)
+                return info
+        return None
+
+    def done(self, uid: str) -> None:
+        """The attempt is over and the pod does not come back: it is bound, or gone."""
+        info = self._parts.in_flight.done(uid)
+        if info is not None:
+            self._parts.leave(info, events.DONE, SubQueue.IN_FLIGHT)
+
+    def add_unschedulable_if_not_present(
+        self,
+        info: QueuedPodInfo,
+        *,
+        unschedulable_plugins: Iterable[str] = (),
+        pending_plugins: Iterable[str] = (),
+    ) -> SubQueue:
+        """Take back a pod whose attempt failed, and say where it went (OUTSIDE = not taken).
+
+        Without any rejecting plugin it failed by an error and is retried after a pause; otherwise
+        it waits for an event, unless a helpful one came during the attempt. Nothing is taken back
+        if the pod was deleted in flight, or is in the queue again.
+        """
+        flight = self._parts.in_flight
+        deleted, latest = flight.is_deleted(info.uid), flight.latest_version(info.uid)
+        if deleted or self._parts.find(info.key) is not None:
+            self.done(info.uid)
+            return SubQueue.OUTSIDE
+        info.pod_info = latest or info.pod_info
+        info.note_failure(
+            self._clock.now(), frozenset(unschedulable_plugins), frozenset(pending_plugins)
+        )
+        verdict = self._hints.judge_all(info, flight.events_since(info.uid))
+        flight.done(info.uid)
+        failure = events.SCHEDULE_ATTEMPT_FAILURE
+        return self._parts.requeue(info, verdict, failure, SubQueue.IN_FLIGHT)
+
+    # --- things happen in the cluster ---------------------------------------------------------
+
+    def move_all_to_active_or_backoff_queue(
+        self,
+        event: ClusterEvent,
+        old: Any = None,
+        new: Any = None,
+        pre_check: Callable[[Pod], bool] | None = None,
+    ) -> None:
+        """Retry the unschedulable pods that the event may help; `pre_check` rules out others."""
+        plugins = self._hints.interested_plugins(event)
+        if event.is_wildcard:
+            candidates = list(self._parts.unschedulable)
+        elif plugins:
+            candidates = self._parts.unschedulable.rejected_by(plugins)
+        else:
+            return
+        if pre_check is not None:
+            candidates = [info for info in candidates if pre_check(info.pod)]
+        self._move(candidates, event, old, new)
+
+    def assigned_pod_added(self, pod: Pod) -> None:
+        """A pod runs somewhere: retry those that want to be near it or to spread from it."""
+        self._move_concerned_by(pod, events.EVENT_ASSIGNED_POD_ADD, None)
+
+    def assigned_pod_updated(self, old: Pod, new: Pod, event: ClusterEvent) -> None:
+        """A running pod changed by `event`, one of `pod_update_events`."""
+        if _SCALE_DOWN.matches(event):
+            # Room was made, which may help any pod.
+            self.move_all_to_active_or_backoff_queue(event, old, new)
+        else:
+            self._move_concerned_by(new, event, old)
+
+    def assigned_pod_deleted(self, pod: Pod) -> None:
+        self.move_all_to_active_or_backoff_queue(events.EVENT_ASSIGNED_POD_DELETE, old=pod)
+
+    def _move_concerned_by(self, pod: Pod, event: ClusterEvent, old: Pod | None) -> None:
+        if self._hints.interested_plugins(event):
+            labels = self._namespace_labels(pod.metadata.namespace)
+            concerned = self._parts.unschedulable.concerned_by_assigned_pod(pod, labels)
+            self._move(concerned, event, old, pod)
+
+    def _move(
+        self, candidates: Iterable[QueuedPodInfo], event: ClusterEvent, old: Any, new: Any
+    ) -> None:
+        for info in candidates:
+            if info.is_gated and not self._hints.hears(info.gating_plugin, event):
+                continue
+            verdict = self._hints.judge(info, event, old, new)
+            if verdict.strategy is not QueueingStrategy.SKIP:
+                self._parts.requeue(info, verdict, event.label, place_among_unschedulable(info))
+        self._parts.in_flight.record(event, old, new)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Bring these pods to activeQ at once, whatever they wait for.
+
+        A pod in flight is retried after it comes back; an unknown one, or one in activeQ, is left.
+        """
+        for pod in pods:
+            found = self._parts.find(pod.key)
+            if found is not None and found[0] is not SubQueue.ACTIVE:
+                self._parts.backoff.delete(pod.key)
+                self._parts.to_active(found[1], events.FORCE_ACTIVATE, found[0])
+            elif pod.metadata.uid in self._parts.in_flight:
+                self._parts.in_flight.record(events.EVENT_FORCE_ACTIVATE, None, pod)
+
+    # --- time passes --------------------------------------------------------------------------
+
+    def flush_backoff_completed(self) -> None:
+        """Move the pods whose backoff is over to activeQ; to be called every second."""
+        for info in self._parts.backoff.pop_all_completed():
+            self._parts.to_active(info, events.BACKOFF_COMPLETE, SubQueue.BACKOFF)
+
+    def flush_unschedulable_leftover(self) -> None:
+        """Retry pods that no event has helped for too long; to be called every 30 seconds."""
+        now = self._clock.now()
+        leftover = [
+            info
+            for info in self._parts.unschedulable
+            # to the microsecond, like the clock
+            if round(now - info.timestamp, 6) > self._max_in_unschedulable
+        ]
+        for info in leftover:
+            info.was_flushed_from_unschedulable = True
+            self._parts.note_change(info)
+        if leftover:
+            self._move(leftover, events.EVENT_UNSCHEDULABLE_TIMEOUT, None, None)
+
+    def close(self) -> None:
+        """End all flights; from now on `pop` returns None."""
+        for info in list(self._parts.in_flight):
+            self.done(info.uid)
+        self._closed = True
+
+    # --- nominations --------------------------------------------------------------------------
+
+    def add_nominated_pod(self, pod_info: PodInfo, node_name: str | None = None) -> None:
+        """Nominate the pod to the node; "" withdraws, None goes by the pod's status."""
+        self._parts.nominator.add(pod_info, node_name)
+        self._parts.note_change_of(pod_info)
+
+    def delete_nominated_pod(self, pod_info: PodInfo) -> None:
+        """Withdraw the pod's nomination, if it has one."""
+        self._parts.nominator.delete(pod_info.uid)
+        self._parts.note_change_of(pod_info)

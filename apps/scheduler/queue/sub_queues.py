@@ -1,0 +1,178 @@
+"""The parts of the queue and the moves of a pod between them.
+
+Every move is made here: it is reported to the observer, and the pod is noted as changed for the
+next save.
+"""
+
+from __future__ import annotations
+
+from apps.scheduler.clock import Clock
+from apps.scheduler.framework import events
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.queue.active_queue import ActiveQueue
+from apps.scheduler.queue.backoff_queue import BackoffQueue
+from apps.scheduler.queue.hinting import SKIP, QueueingStrategy, Verdict
+from apps.scheduler.queue.in_flight import InFlight
+from apps.scheduler.queue.nominator import Nominator
+from apps.scheduler.queue.pre_enqueue import PreEnqueueGate
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+from apps.scheduler.queue.records import Observer, QueueMove, SubQueue
+from apps.scheduler.queue.unschedulable_pods import UnschedulablePods
+
+#: A pod that enters activeQ by one of these is nominated to the node that its status names.
+_NOMINATING = frozenset(
+    {events.EVENT_UNSCHEDULED_POD_ADD.label, events.EVENT_UNSCHEDULED_POD_UPDATE.label}
+)
+
+
+class SubQueues:
+    def __init__(
+        self,
+        clock: Clock,
+        active: ActiveQueue,
+        backoff: BackoffQueue,
+        gate: PreEnqueueGate,
+        observer: Observer | None,
+    ) -> None:
+        self.active = active
+        self.backoff = backoff
+        self.unschedulable = UnschedulablePods()
+        self.in_flight = InFlight()
+        self.nominator = Nominator()
+        self._clock = clock
+        self._gate = gate
+        self._observer = observer
+        #: uid -> key of the pods whose entry changed since `take_changed`
+        self._changed: dict[str, str] = {}
+
+    def find(self, key: str) -> tuple[SubQueue, QueuedPodInfo] | None:
+        """The part in which the pod waits (not: in flight), and the pod."""
+        if (info := self.active.get(key)) is not None:
+            return SubQueue.ACTIVE, info
+        if (info := self.backoff.get(key)) is not None:
+            return SubQueue.BACKOFF, info
+        if (info := self.unschedulable.get(key)) is not None:
+            return place_among_unschedulable(info), info
+        return None
+
+    def requeue(
+        self, info: QueuedPodInfo, verdict: Verdict, event: str, source: SubQueue
+    ) -> SubQueue:
+        """Put the pod, which is in neither heap, where the verdict says; returns where it went."""
+        if verdict.strategy is QueueingStrategy.SKIP:
+            return self.to_unschedulable(info, event, source)
+        if verdict.strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(info):
+            return self.to_backoff(info, event, source, verdict)
+        return self.to_active(info, event, source, verdict)
+
+    def to_active(
+        self, info: QueuedPodInfo, event: str, source: SubQueue, verdict: Verdict = SKIP
+    ) -> SubQueue:
+        """Put the pod into activeQ, or among the unschedulable ones if PreEnqueue gates it.
+
+        A pod that comes from backoffQ passed PreEnqueue when it went there.
+        """
+        if source is not SubQueue.BACKOFF:
+            status = self._gate.run(info)
+            if info.is_gated:
+                return self._to_gated(info, event, source, status)
+        if info.initial_attempt_timestamp is None:
+            info.initial_attempt_timestamp = self._clock.now()
+        self.unschedulable.delete(info.key)
+        self.active.add(info)
+        if event in _NOMINATING:
+            self.nominator.add(info.pod_info)
+        return self._arrived(info, SubQueue.ACTIVE, event, source, verdict)
+
+    def to_backoff(
+        self, info: QueuedPodInfo, event: str, source: SubQueue, verdict: Verdict = SKIP
+    ) -> SubQueue:
+        """Put the pod into backoffQ, or among the unschedulable ones if PreEnqueue gates it.
+
+        PreEnqueue is asked on the way in, because Pop may draw from backoffQ directly.
+        """
+        status = self._gate.run(info)
+        if info.is_gated:
+            return self._to_gated(info, event, source, status)
+        self.unschedulable.delete(info.key)
+        self.backoff.add(info)
+        return self._arrived(info, SubQueue.BACKOFF, event, source, verdict)
+
+    def to_unschedulable(self, info: QueuedPodInfo, event: str, source: SubQueue) -> SubQueue:
+        self.unschedulable.put(info)
+        return self._arrived(info, place_among_unschedulable(info), event, source, SKIP)
+
+    def _to_gated(
+        self, info: QueuedPodInfo, event: str, source: SubQueue, status: Status
+    ) -> SubQueue:
+        self.unschedulable.put(info)
+        verdict = Verdict(QueueingStrategy.SKIP, plugin=info.gating_plugin)
+        return self._arrived(info, SubQueue.GATED, event, source, verdict, status.message)
+
+    def take_off(self, info: QueuedPodInfo, event: str, source: SubQueue) -> None:
+        """Begin an attempt with a pod that was popped from `source`."""
+        self.in_flight.start(info)
+        info.attempts += 1
+        self._report(info, SubQueue.IN_FLIGHT, event, source)
+        if source is SubQueue.BACKOFF:
+            self.note_change(info)
+
+    def leave(self, info: QueuedPodInfo, event: str, source: SubQueue) -> None:
+        """The pod is gone from the queue."""
+        self._report(info, SubQueue.OUTSIDE, event, source)
+        self.note_change(info)
+
+    def note_change(self, info: QueuedPodInfo) -> None:
+        self.note_change_of(info.pod_info)
+
+    def note_change_of(self, pod_info: PodInfo) -> None:
+        self._changed[pod_info.uid] = pod_info.key
+
+    def take_changed(self) -> dict[str, str]:
+        """uid -> key of the pods whose entry changed since this was last asked."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def _arrived(
+        self,
+        info: QueuedPodInfo,
+        target: SubQueue,
+        event: str,
+        source: SubQueue,
+        verdict: Verdict,
+        reason: str = "",
+    ) -> SubQueue:
+        self.note_change(info)
+        self._report(info, target, event, source, verdict, reason)
+        return target
+
+    def _report(
+        self,
+        info: QueuedPodInfo,
+        target: SubQueue,
+        event: str,
+        source: SubQueue,
+        verdict: Verdict = SKIP,
+        reason: str = "",
+    ) -> None:
+        if self._observer is None or source is target:
+            return
+        now = self._clock.now()
+        self._observer(
+            QueueMove(
+                info.key,
+                info.uid,
+                source,
+                target,
+                event,
+                now,
+                plugin=verdict.plugin,
+                hint=verdict.hint,
+                reason=reason,
+            )
+        )
+
+
+def place_among_unschedulable(info: QueuedPodInfo) -> SubQueue:
+    return SubQueue.GATED if info.is_gated else SubQueue.UNSCHEDULABLE
