@@ -15,6 +15,8 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils import timezone
 
+from apps.cluster import footprint
+
 Body = dict[str, Any]
 
 
@@ -115,9 +117,16 @@ class Namespace(KubernetesObject):
 
 
 class Node(KubernetesObject):
-    projected = {"unschedulable": at("spec", "unschedulable", default=False)}
+    projected = {
+        "unschedulable": at("spec", "unschedulable", default=False),
+        "ready": footprint.node_ready,
+        "allocatable": footprint.node_allocatable,
+    }
 
     unschedulable = models.BooleanField(default=False)
+    ready = models.BooleanField(default=False)
+    #: Resource -> milli-CPU, bytes or whole units; pages sum it without opening bodies.
+    allocatable = models.JSONField(default=dict)
 
 
 class Taint(models.Model):
@@ -148,6 +157,7 @@ class Pod(KubernetesObject):
         "scheduler_name": at("spec", "schedulerName", default="default-scheduler"),
         "priority": at("spec", "priority", default=0),
         "nominated_node_name": at("status", "nominatedNodeName"),
+        "requests": footprint.pod_requests,
     }
 
     node_name = models.CharField(max_length=253, blank=True, default="")
@@ -155,6 +165,8 @@ class Pod(KubernetesObject):
     scheduler_name = models.CharField(max_length=253, default="default-scheduler")
     priority = models.IntegerField(default=0)
     nominated_node_name = models.CharField(max_length=253, blank=True, default="")
+    #: Resource -> milli-CPU, bytes or whole units that the pod occupies on its node.
+    requests = models.JSONField(default=dict)
 
     class Meta(KubernetesObject.Meta):
         indexes = (
