@@ -1,0 +1,87 @@
+"""Streams hear of changes, and lose none when the connection is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection
+
+from apps.cluster.announce import CHANNEL
+from apps.cluster.listen import Subscription, listener
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run(scene: Callable[[], Awaitable[None]]) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(10):
+            await scene()
+
+    asyncio.run(play())
+
+
+@sync_to_async
+def execute(statement: str, *parameters: str) -> None:
+    """In the database, from a thread that leaves no connection behind."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+    connection.close()
+
+
+async def announce(cluster_id: int, version: int) -> None:
+    await execute("SELECT pg_notify(%s, %s)", CHANNEL, f"{cluster_id} {version}")
+
+
+async def break_connections() -> None:
+    await execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE query = %s AND datname = current_database()",
+        f"LISTEN {CHANNEL}",
+    )
+
+
+async def settle(subscription: Subscription) -> None:
+    """Take the news that a fresh connection gives everybody."""
+    while await subscription.news(timeout=0.05) is not None:
+        pass
+
+
+def test_a_stream_hears_of_its_own_cluster_alone() -> None:
+    async def scene() -> None:
+        async with listener().subscribe(1) as mine, listener().subscribe(2) as other:
+            await settle(mine)
+            await settle(other)
+            await announce(1, 7)
+            assert await mine.news(timeout=5) == 7
+            assert await other.news(timeout=0.1) is None
+
+    run(scene)
+
+
+def test_news_that_pile_up_are_told_once() -> None:
+    async def scene() -> None:
+        async with listener().subscribe(1) as mine, listener().subscribe(1) as beside:
+            await settle(mine)
+            for version in (3, 4, 5):
+                await announce(1, version)
+            while await beside.news(timeout=5) != 5:
+                pass
+            assert await mine.news(timeout=5) == 5
+            assert await mine.news(timeout=0.1) is None
+
+    run(scene)
+
+
+def test_a_lost_connection_is_made_again_and_everybody_looks_again() -> None:
+    async def scene() -> None:
+        async with listener().subscribe(1) as mine:
+            await settle(mine)
+            await break_connections()
+            assert await mine.news(timeout=8) is not None
+            await announce(1, 9)
+            assert await mine.news(timeout=5) == 9
+
+    run(scene)
