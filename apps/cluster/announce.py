@@ -40,9 +40,7 @@ class Announcer:
             if due:
                 self._due.add(cluster_id)
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._run, name="announcer", daemon=True
-                )
+                self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
                 self._thread.start()
                 atexit.register(self.flush, 5.0)
             self._changed.notify_all()
@@ -75,17 +73,12 @@ class Announcer:
                     hook(cluster_id)
                 except Exception:
                     # the broker may be away; beat finds the cluster by its due time
-                    log.warning(
-                        "cluster %s could not be woken", cluster_id, exc_info=True
-                    )
+                    log.warning("cluster %s could not be woken", cluster_id, exc_info=True)
         try:
             with connection.cursor() as cursor:
                 cursor.executemany(
                     "SELECT pg_notify(%s, %s)",
-                    [
-                        (CHANNEL, f"{key} {version}")
-                        for key, version in versions.items()
-                    ],
+                    [(CHANNEL, f"{key} {version}") for key, version in versions.items()],
                 )
         except DatabaseError:
             log.warning("a change could not be announced", exc_info=True)

@@ -30,9 +30,7 @@ def bind_change(
 
     def change(pod: Body) -> Body:
         _refuse(pod, metadata)
-        labels = {
-            key: node_labels[key] for key in TOPOLOGY_LABELS if key in node_labels
-        }
+        labels = {key: node_labels[key] for key in TOPOLOGY_LABELS if key in node_labels}
         labels |= metadata.get("labels") or {}
         annotations = metadata.get("annotations") or {}
         status = {
@@ -96,9 +94,7 @@ def _target(binding: Mapping[str, Any]) -> str:
     if not name:
         causes.append(Cause("FieldValueRequired", "Required value", "target.name"))
     if causes:
-        raise Invalid(
-            "Binding", (binding.get("metadata") or {}).get("name", ""), causes
-        )
+        raise Invalid("Binding", (binding.get("metadata") or {}).get("name", ""), causes)
     return str(name)
 
 

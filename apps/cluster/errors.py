@@ -129,9 +129,7 @@ class Invalid(ApiError):
 
     code, reason = 422, "Invalid"
 
-    def __init__(
-        self, kind: str, name: str, causes: Sequence[Cause], group: str = ""
-    ) -> None:
+    def __init__(self, kind: str, name: str, causes: Sequence[Cause], group: str = "") -> None:
         self.causes = tuple(causes)
         texts = [f"{cause.field}: {cause.message}" for cause in self.causes]
         told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -37,9 +37,7 @@ class StoreLookups:
                 cluster=self._cluster, global_default=True
             )
             self._known[key] = (
-                defaults.order_by("value", "name")
-                .values_list("body", flat=True)
-                .first()
+                defaults.order_by("value", "name").values_list("body", flat=True).first()
             )
         return self._known[key]
 

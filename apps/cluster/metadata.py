@@ -34,9 +34,7 @@ def micro_timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def stamp_new(
-    kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime
-) -> Body:
+def stamp_new(kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime) -> Body:
     """A copy of a new object with its type and the metadata the server sets."""
     metadata = dict(body.get("metadata") or {})
     if kind.namespaced:
@@ -63,9 +61,7 @@ def stamp_new(
     }
 
 
-def stamp_changed(
-    kind: Kind, old: Body, new: Mapping[str, Any], subresource: str
-) -> Body:
+def stamp_changed(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str) -> Body:
     """`new` with the server's metadata of `old`, and only the part it may change.
 
     An ordinary update leaves `status` alone where that is a subresource, and an update of

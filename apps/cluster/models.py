@@ -41,9 +41,7 @@ class Cluster(models.Model):
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     created_at = models.DateTimeField(default=timezone.now)
     paused = models.BooleanField(default=False)
-    tie_break = models.CharField(
-        max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM
-    )
+    tie_break = models.CharField(max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM)
     seed = models.BigIntegerField(default=0)
     #: Version of the last committed change. Every write transaction takes its versions from
     #: here last, and holds this row until its commit is on disk: versions commit in order.
@@ -144,9 +142,7 @@ class Taint(models.Model):
 
     def __str__(self) -> str:
         return (
-            f"{self.key}={self.value}:{self.effect}"
-            if self.value
-            else f"{self.key}:{self.effect}"
+            f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
         )
 
 
@@ -285,9 +281,7 @@ class Change(models.Model):
     class Meta:
         constraints = (
             # every reader of the log: "everything after version N", in order
-            models.UniqueConstraint(
-                fields=["cluster", "version"], name="unique_change"
-            ),
+            models.UniqueConstraint(fields=["cluster", "version"], name="unique_change"),
         )
         indexes = (
             # one object's history

@@ -16,7 +16,7 @@ from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.scheduler.labels import Requirement, SelectorError
-from apps.scheduler.selector_syntax import parse_selector
+from apps.scheduler.labels import parse_selector
 
 Body = dict[str, Any]
 
@@ -80,9 +80,7 @@ def list_objects(
 
     Raises BadRequest for a selector or token that cannot be read.
     """
-    where, parameters = _conditions(
-        cluster, kind, namespace, label_selector, field_selector
-    )
+    where, parameters = _conditions(cluster, kind, namespace, label_selector, field_selector)
     if continue_:
         where.append("(namespace, name) > (%s, %s)")
         parameters.extend(_position(continue_))
@@ -107,9 +105,7 @@ def list_objects(
         resource_version=version,
         continue_=_token(found[-1][1], found[-1][2]) if more else "",
         remaining=(
-            found[0][4] - len(found)
-            if more and not (label_selector or field_selector)
-            else None
+            found[0][4] - len(found) if more and not (label_selector or field_selector) else None
         ),
     )
 

@@ -28,9 +28,7 @@ def load_json(text: str) -> Any:
     return msgspec.json.decode(text)
 
 
-def insert_rows(
-    cursor: CursorWrapper, model: type[models.Model], rows: Rows
-) -> list[int]:
+def insert_rows(cursor: CursorWrapper, model: type[models.Model], rows: Rows) -> list[int]:
     """Insert rows given by column name and return their ids in order."""
     if not rows:
         return []
@@ -46,13 +44,9 @@ def update_rows(cursor: CursorWrapper, model: type[models.Model], rows: Rows) ->
         cursor.execute(_update_statement(model, columns), _arrays(model, columns, rows))
 
 
-def delete_rows(
-    cursor: CursorWrapper, model: type[models.Model], ids: Iterable[int]
-) -> None:
+def delete_rows(cursor: CursorWrapper, model: type[models.Model], ids: Iterable[int]) -> None:
     """Delete rows by id."""
-    cursor.execute(
-        f"DELETE FROM {model._meta.db_table} WHERE id = ANY(%s)", [list(ids)]
-    )
+    cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE id = ANY(%s)", [list(ids)])
 
 
 @cache
@@ -70,18 +64,14 @@ def _insert_statement(model: type[models.Model], columns: tuple[str, ...]) -> st
 def _update_statement(model: type[models.Model], columns: tuple[str, ...]) -> str:
     names = ", ".join(f'"{column}"' for column in columns)
     changed = tuple(column for column in columns if column != "id")
-    assignments = ", ".join(
-        f'"{column}" = {_cast(model, column)}' for column in changed
-    )
+    assignments = ", ".join(f'"{column}" = {_cast(model, column)}' for column in changed)
     return (
         f"UPDATE {model._meta.db_table} AS t SET {assignments} "
         f"FROM unnest({_parameters(model, columns)}) AS d({names}) WHERE t.id = d.id"
     )
 
 
-def _arrays(
-    model: type[models.Model], columns: Sequence[str], rows: Rows
-) -> list[list[Any]]:
+def _arrays(model: type[models.Model], columns: Sequence[str], rows: Rows) -> list[list[Any]]:
     arrays = []
     for column in columns:
         values = [row[column] for row in rows]
@@ -97,9 +87,7 @@ def _is_json(model: type[models.Model], column: str) -> bool:
 
 @cache
 def _field(model: type[models.Model], column: str) -> models.Field[Any, Any]:
-    return next(
-        field for field in model._meta.concrete_fields if field.column == column
-    )
+    return next(field for field in model._meta.concrete_fields if field.column == column)
 
 
 def _array_type(model: type[models.Model], column: str) -> str:

@@ -124,9 +124,7 @@ def write(
     its place and the others go on. `wake` tells the scheduling loop that it has work. May be
     called inside an outer transaction, but only once and last: it takes the counter.
     """
-    return _Write(cluster, actor, collect_refusals).run(
-        operations, dry_run=dry_run, wake=wake
-    )
+    return _Write(cluster, actor, collect_refusals).run(operations, dry_run=dry_run, wake=wake)
 
 
 def create(
@@ -139,9 +137,7 @@ def create(
     dry_run: bool = False,
 ) -> Body:
     """Create one object and return it as stored."""
-    return _one(
-        write(cluster, [Create(kind, body, namespace)], actor=actor, dry_run=dry_run)
-    )
+    return _one(write(cluster, [Create(kind, body, namespace)], actor=actor, dry_run=dry_run))
 
 
 def create_many(
@@ -308,9 +304,7 @@ class _Write:
                 details={"name": name, "kind": kind.plural},
             )
 
-    def _lock(
-        self, cursor: CursorWrapper, operations: Sequence[Operation | ApiError]
-    ) -> None:
+    def _lock(self, cursor: CursorWrapper, operations: Sequence[Operation | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
         wanted: dict[str, set[tuple[str, str]]] = {}
         for operation in operations:
@@ -373,9 +367,7 @@ class _Write:
             _validate(kind, new, old, operation.subresource)
         if new == old:
             return old
-        if new["metadata"].get("deletionTimestamp") and not new["metadata"].get(
-            "finalizers"
-        ):
+        if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
             return self._record(Change.Type.DELETED, key, row, new)
         return self._record(Change.Type.MODIFIED, key, row, new)
 
@@ -391,18 +383,12 @@ class _Write:
             "deletionTimestamp": timestamp(self.now),
             "deletionGracePeriodSeconds": 0,
         }
-        return self._record(
-            Change.Type.MODIFIED, key, row, {**old, "metadata": metadata}
-        )
+        return self._record(Change.Type.MODIFIED, key, row, {**old, "metadata": metadata})
 
-    def _record(
-        self, change_type: Change.Type, key: Key, row: _Row, body: Body
-    ) -> Body:
+    def _record(self, change_type: Change.Type, key: Key, row: _Row, body: Body) -> Body:
         body["metadata"] = dict(body["metadata"])
         previous = self.latest.get(key)
-        change = _Change(
-            change_type, row, body, previous, row.version if row.body else None
-        )
+        change = _Change(change_type, row, body, previous, row.version if row.body else None)
         self.changes.append(change)
         self.latest[key] = change
         row.body = None if change_type == Change.Type.DELETED else body
@@ -420,16 +406,10 @@ class _Write:
             if change.previous is not None and change.type != Change.Type.ADDED:
                 change.previous_version = change.previous.version
         self._write_rows(cursor)
-        sql.insert_rows(
-            cursor, Change, [self._log_row(change) for change in self.changes]
-        )
-        transaction.on_commit(
-            lambda: announcer.committed(self.cluster.pk, last, due=became_due)
-        )
+        sql.insert_rows(cursor, Change, [self._log_row(change) for change in self.changes])
+        transaction.on_commit(lambda: announcer.committed(self.cluster.pk, last, due=became_due))
 
-    def _take_versions(
-        self, cursor: CursorWrapper, count: int, wake: bool
-    ) -> tuple[int, bool]:
+    def _take_versions(self, cursor: CursorWrapper, count: int, wake: bool) -> tuple[int, bool]:
         """Take `count` versions; return the last one and whether the loop must be woken."""
         cursor.execute(
             "UPDATE cluster_cluster c SET resource_version = c.resource_version + %s, "
@@ -454,9 +434,7 @@ class _Write:
             gone = [row.id for row in rows if row.body is None and row.id is not None]
             if gone:
                 if model is kinds.NODE.model:
-                    cursor.execute(
-                        "DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [gone]
-                    )
+                    cursor.execute("DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [gone])
                 sql.delete_rows(cursor, model, gone)
             kept = [(row, row.body) for row in rows if row.body is not None]
             new = [(row, body) for row, body in kept if row.id is None]

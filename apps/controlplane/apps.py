@@ -12,6 +12,6 @@ class ControlPlaneConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.cluster.announce import wake_hooks
-        from apps.controlplane.tasks import wake
+        from apps.controlplane.waking import wake
 
         wake_hooks.append(wake)

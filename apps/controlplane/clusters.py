@@ -1,0 +1,168 @@
+"""Making, pausing and deleting clusters."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps as django_apps
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+
+from apps.cluster import kinds, store
+from apps.cluster.announce import announcer
+from apps.cluster.errors import AlreadyExists, Cause, Invalid
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane import profiles
+from apps.controlplane.models import LoopLease
+
+BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+#: name, value, description: the classes that every API server creates.
+BUILT_IN_PRIORITY_CLASSES = (
+    ("system-cluster-critical", 2_000_000_000, "Pods the cluster cannot work without."),
+    ("system-node-critical", 2_000_001_000, "Pods their node cannot work without."),
+)
+MAX_GENERATED_NODES = 20_000
+
+Body = dict[str, Any]
+
+
+def create_cluster(
+    name: str,
+    *,
+    user: str,
+    paused: bool = False,
+    nodes: int = 0,
+    zones: int = 1,
+    tie_break: str = Cluster.TieBreak.RANDOM,
+    seed: int | None = None,
+    request_id: str = "",
+) -> Cluster:
+    """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
+
+    Raises Invalid naming the argument, or AlreadyExists.
+    """
+    cluster = Cluster(
+        name=name,
+        paused=paused,
+        tie_break=tie_break,
+        seed=secrets.randbits(32) if seed is None else seed,
+    )
+    _check(cluster, nodes, zones)
+    with transaction.atomic():
+        cluster.save()
+        LoopLease.objects.create(cluster=cluster)
+        profiles.add_built_in(cluster, user=user)
+        store.create_many(
+            cluster,
+            [*_built_in_objects(), *_generated_nodes(nodes, zones)],
+            actor=Actor(user, request_id),
+        )
+    return cluster
+
+
+def delete_cluster(cluster: Cluster) -> None:
+    """Delete a cluster with everything in it, its history included.
+
+    A loop that is scheduling it finds its lease gone and stops without writing.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        Cluster.objects.select_for_update().get(pk=cluster.pk)
+        cursor.execute(
+            "DELETE FROM cluster_taint t USING cluster_node n "
+            "WHERE t.node_id = n.id AND n.cluster_id = %s",
+            [cluster.pk],
+        )
+        for model in django_apps.get_models():
+            if any(field.column == "cluster_id" for field in model._meta.concrete_fields):
+                cursor.execute(
+                    f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
+                )
+        cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
+
+
+def pause(cluster: Cluster) -> None:
+    """Stop scheduling and controllers; what is in flight is finished or undone."""
+    Cluster.objects.filter(pk=cluster.pk).update(paused=True)
+
+
+def resume(cluster: Cluster) -> None:
+    """Go on with scheduling, with everything that happened meanwhile."""
+    Cluster.objects.filter(pk=cluster.pk).update(paused=False)
+    wake(cluster.pk)
+
+
+def wake(cluster_id: int) -> None:
+    """Make a cluster due now and tell the loop, whether something changed or not."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE cluster_cluster SET due_at = clock_timestamp() WHERE id = %s "
+            "RETURNING resource_version",
+            [cluster_id],
+        )
+        row = cursor.fetchone()
+        if row is not None:
+            transaction.on_commit(lambda: announcer.committed(cluster_id, row[0], due=True))
+
+
+def generated_node(name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi") -> Body:
+    """A Ready node of ordinary size in a zone."""
+    capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": "110"}
+    return {
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "topology.kubernetes.io/zone": zone,
+            },
+        },
+        "status": {
+            "allocatable": capacity,
+            "capacity": capacity,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def _built_in_objects() -> Iterator[tuple[Kind, Body]]:
+    for name in BUILT_IN_NAMESPACES:
+        yield kinds.NAMESPACE, {"metadata": {"name": name}}
+    for name, value, description in BUILT_IN_PRIORITY_CLASSES:
+        yield (
+            kinds.PRIORITY_CLASS,
+            {"metadata": {"name": name}, "value": value, "description": description},
+        )
+
+
+def _generated_nodes(count: int, zones: int) -> Iterator[tuple[Kind, Body]]:
+    width = len(str(count - 1)) if count else 1
+    for index in range(count):
+        zone = f"zone-{index % zones + 1}"
+        yield kinds.NODE, generated_node(f"node-{index:0{width}}", zone)
+
+
+def _check(cluster: Cluster, nodes: int, zones: int) -> None:
+    causes = []
+    if not 0 <= nodes <= MAX_GENERATED_NODES:
+        causes.append(
+            Cause("FieldValueInvalid", f"must be between 0 and {MAX_GENERATED_NODES}", "nodes")
+        )
+    if zones < 1:
+        causes.append(Cause("FieldValueInvalid", "must be at least 1", "zones"))
+    try:
+        cluster.clean_fields()
+    except ValidationError as error:
+        causes += [
+            Cause("FieldValueInvalid", text, field)
+            for field, texts in error.message_dict.items()
+            for text in texts
+        ]
+    if causes:
+        raise Invalid("Cluster", cluster.name, causes)
+    if Cluster.objects.filter(name=cluster.name).exists():
+        raise AlreadyExists("clusters", cluster.name)

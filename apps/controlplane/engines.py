@@ -1,0 +1,77 @@
+"""The warm engines of this process: one per cluster it has scheduled, kept between tasks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+
+from apps.cluster.models import Cluster
+from apps.controlplane import lease
+from apps.controlplane.engine import Engine
+from apps.controlplane.lease import LeaseLost
+
+log = logging.getLogger(__name__)
+
+#: Engines kept in memory. The one unused for longest makes room; it is rebuilt when needed.
+CAPACITY = 200
+#: A task gives its slot back after so long, even when there is more to do.
+SLICE_SECONDS = 20.0
+
+
+class Engines:
+    """Finds, builds and runs engines; one thread at a time works with any of them."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[int, threading.Lock] = {}
+        self._warm: OrderedDict[int, Engine] = OrderedDict()
+
+    def run(self, cluster_id: int) -> bool:
+        """Run a cluster's loop until it is quiet or its slice is over; True if there is more.
+
+        Returns at once when another process holds the lease. A second task for the same cluster
+        waits until the first one is done, and then finds nothing to do.
+        """
+        with self._lock_of(cluster_id):
+            cluster = Cluster.objects.filter(pk=cluster_id, paused=False).first()
+            held = lease.acquire(cluster_id) if cluster is not None else None
+            if cluster is None or held is None:
+                return False
+            try:
+                engine = self._engine(cluster, held)
+                return engine.run(SLICE_SECONDS)
+            except LeaseLost as lost:
+                log.warning("lease lost: %s", lost)
+                self._forget(cluster_id)
+                return False
+            except BaseException:
+                # what the engine remembers may differ from what was committed
+                self._forget(cluster_id)
+                raise
+            finally:
+                held.rest()
+
+    def _engine(self, cluster: Cluster, held: lease.Lease) -> Engine:
+        with self._guard:
+            engine = self._warm.get(cluster.pk)
+            if engine is not None and engine.fits(cluster, held):
+                self._warm.move_to_end(cluster.pk)
+                return engine
+        engine = Engine.load(cluster, held)
+        with self._guard:
+            self._warm[cluster.pk] = engine
+            while len(self._warm) > CAPACITY:
+                self._warm.popitem(last=False)
+        return engine
+
+    def _forget(self, cluster_id: int) -> None:
+        with self._guard:
+            self._warm.pop(cluster_id, None)
+
+    def _lock_of(self, cluster_id: int) -> threading.Lock:
+        with self._guard:
+            return self._locks.setdefault(cluster_id, threading.Lock())
+
+
+engines = Engines()

@@ -1,0 +1,127 @@
+"""The loop's eyes: a cluster's objects as the scheduler knows them, kept up with the change log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from django.db import connection, transaction
+
+from apps.cluster import kinds, sql
+from apps.cluster.changelog import LoggedChange, changes_after
+from apps.cluster.models import Cluster
+from apps.scheduler import objects
+from apps.scheduler.event_handlers import ObjectChange
+from apps.scheduler.objects import KubeObject, Pod
+
+log = logging.getLogger(__name__)
+
+#: What the scheduler reads; namespaces and nodes first, so that pods find them.
+WATCHED = tuple(
+    kind
+    for kind in sorted(
+        (kind for kind in kinds.ALL if kind.name in objects.KINDS),
+        key=lambda kind: (kind.name == "Pod", kind.name != "Namespace", kind.name != "Node"),
+    )
+    if kind.name not in ("Event", "Lease")
+)
+_WATCHED_NAMES = frozenset(kind.name for kind in WATCHED)
+_BATCH = 2000
+
+
+@dataclass(slots=True)
+class Informer:
+    """Feeds a scheduler's event handlers: everything there is, then every change in order."""
+
+    cluster_id: int
+    handle: Callable[[ObjectChange], None]
+    #: The version up to which the scheduler knows everything.
+    position: int = 0
+    #: The request that created each pending pod, for the ledger; uid -> request id.
+    request_ids: dict[str, str] = field(default_factory=dict)
+    _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
+
+    def load(self, *, held_back: frozenset[str] = frozenset()) -> list[Pod]:
+        """Take in all objects as of one version.
+
+        Pods whose uid is `held_back` are known but not announced: they are returned, for the
+        queue to be restored with them.
+        """
+        restored = []
+        for kind, item in self._snapshot():
+            self._known[_key(kind, item)] = item
+            if isinstance(item, Pod) and item.metadata.uid in held_back:
+                restored.append(item)
+            else:
+                self.handle(ObjectChange("ADDED", kind, None, item))
+        return restored
+
+    def catch_up(self) -> int:
+        """Take in what was committed since; return how many changes that were."""
+        count = 0
+        while changes := changes_after(self.cluster_id, self.position, limit=_BATCH):
+            for change in changes:
+                if change.kind in _WATCHED_NAMES:
+                    self._take_in(change)
+            self.position = changes[-1].version
+            count += len(changes)
+        return count
+
+    def _take_in(self, change: LoggedChange) -> None:
+        key = (change.kind, change.namespace, change.name)
+        old = self._known.pop(key, None)
+        new = None
+        if change.type != "DELETED":
+            new = _decode(change.kind, change.object)
+            if new is None:
+                return
+            self._known[key] = new
+        self._remember_request(change)
+        if old is None and new is None:
+            return
+        change_type = change.type if old is not None or new is None else "ADDED"
+        self.handle(ObjectChange(change_type, change.kind, old, new))
+
+    def _remember_request(self, change: LoggedChange) -> None:
+        if change.kind == "Pod":
+            if change.type == "ADDED":
+                self.request_ids[change.uid] = change.request_id
+            elif change.type == "DELETED" or (change.object.get("spec") or {}).get("nodeName"):
+                self.request_ids.pop(change.uid, None)
+
+    def _snapshot(self) -> Iterator[tuple[str, KubeObject]]:
+        """Every watched object, and `position`, from one snapshot of the database."""
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(
+                "SELECT resource_version FROM cluster_cluster WHERE id = %s", [self.cluster_id]
+            )
+            row = cursor.fetchone()
+            if row is None:
+                raise Cluster.DoesNotExist(f"cluster {self.cluster_id}")
+            self.position = row[0]
+            for kind in WATCHED:
+                # by id, which is the order of creation
+                cursor.execute(
+                    f"SELECT body::text FROM {kind.model._meta.db_table} "
+                    "WHERE cluster_id = %s ORDER BY id",
+                    [self.cluster_id],
+                )
+                for (body,) in cursor.fetchall():
+                    item = _decode(kind.name, sql.load_json(body))
+                    if item is not None:
+                        yield kind.name, item
+
+
+def _decode(kind: str, body: dict[str, object]) -> KubeObject | None:
+    """The typed object; None, with a line in the log, for one that only an older version took."""
+    try:
+        return objects.decode(kind, body)
+    except objects.DecodeError:
+        log.exception("the scheduler cannot read a %s", kind)
+        return None
+
+
+def _key(kind: str, item: KubeObject) -> tuple[str, str, str]:
+    return kind, item.metadata.namespace, item.metadata.name

@@ -1,0 +1,75 @@
+"""The lease of a cluster's loop: at most one process schedules a cluster, also when it stalls.
+
+A lease is a row with an epoch. Taking it over raises the epoch; every transaction that records
+decisions first updates the row where holder and epoch are still its own, which locks it and
+renews it, or finds nothing to update and raises `LeaseLost` before anything is written. All
+times are the database's, so the clocks of the machines do not matter.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from django.db import connection
+
+#: A holder that is silent for so long may be replaced. Longer than any one batch takes.
+TTL_SECONDS = 10.0
+
+#: This process, told apart from every other; also the name of its own task queue.
+PROCESS = f"loop_{uuid.uuid4().hex[:16]}"
+
+
+class LeaseLost(Exception):
+    """Another process has taken the cluster over, or the cluster is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to schedule one cluster, as long as `renew` finds the epoch unchanged."""
+
+    cluster_id: int
+    holder: str
+    epoch: int
+
+    def renew(self, *, consumed_version: int | None = None) -> None:
+        """Lock the row for this transaction and extend the lease; LeaseLost if it is gone."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE controlplane_looplease SET "
+                "expires_at = clock_timestamp() + make_interval(secs => %s), "
+                "consumed_version = coalesce(%s, consumed_version) "
+                "WHERE cluster_id = %s AND holder = %s AND epoch = %s",
+                [TTL_SECONDS, consumed_version, self.cluster_id, self.holder, self.epoch],
+            )
+            if cursor.rowcount == 0:
+                raise LeaseLost(f"cluster {self.cluster_id}, epoch {self.epoch}")
+
+    def rest(self) -> None:
+        """Let others take the cluster; who comes back first finds its engine still warm."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE controlplane_looplease SET expires_at = clock_timestamp() "
+                "WHERE cluster_id = %s AND holder = %s AND epoch = %s",
+                [self.cluster_id, self.holder, self.epoch],
+            )
+
+
+def acquire(cluster_id: int, holder: str = PROCESS) -> Lease | None:
+    """Take the lease if it is free or still `holder`'s; None while somebody else holds it.
+
+    The epoch stays the same when nobody else held it in between: what `holder` remembers of the
+    cluster is then still what the database says.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE controlplane_looplease SET "
+            "epoch = CASE WHEN holder = %s THEN epoch ELSE epoch + 1 END, holder = %s, "
+            "expires_at = clock_timestamp() + make_interval(secs => %s) "
+            "WHERE cluster_id = %s "
+            "AND (holder = %s OR expires_at IS NULL OR expires_at < clock_timestamp()) "
+            "RETURNING epoch",
+            [holder, holder, TTL_SECONDS, cluster_id, holder],
+        )
+        row = cursor.fetchone()
+    return None if row is None else Lease(cluster_id, holder, row[0])

@@ -1,0 +1,42 @@
+"""manage.py create_cluster NAME: make a mock cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from apps.cluster.models import Cluster
+from apps.controlplane import clusters
+from apps.controlplane.commands import USER, ControlPlaneCommand
+
+
+class Command(ControlPlaneCommand):
+    help = "Create a mock cluster with the built-in namespaces and priority classes."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument(
+            "--paused", action="store_true", help="no scheduling and no controllers"
+        )
+        parser.add_argument("--nodes", type=int, default=0, help="generate so many nodes")
+        parser.add_argument("--zones", type=int, default=1, help="spread them over so many zones")
+        parser.add_argument(
+            "--tie-break",
+            choices=Cluster.TieBreak.values,
+            default=Cluster.TieBreak.RANDOM,
+            help="among nodes with equal scores: a seeded draw, or the smallest name",
+        )
+        parser.add_argument("--seed", type=int, help="of the draw (default: a random one)")
+
+    def run(self, **options: Any) -> None:
+        cluster = clusters.create_cluster(
+            options["name"],
+            user=USER,
+            paused=options["paused"],
+            nodes=options["nodes"],
+            zones=options["zones"],
+            tie_break=options["tie_break"],
+            seed=options["seed"],
+        )
+        self.stdout.write(f"cluster {cluster.name} created")

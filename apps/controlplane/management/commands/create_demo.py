@@ -1,0 +1,29 @@
+"""manage.py create_demo: the cluster `demo`, made at the first start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane import clusters, manifests
+from apps.controlplane.commands import USER, ControlPlaneCommand
+
+NAME = "demo"
+OBJECTS = Path(__file__).parents[2] / "data" / "demo.yaml"
+
+
+class Command(ControlPlaneCommand):
+    help = "Create the cluster `demo`: a few zones and taints, and pods of every fate."
+
+    def run(self, **options: Any) -> None:
+        if Cluster.objects.filter(name=NAME).exists():
+            self.stdout.write(f"cluster {NAME} is there already")
+            return
+        with transaction.atomic():
+            cluster = clusters.create_cluster(NAME, user=USER, nodes=6, zones=3, seed=1)
+            manifests.import_yaml(cluster, OBJECTS.read_text(), actor=Actor(USER))
+        self.stdout.write(f"cluster {NAME} created")

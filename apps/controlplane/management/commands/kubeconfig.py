@@ -1,0 +1,53 @@
+"""manage.py kubeconfig NAME --user USER: print a kubeconfig for a mock cluster."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import yaml
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import CommandError, CommandParser
+from rest_framework.authtoken.models import Token
+
+from apps.controlplane.commands import ControlPlaneCommand
+
+
+class Command(ControlPlaneCommand):
+    help = "Print a kubeconfig: https server URL, certificate authority and bearer token."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--user", required=True, help="whose token it carries")
+
+    def run(self, **options: Any) -> None:
+        cluster = self.cluster(options["name"])
+        user = get_user_model().objects.filter(username=options["user"]).first()
+        if user is None:
+            raise CommandError(f"no user {options['user']!r}")
+        token, _ = Token.objects.get_or_create(user=user)
+        name = f"schedweb-{cluster.name}"
+        server = {
+            "server": f"{settings.PUBLIC_HTTPS_URL}/k8s/{cluster.name}",
+            "certificate-authority-data": _authority(),
+        }
+        context = {"cluster": name, "user": user.get_username(), "namespace": "default"}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": server}],
+            "users": [{"name": user.get_username(), "user": {"token": token.key}}],
+            "contexts": [{"name": name, "context": context}],
+            "current-context": name,
+        }
+        self.stdout.write(yaml.safe_dump(config, sort_keys=False), ending="")
+
+
+def _authority() -> str:
+    try:
+        return base64.b64encode(settings.TLS_AUTHORITY_FILE.read_bytes()).decode()
+    except OSError as error:
+        raise CommandError(
+            f"no certificate authority yet ({error}); it is made at the first start"
+        ) from error

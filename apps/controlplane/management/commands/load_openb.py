@@ -1,0 +1,47 @@
+"""manage.py load_openb CLUSTER --nodes FILE --pods FILE: import the openb trace."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from tqdm import tqdm
+
+from apps.cluster.store import Actor
+from apps.controlplane import clusters, openb
+from apps.controlplane.commands import USER, ControlPlaneCommand
+
+
+class Command(ControlPlaneCommand):
+    help = "Import nodes and pods of the openb trace into a cluster, as new pending pods."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("cluster")
+        parser.add_argument("--nodes", type=Path, required=True, help="CSV file of nodes")
+        parser.add_argument("--pods", type=Path, required=True, help="CSV file of pods")
+        parser.add_argument(
+            "--paused", action="store_true", help="pause the cluster first, and leave it paused"
+        )
+
+    def run(self, **options: Any) -> None:
+        cluster = self.cluster(options["cluster"])
+        if options["paused"]:
+            clusters.pause(cluster)
+        started = time.monotonic()
+        with tqdm(desc="importing", unit=" objects", disable=None) as bar:
+
+            def progress(done: int, total: int) -> None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+            nodes, pods = openb.load(
+                cluster,
+                options["nodes"],
+                options["pods"],
+                actor=Actor(USER),
+                progress=progress,
+            )
+        seconds = time.monotonic() - started
+        self.stdout.write(f"{nodes} nodes and {pods} pods imported in {seconds:.1f} s")

@@ -1,0 +1,35 @@
+"""manage.py placements NAME: where every pod landed, as CSV."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from apps.controlplane import selectors
+from apps.controlplane.commands import ControlPlaneCommand
+
+COLUMNS = ("pod", "node", "total_score", "feasible_nodes", "tied_nodes", "message")
+
+
+class Command(ControlPlaneCommand):
+    help = "Print each pod's node, score, feasible and tied nodes, or why it fits nowhere."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+
+    def run(self, **options: Any) -> None:
+        writer = csv.writer(self.stdout, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for placement in selectors.placements(self.cluster(options["name"])):
+            writer.writerow(
+                [
+                    placement.pod,
+                    placement.node,
+                    "" if placement.total_score is None else placement.total_score,
+                    placement.feasible_nodes,
+                    placement.tied_nodes or "",
+                    placement.message,
+                ]
+            )

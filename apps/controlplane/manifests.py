@@ -1,0 +1,113 @@
+"""Clusters as YAML: import many objects at once, export all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from django.db import transaction
+
+from apps.cluster import kinds, store
+from apps.cluster.errors import ApiError, BadRequest
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+
+Body = dict[str, Any]
+
+#: Objects that others need to be there are created first, and exported first.
+_FIRST = ("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "CSIDriver", "Node")
+#: Made by the server itself; a file that exports a cluster does not carry them.
+_SERVER_SET = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "selfLink",
+)
+
+
+class ManifestError(BadRequest):
+    """A document that cannot be imported; the message says which one and why."""
+
+
+def import_yaml(cluster: Cluster, text: str, *, actor: Actor) -> list[Body]:
+    """Create every object of a YAML stream (Lists are unfolded), or none of them.
+
+    Objects go in file order, but for kinds that others refer to, which come first. Raises
+    ManifestError naming the document.
+    """
+    numbered = list(_objects(text))
+    rank = {name: place for place, name in enumerate(_FIRST)}
+    numbered.sort(key=lambda item: rank.get(item[1].name, len(_FIRST)))
+    with transaction.atomic():
+        outcomes = store.write(
+            cluster,
+            [store.Create(kind, body, _namespace(kind, body)) for _, kind, body in numbered],
+            actor=actor,
+            collect_refusals=True,
+        )
+        return [
+            _created(place, kind, outcome)
+            for (place, kind, _), outcome in zip(numbered, outcomes, strict=True)
+        ]
+
+
+def export_yaml(cluster: Cluster) -> str:
+    """Every object of a cluster as a YAML stream that `import_yaml` reads."""
+    return yaml.safe_dump_all(_exported(cluster), sort_keys=False, explicit_start=True)
+
+
+def _exported(cluster: Cluster) -> Iterator[Body]:
+    rank = {name: place for place, name in enumerate(_FIRST)}
+    for kind in sorted(kinds.ALL, key=lambda kind: rank.get(kind.name, len(_FIRST))):
+        if kind is kinds.EVENT:
+            continue
+        rows = kind.model.objects.filter(cluster=cluster).order_by("id")
+        for body in rows.values_list("body", flat=True):
+            metadata = {k: v for k, v in body["metadata"].items() if k not in _SERVER_SET}
+            yield {**body, "metadata": metadata}
+
+
+def _objects(text: str) -> Iterator[tuple[str, Kind, Body]]:
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        raise ManifestError(f"this is not YAML: {error}") from error
+    for number, document in enumerate(documents, start=1):
+        if document is not None:
+            yield from _unfold(f"document {number}", document)
+
+
+def _unfold(place: str, document: Any) -> Iterator[tuple[str, Kind, Body]]:
+    if not isinstance(document, dict):
+        raise ManifestError(f"{place}: an object with apiVersion and kind is expected")
+    name = document.get("kind")
+    if isinstance(name, str) and name.endswith("List") and isinstance(document.get("items"), list):
+        for number, item in enumerate(document["items"]):
+            yield from _unfold(f"{place}, items[{number}]", item)
+        return
+    try:
+        kind = kinds.by_api_version(str(document.get("apiVersion")), str(name))
+    except KeyError:
+        raise ManifestError(
+            f"{place}: no kind {name!r} in apiVersion {document.get('apiVersion')!r}"
+        ) from None
+    if not isinstance(document.get("metadata"), dict):
+        raise ManifestError(f"{place} ({kind.name}): metadata: an object is required")
+    yield place, kind, document
+
+
+def _created(place: str, kind: Kind, outcome: Body | ApiError) -> Body:
+    if isinstance(outcome, ApiError):
+        raise ManifestError(f"{place} ({kind.name}): {outcome.message}") from outcome
+    return outcome
+
+
+def _namespace(kind: Kind, body: Body) -> str:
+    """The namespace an object without one goes to."""
+    if not kind.namespaced:
+        return ""
+    return str(body["metadata"].get("namespace") or "default")

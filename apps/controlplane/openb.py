@@ -1,0 +1,170 @@
+"""Importing the openb production trace: two CSV files become nodes and pending pods.
+
+A node gets its cpu, memory, 110 pods and 1000 `alibabacloud.com/gpu-milli` a GPU; a pod requests
+`num_gpu` times `gpu_milli` of these, and its `gpu_spec` ("A|B") becomes a required node affinity
+for these card models. Every row of the pod file becomes a new pod, whatever its phase and times.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from apps.cluster import kinds, store
+from apps.cluster.errors import ApiError, BadRequest
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+
+Body = dict[str, Any]
+Row = Mapping[str, str | None]
+#: Called with the number of objects written so far and of all.
+Progress = Callable[[int, int], None]
+
+GPU_RESOURCE = "alibabacloud.com/gpu-milli"
+GPU_MODEL_LABEL = "alibabacloud.com/gpu-card-model"
+QOS_LABEL = "openb/qos"
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos")
+_BATCH = 500
+
+
+class TraceError(BadRequest):
+    """A row that cannot be imported; the message names file, line and column."""
+
+
+def load(
+    cluster: Cluster,
+    nodes_file: Path,
+    pods_file: Path,
+    *,
+    actor: Actor,
+    progress: Progress = lambda done, total: None,
+) -> tuple[int, int]:
+    """Import both files in one transaction; return how many nodes and pods were created.
+
+    Raises TraceError, or the store's refusal of an object with the line it comes from.
+    """
+    nodes = list(_read(nodes_file, NODE_COLUMNS, _node))
+    pods = list(_read(pods_file, POD_COLUMNS, _pod))
+    lines = [
+        *((nodes_file, line, kinds.NODE, body) for line, body in nodes),
+        *((pods_file, line, kinds.POD, body) for line, body in pods),
+    ]
+    with transaction.atomic():
+        for start in range(0, len(lines), _BATCH):
+            batch = lines[start : start + _BATCH]
+            _create(cluster, batch, actor)
+            progress(start + len(batch), len(lines))
+    return len(nodes), len(pods)
+
+
+def _create(cluster: Cluster, batch: Iterable[tuple[Path, int, Kind, Body]], actor: Actor) -> None:
+    batch = list(batch)
+    outcomes = store.write(
+        cluster,
+        [
+            store.Create(kind, body, "default" if kind.namespaced else "")
+            for _, _, kind, body in batch
+        ],
+        actor=actor,
+        collect_refusals=True,
+    )
+    for (file, line, _, _), outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, ApiError):
+            raise TraceError(f"{file.name}, line {line}: {outcome.message}") from outcome
+
+
+def _read(
+    file: Path, columns: Iterable[str], build: Callable[[Row], Body]
+) -> Iterator[tuple[int, Body]]:
+    """The objects of a file with the lines they come from."""
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            reader = csv.DictReader(stream, restkey="")
+            missing = [name for name in columns if name not in (reader.fieldnames or ())]
+            if missing:
+                raise TraceError(f"{file.name}, line 1: missing columns {', '.join(missing)}")
+            for row in reader:
+                try:
+                    yield reader.line_num, build(row)
+                except ValueError as error:
+                    raise TraceError(f"{file.name}, line {reader.line_num}: {error}") from error
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TraceError(f"{file.name}: {error}") from error
+
+
+def _node(row: Row) -> Body:
+    name = _text(row, "sn")
+    resources = {
+        "cpu": f"{_count(row, 'cpu_milli')}m",
+        "memory": f"{_count(row, 'memory_mib')}Mi",
+        "pods": "110",
+    }
+    labels = {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+    }
+    if gpus := _count(row, "gpu"):
+        resources[GPU_RESOURCE] = str(1000 * gpus)
+    if row["model"]:
+        labels[GPU_MODEL_LABEL] = row["model"]
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "status": {
+            "allocatable": resources,
+            "capacity": resources,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def _pod(row: Row) -> Body:
+    requests = {
+        "cpu": f"{_count(row, 'cpu_milli')}m",
+        "memory": f"{_count(row, 'memory_mib')}Mi",
+    }
+    if gpus := _count(row, "num_gpu"):
+        milli = _count(row, "gpu_milli") if row["gpu_milli"] else 1000
+        requests[GPU_RESOURCE] = str(gpus * milli)
+    limits = {name: value for name, value in requests.items() if name == GPU_RESOURCE}
+    resources = {"requests": requests, **({"limits": limits} if limits else {})}
+    spec: Body = {
+        "containers": [
+            {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}
+        ]
+    }
+    if row["gpu_spec"]:
+        spec["affinity"] = {"nodeAffinity": _required_models(row["gpu_spec"].split("|"))}
+    metadata: Body = {"name": _text(row, "name")}
+    if row["qos"]:
+        metadata["labels"] = {QOS_LABEL: row["qos"]}
+    return {"metadata": metadata, "spec": spec}
+
+
+def _required_models(models: list[str]) -> Body:
+    expression = {"key": GPU_MODEL_LABEL, "operator": "In", "values": models}
+    return {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [expression]}]
+        }
+    }
+
+
+def _text(row: Row, column: str) -> str:
+    value = row[column]
+    if not value:
+        raise ValueError(f"column {column} is empty")
+    return value
+
+
+def _count(row: Row, column: str) -> int:
+    value = row[column]
+    if value is None or not value.isascii() or not value.isdigit():
+        raise ValueError(f"column {column}: {value!r} is not a whole number of 0 or more")
+    return int(value)

@@ -1,0 +1,67 @@
+"""The Celery tasks: the scheduling loop, and what beat sends to keep it going."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.conf import settings
+from django.db import connection
+
+from apps.controlplane import heartbeat
+from apps.controlplane.engines import engines
+from apps.controlplane.waking import wake
+
+#: A wake-up that beat sends is worthless when the next one comes.
+_EXPIRES_SECONDS = 5
+
+_DUE = """
+    SELECT c.id FROM cluster_cluster c JOIN controlplane_looplease l ON l.cluster_id = c.id
+    WHERE NOT c.paused AND (l.expires_at IS NULL OR l.expires_at < clock_timestamp())
+"""
+
+
+@shared_task(ignore_result=True)
+def run_loop(cluster_id: int) -> None:
+    """Schedule a cluster until nothing is left to do, if nobody else does."""
+    if engines.run(cluster_id):
+        wake(cluster_id)
+
+
+@shared_task(ignore_result=True)
+def wake_due_clusters() -> None:
+    """Each second: clusters that changed and whose wake-up was lost."""
+    _wake(_DUE + "AND c.due_at <= clock_timestamp()", [])
+
+
+@shared_task(ignore_result=True)
+def flush_backoff() -> None:
+    """Each second: clusters in whose backoffQ a pod's time is over."""
+    _wake(
+        _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
+        "AND q.queue = 'backoff' AND q.backoff_expiry <= clock_timestamp())",
+        [],
+    )
+
+
+@shared_task(ignore_result=True)
+def flush_unschedulable() -> None:
+    """Each 30 seconds: clusters with a pod that no event has helped for too long."""
+    _wake(
+        _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
+        "AND q.queue = 'unschedulable' "
+        "AND q.timestamp < clock_timestamp() - make_interval(secs => %s))",
+        [settings.POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS],
+    )
+
+
+@shared_task(ignore_result=True)
+def beat() -> None:
+    """Each 5 seconds: beat sent this and a worker ran it, so both are alive."""
+    heartbeat.touch("beat")
+
+
+def _wake(query: str, parameters: list[float]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        found = [row[0] for row in cursor.fetchall()]
+    for cluster_id in found:
+        wake(cluster_id, expires=_EXPIRES_SECONDS)

@@ -1,0 +1,61 @@
+"""Waiting until a cluster's loop has done everything there was to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import connection
+
+from apps.cluster.models import Cluster
+
+_POLL_SECONDS = 0.2
+
+_STATE = """
+    SELECT l.consumed_version,
+        (SELECT count(*) FROM cluster_pod p
+         LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
+         WHERE p.cluster_id = l.cluster_id AND p.node_name = ''
+         AND p.phase NOT IN ('Succeeded', 'Failed')
+         AND (q.id IS NULL OR q.queue IN ('active', 'backoff')))
+    FROM controlplane_looplease l WHERE l.cluster_id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopState:
+    """How far the loop is."""
+
+    #: The loop has acted on every change up to here ...
+    consumed_version: int
+    #: ... and has yet to get here.
+    wanted_version: int
+    #: Pods that are active, in flight or in backoff; pods of no profile's scheduler not counted.
+    waiting_pods: int
+
+    @property
+    def quiet(self) -> bool:
+        return self.consumed_version >= self.wanted_version and not self.waiting_pods
+
+
+def loop_states(cluster: Cluster, *, timeout: float, ignored_pods: int = 0) -> Iterator[LoopState]:
+    """The loop's state again and again, until it is quiet; TimeoutError when time runs out.
+
+    What is wanted is the version of the cluster at the call.
+    """
+    wanted = Cluster.objects.values_list("resource_version", flat=True).get(pk=cluster.pk)
+    deadline = time.monotonic() + timeout
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(_STATE, [cluster.pk])
+            row = cursor.fetchone()
+        if row is None:
+            raise Cluster.DoesNotExist(cluster.name)
+        state = LoopState(row[0], wanted, row[1] - ignored_pods)
+        yield state
+        if state.quiet:
+            return
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(_POLL_SECONDS)
