@@ -172,6 +172,10 @@ class ClusterEventWithHint:
     hint: QueueingHintFn | None = None
 
 
+#: What a plugin hears of that does not say what it waits for.
+EVERY_EVENT = (ClusterEventWithHint(WILDCARD_EVENT),)
+
+
 def node_update_events(old: Node, new: Node) -> list[ClusterEvent]:
     """What changed about a node, one event per property; empty if nothing the scheduler heeds."""
     changed = (

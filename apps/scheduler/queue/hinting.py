@@ -13,7 +13,6 @@ from enum import IntEnum
 from typing import Any
 
 from apps.scheduler.framework.events import (
-    WILDCARD_EVENT,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -21,7 +20,6 @@ from apps.scheduler.framework.events import (
     QueueingHintFn,
     Resource,
 )
-from apps.scheduler.framework.interface import EnqueueExtensions, Plugin
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.in_flight import ObservedEvent
@@ -38,22 +36,18 @@ def always_queue(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
 
 
 def build_queueing_hint_map(
-    plugins: Iterable[Plugin],
+    registrations: Iterable[tuple[str, Sequence[ClusterEventWithHint]]],
 ) -> QueueingHintMap:
-    """Gather the events that the plugins of a profile registered.
+    """Gather what the plugins of a profile registered: (plugin name, its events).
 
-    A plugin that registers nothing by itself hears of every event, since nobody knows what it
-    waits for. A plugin that wants to hear of new nodes, but not of taint updates, is given the
-    latter too: a node is often added with a taint and only becomes usable when the taint goes.
+    A plugin that wants to hear of new nodes, but not of taint updates, is given the latter too: a
+    node is often added with a taint and only becomes usable, for every plugin, when the taint goes.
     """
     hint_map: QueueingHintMap = {}
-    for plugin in plugins:
-        events: Sequence[ClusterEventWithHint] = [ClusterEventWithHint(WILDCARD_EVENT)]
-        if isinstance(plugin, EnqueueExtensions):
-            events = plugin.events_to_register()
+    for plugin, events in registrations:
         for registered in [*events, *_implied(events)]:
             hint = registered.hint or always_queue
-            hint_map.setdefault(registered.event, []).append((plugin.name, hint))
+            hint_map.setdefault(registered.event, []).append((plugin, hint))
     return hint_map
 
 

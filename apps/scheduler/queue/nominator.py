@@ -31,10 +31,11 @@ class Nominator:
     def __len__(self) -> int:
         return len(self._by_uid)
 
-    def __iter__(self) -> Iterator[Nomination]:
-        """All nominations; those of one node in their order."""
-        for nominations in self._by_node.values():
-            yield from nominations.values()
+    def __iter__(self) -> Iterator[tuple[str, PodInfo]]:
+        """(node name, pod); the pods of a node in the order of their nomination."""
+        for node_name, nominations in self._by_node.items():
+            for nomination in nominations.values():
+                yield node_name, nomination.pod_info
 
     def add(self, pod_info: PodInfo, node_name: str | None = None) -> None:
         """Nominate the pod to the node; it joins the end of the node's list.

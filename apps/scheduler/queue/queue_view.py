@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue import persistence
+from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import QueueChanges, QueueEntry, SubQueue
 from apps.scheduler.queue.sub_queues import SubQueues
@@ -60,21 +60,10 @@ class QueueView:
         )
         return [info.pod for info in infos], summary
 
-    def nominated_pods_for_node(self, node_name: str) -> list[PodInfo]:
-        """In the order of their nomination."""
-        return self._parts.nominator.pods_for_node(node_name)
-
-    def nominations(self) -> dict[str, list[PodInfo]]:
-        """Node name -> the pods nominated to it, in the order of their nomination."""
-        by_node: dict[str, list[PodInfo]] = {}
-        for nomination in self._parts.nominator:
-            by_node.setdefault(nomination.node_name, []).append(nomination.pod_info)
-        return by_node
-
-    def nominated_node_of(self, uid: str) -> str:
-        """The node the pod is nominated to; "" if none."""
-        nomination = self._parts.nominator.get(uid)
-        return nomination.node_name if nomination else ""
+    @property
+    def nominator(self) -> Nominator:
+        """To be read only; nominate with `PriorityQueue.add_nominated_pod`, so that it is saved."""
+        return self._parts.nominator
 
     def has_pod_to_pop(self) -> bool:
         return bool(len(self._parts.active) or self._parts.backoff.has_pod_to_pop())

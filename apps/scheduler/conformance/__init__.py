@@ -1,0 +1,1 @@
+"""Replays what kube-scheduler 1.36 was recorded doing and reports every difference."""

@@ -1,0 +1,226 @@
+"""Replays a recorded trace of kube-scheduler's queue and compares every state after every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apps.scheduler.framework.events import (
+    ClusterEvent,
+    action_by_name,
+    node_update_events,
+    pod_update_events,
+)
+from apps.scheduler.objects import Node, Pod, decode_as
+from apps.scheduler.queue.hinting import QueueingHintMap
+from apps.scheduler.queue.pre_enqueue import PreEnqueuePlugins
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+from apps.scheduler.queue.scheduling_queue import PriorityQueue
+from apps.scheduler.testing.clock import FakeClock
+
+Json = Mapping[str, Any]
+
+
+def replay_queue_case(
+    case: Json,
+    expect: Json,
+    hints: Mapping[str, QueueingHintMap],
+    pre_enqueue: PreEnqueuePlugins,
+) -> list[str]:
+    """The first difference, as lines for people; empty if there is none."""
+    replay = _Replay(case, hints, pre_enqueue)
+    for step, (operation, wanted) in enumerate(zip(case["ops"], expect["states"], strict=True)):
+        state = replay.perform(operation)
+        differences = [
+            f"{case['id']} step {step} ({operation['op']}): {field} is {state.get(field)!r}, "
+            f"recorded {wanted.get(field)!r}"
+            for field in sorted(state.keys() | wanted.keys())
+            if state.get(field) != wanted.get(field)
+        ]
+        if differences:
+            return differences
+    return []
+
+
+class _Replay:
+    """A queue, a clock, and the latest version of every pod the trace has given."""
+
+    def __init__(
+        self,
+        case: Json,
+        hints: Mapping[str, QueueingHintMap],
+        pre_enqueue: PreEnqueuePlugins,
+    ) -> None:
+        self._clock = FakeClock()
+        self._now_ms = 0
+        self._queue = PriorityQueue(
+            self._clock,
+            hints=hints,
+            pre_enqueue=pre_enqueue,
+            pod_initial_backoff_seconds=case["podInitialBackoffSeconds"],
+            pod_max_backoff_seconds=case["podMaxBackoffSeconds"],
+        )
+        self._pods: dict[str, Pod] = {}
+        self._popped: dict[str, QueuedPodInfo] = {}
+
+    def perform(self, operation: Json) -> dict[str, Any]:
+        """Do one operation; returns the state after it, in the form of the recording."""
+        self._now_ms += operation.get("ms", 0)
+        self._clock.set(self._now_ms / 1000)
+        seen = _OPERATIONS[operation["op"]](self, operation) or {}
+        return {**seen, **self._state()}
+
+    # --- operations, each returning what it adds to the state -----------------------------------
+
+    def step(self, operation: Json) -> None:
+        """Only time passes."""
+
+    def add(self, operation: Json) -> None:
+        self._queue.add(self._learn(operation["pod"]))
+
+    def update(self, operation: Json) -> Json:
+        old = self._pods[_key(operation["new"])]
+        new = self._learn(operation["new"])
+        self._queue.update(old, new)
+        return _labels(pod_update_events(old, new))
+
+    def delete(self, operation: Json) -> None:
+        self._queue.delete(self._pods[operation["key"]])
+
+    def pop(self, operation: Json) -> Json:
+        info = self._queue.pop()
+        if info is None:
+            return {"popped": None}
+        self._popped[info.key] = info
+        popped: dict[str, Any] = {
+            "pod": info.key,
+            "attempts": info.attempts,
+            "unschedulableCount": info.unschedulable_count,
+            "consecutiveErrorsCount": info.consecutive_errors_count,
+        }
+        if info.was_flushed_from_unschedulable:
+            popped["wasFlushedFromUnschedulable"] = True
+        return {"popped": popped}
+
+    def unschedulable(self, operation: Json) -> None:
+        info = self._popped.pop(operation["key"])
+        self._queue.add_unschedulable_if_not_present(
+            info,
+            unschedulable_plugins=operation.get("unschedulablePlugins") or (),
+            pending_plugins=operation.get("pendingPlugins") or (),
+        )
+        if "node" in operation:
+            self._queue.add_nominated_pod(info.pod_info, operation["node"])
+
+    def done(self, operation: Json) -> None:
+        info = self._popped.pop(operation["key"])
+        self._queue.delete_nominated_pod(info.pod_info)
+        self._queue.done(info.uid)
+
+    def activate(self, operation: Json) -> None:
+        self._queue.activate([self._pods[key] for key in operation["keys"]])
+
+    def flush_backoff(self, operation: Json) -> None:
+        self._queue.flush_backoff_completed()
+
+    def flush_unschedulable(self, operation: Json) -> None:
+        self._queue.flush_unschedulable_leftover()
+
+    def move(self, operation: Json) -> Json:
+        event = ClusterEvent(operation["resource"], action_by_name(operation["action"]))
+        old, new = _node(operation.get("old")), _node(operation.get("new"))
+        self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+        return _labels([event])
+
+    def node_update(self, operation: Json) -> Json:
+        old = decode_as(Node, operation["old"])
+        new = decode_as(Node, operation["new"])
+        events = node_update_events(old, new)
+        for event in events:
+            self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+        return _labels(events)
+
+    def assigned_pod_add(self, operation: Json) -> Json:
+        self._queue.assigned_pod_added(decode_as(Pod, operation["pod"]))
+        return {"events": ["AssignedPodAdd"]}
+
+    def assigned_pod_update(self, operation: Json) -> Json:
+        old, new = decode_as(Pod, operation["old"]), decode_as(Pod, operation["new"])
+        events = pod_update_events(old, new)
+        for event in events:
+            self._queue.assigned_pod_updated(old, new, event)
+        return _labels(events)
+
+    def assigned_pod_delete(self, operation: Json) -> Json:
+        self._queue.assigned_pod_deleted(decode_as(Pod, operation["pod"]))
+        return {"events": ["AssignedPodDelete"]}
+
+    def _learn(self, body: Json) -> Pod:
+        pod = decode_as(Pod, body)
+        self._pods[pod.key] = pod
+        return pod
+
+    # --- the state ------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        queue = self._queue
+        nominated: dict[str, list[str]] = {}
+        for node_name, pod_info in queue.nominator:
+            nominated.setdefault(node_name, []).append(pod_info.key)
+        unschedulable = sorted(queue.unschedulable_pods(), key=lambda info: info.key)
+        return {
+            "nowMs": self._now_ms,
+            "active": [info.key for info in queue.active_pods()],
+            "backoff": [_backing_off(info) for info in queue.backoff_pods()],
+            "unschedulable": [_unschedulable(info) for info in unschedulable],
+            "nominated": nominated,
+            "inFlight": sorted(info.key for info in queue.in_flight_pods()),
+            "schedulingCycle": queue.scheduling_cycle,
+        }
+
+
+_OPERATIONS: Mapping[str, Callable[[_Replay, Json], Json | None]] = {
+    "step": _Replay.step,
+    "add": _Replay.add,
+    "update": _Replay.update,
+    "delete": _Replay.delete,
+    "pop": _Replay.pop,
+    "unschedulable": _Replay.unschedulable,
+    "done": _Replay.done,
+    "activate": _Replay.activate,
+    "flushBackoff": _Replay.flush_backoff,
+    "flushUnschedulable": _Replay.flush_unschedulable,
+    "move": _Replay.move,
+    "nodeUpdate": _Replay.node_update,
+    "assignedPodAdd": _Replay.assigned_pod_add,
+    "assignedPodUpdate": _Replay.assigned_pod_update,
+    "assignedPodDelete": _Replay.assigned_pod_delete,
+}
+
+
+def _key(body: Json) -> str:
+    return f"{body['metadata']['namespace']}/{body['metadata']['name']}"
+
+
+def _node(body: Json | None) -> Node | None:
+    return None if body is None else decode_as(Node, body)
+
+
+def _labels(events: list[ClusterEvent]) -> Json:
+    return {"events": [event.label for event in events]} if events else {}
+
+
+def _backing_off(info: QueuedPodInfo) -> list[Any]:
+    expiry = None if info.backoff_expiry is None else round(info.backoff_expiry * 1000)
+    return [info.key, expiry, "unschedulable" if info.rejector_plugins else "error"]
+
+
+def _unschedulable(info: QueuedPodInfo) -> dict[str, Any]:
+    entry: dict[str, Any] = {"pod": info.key}
+    if info.gating_plugin:
+        entry["gatedBy"] = info.gating_plugin
+    if info.unschedulable_plugins:
+        entry["unschedulablePlugins"] = sorted(info.unschedulable_plugins)
+    if info.pending_plugins:
+        entry["pendingPlugins"] = sorted(info.pending_plugins)
+    return entry
