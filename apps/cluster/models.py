@@ -246,6 +246,8 @@ class Event(KubernetesObject):
         indexes = (
             # the events of one pod or node, on its page and in kubectl describe
             models.Index(fields=["cluster", "involved_uid"], name="event_involved"),
+            # the page of events, newest first
+            models.Index(fields=["cluster", "-id"], name="event_newest"),
         )
 
 
