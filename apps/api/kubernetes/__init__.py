@@ -1,0 +1,1 @@
+"""The Kubernetes API of each cluster, under /k8s/{cluster}/."""

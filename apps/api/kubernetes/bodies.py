@@ -1,0 +1,140 @@
+"""Request bodies: from bytes to an object of the kind that the path names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from apps.api.kubernetes.errors import unknown_format
+from apps.cluster.documents import Unreadable, parse_json, parse_yaml
+from apps.cluster.errors import BadRequest, RequestEntityTooLarge
+from apps.cluster.schema import Decoded, ShapeError, decode
+
+Body = dict[str, Any]
+
+MAX_BYTES = 3 * 1024 * 1024
+_SHOWN = 30
+_GO_NAMES = {str: "string", bool: "bool", list: "array", int: "number", float: "number"}
+
+
+def check_size(size: int) -> None:
+    """Refuse a body that is too large."""
+    if size > MAX_BYTES:
+        raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BYTES}")
+
+
+def parse(raw: bytes, content_type: str) -> Any:
+    """Plain data from a JSON or YAML body; Unreadable tells what is wrong with it."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type in ("", "application/json"):
+        return parse_json(raw)
+    if media_type in ("application/yaml", "application/x-yaml", "text/yaml"):
+        return parse_yaml(raw)
+    raise unknown_format()
+
+
+def read_object(
+    raw: bytes,
+    content_type: str,
+    *,
+    kind: str,
+    api_version: str,
+    definition: str,
+    validation: str,
+) -> tuple[Body, list[str]]:
+    """An object of `kind` from a body, and warnings about fields it does not have.
+
+    With Strict `validation` such fields are refused, with Ignore passed over.
+    """
+    try:
+        value = parse(raw, content_type)
+        if type(value) is not dict:
+            name = "null" if value is None else _GO_NAMES.get(type(value), "value")
+            raise Unreadable(f"json parse error: json: cannot unmarshal {name} into an object")
+    except Unreadable as error:
+        lead = "" if str(error).startswith("yaml") else "couldn't get version/kind; "
+        raise BadRequest(
+            f"the object provided is unrecognized (must be of type {kind}): {lead}{error} "
+            f"({_summary(raw)})"
+        ) from error
+    _check_type(value, kind, api_version)
+    decoded = shape(value, kind=kind, api_version=api_version, definition=definition)
+    complaints = []
+    if validation != "Ignore":
+        complaints = [f'duplicate field "{path}"' for path in _duplicates(raw, content_type)]
+        complaints += [f'unknown field "{path}"' for path in decoded.unknown]
+    if complaints and validation == "Strict":
+        raise _unhandled(kind, api_version, kind, f"strict decoding error: {', '.join(complaints)}")
+    return decoded.body, complaints
+
+
+def shape(value: Body, *, kind: str, api_version: str, definition: str) -> Decoded:
+    """`value` as an object of its kind; BadRequest names the field with the wrong type."""
+    try:
+        return decode(definition, value)
+    except ShapeError as error:
+        version = api_version.rpartition("/")[2]
+        raise _unhandled(kind, version, kind, error.message) from error
+
+
+def _check_type(body: Body, kind: str, api_version: str) -> None:
+    """Refuse a body that says it is of another kind; one that says nothing is taken as right."""
+    said_version = body.get("apiVersion") or api_version
+    said_kind = body.get("kind") or kind
+    if said_version == api_version and said_kind == kind:
+        return
+    if type(said_version) is not str or type(said_kind) is not str:
+        raise BadRequest("apiVersion and kind must be text")
+    version = said_version.rpartition("/")[2]
+    if said_kind != kind:
+        why = f'the object is a "{said_kind}" of "{said_version}", the path takes a "{kind}"'
+    else:
+        why = (
+            f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
+            '"pkg/api/legacyscheme/scheme.go:30"'
+        )
+    raise _unhandled(said_kind, version, kind, why)
+
+
+def _unhandled(said: str, version: str, kind: str, why: str) -> BadRequest:
+    return BadRequest(f'{said} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+def _duplicates(raw: bytes, content_type: str) -> list[str]:
+    """Paths of keys that one JSON object holds twice."""
+    if "yaml" in content_type:
+        return []
+    found: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for key, value in items:
+            if key in merged:
+                found.append(key)
+            merged[key] = value
+        return merged
+
+    document = json.loads(raw, object_pairs_hook=pairs)
+    return [_path_of(document, key) for key in found]
+
+
+def _path_of(document: Any, key: str, path: str = "") -> str:
+    """Where in `document` the first object with this key is."""
+    queue = [(document, path)]
+    for value, prefix in queue:
+        if isinstance(value, dict):
+            if key in value:
+                return prefix + key
+            queue.extend((item, f"{prefix}{name}.") for name, item in value.items())
+        elif isinstance(value, list):
+            stem = prefix.removesuffix(".")
+            queue.extend((item, f"{stem}[{index}].") for index, item in enumerate(value))
+    return key
+
+
+def _summary(raw: bytes) -> str:
+    if not raw:
+        return "<empty>"
+    readable = raw[:1] == b"{"
+    shown = raw[:_SHOWN].decode(errors="replace") if readable else raw[:_SHOWN].hex()
+    return f"{shown} ..." if len(raw) > _SHOWN else shown

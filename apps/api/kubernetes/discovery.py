@@ -1,0 +1,192 @@
+"""What the API tells about itself: /version, /api, /apis and their resource lists."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from typing import Any
+
+from apps.api.kubernetes import resources
+from apps.api.kubernetes.resources import Resource, Subresource
+
+Body = dict[str, Any]
+
+_BINDINGS = Subresource("bindings", "Binding", ("create",))
+
+
+def version() -> Body:
+    """The release whose behaviour is followed; clients refuse an answer with fields missing."""
+    return {
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": "v1.36.2+schedweb",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "2026-06-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": platform.python_implementation(),
+        "platform": f"{platform.system().lower()}/{platform.machine()}",
+    }
+
+
+def core_versions(host: str) -> Body:
+    """The answer of /api."""
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}],
+    }
+
+
+@cache
+def groups() -> Body:
+    """The answer of /apis."""
+    named = [_group(group) for group in _group_names() if group]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": named}
+
+
+def group(name: str) -> Body | None:
+    """The answer of /apis/{group}; None when it is not served."""
+    if not name or name not in _group_names():
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)}
+
+
+@cache
+def resource_list(group: str, version: str) -> Body | None:
+    """The answer of /api/v1 and /apis/{group}/{version}; None when it is not served."""
+    found = resources.of_group_version(group, version)
+    if not found:
+        return None
+    rows = [row for resource in found for row in _rows(resource)]
+    if not group:
+        rows.append(
+            {
+                "name": "bindings",
+                "singularName": "binding",
+                "namespaced": True,
+                "kind": "Binding",
+                "verbs": ["create"],
+            }
+        )
+    return {
+        "kind": "APIResourceList",
+        **({"apiVersion": "v1"} if group else {}),
+        "groupVersion": f"{group}/{version}" if group else version,
+        "resources": sorted(rows, key=lambda row: row["name"]),
+    }
+
+
+@cache
+def aggregated(core: bool, version: str) -> Body:
+    """The answer of /api (core) or /apis in the aggregated form of `version` (v2, v2beta1)."""
+    names = [name for name in _group_names() if (name == "") == core]
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "metadata": {},
+        "items": [_aggregated_group(name) for name in names],
+    }
+
+
+def _group_names() -> list[str]:
+    return sorted({group for group, _ in resources.GROUP_VERSIONS})
+
+
+def _group(name: str) -> Body:
+    versions = [
+        {"groupVersion": f"{name}/{version}", "version": version}
+        for group, version in resources.GROUP_VERSIONS
+        if group == name
+    ]
+    return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _rows(resource: Resource) -> list[Body]:
+    row: Body = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind.name,
+        "verbs": list(resource.verbs),
+    }
+    row |= _short(resource)
+    row["storageVersionHash"] = f"{resource.kind.api_version}.{resource.kind.name}"
+    return [row, *(_subresource_row(resource, sub) for sub in resource.subresources)]
+
+
+def _short(resource: Resource) -> Body:
+    named: Body = {}
+    if resource.kind.short_names:
+        named["shortNames"] = list(resource.kind.short_names)
+    if resource.kind.categories:
+        named["categories"] = list(resource.kind.categories)
+    return named
+
+
+def _subresource_row(resource: Resource, sub: Subresource) -> Body:
+    return {
+        "name": f"{resource.plural}/{sub.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        **({"group": sub.group, "version": sub.version} if sub.group else {}),
+        "kind": sub.kind,
+        "verbs": list(sub.verbs),
+    }
+
+
+def _aggregated_group(name: str) -> Body:
+    versions = [
+        {
+            "version": version,
+            "resources": _aggregated_resources(group, version),
+            "freshness": "Current",
+        }
+        for group, version in resources.GROUP_VERSIONS
+        if group == name
+    ]
+    return {"metadata": {"name": name} if name else {}, "versions": versions}
+
+
+def _aggregated_resources(group: str, version: str) -> list[Body]:
+    found = [_aggregated(resource) for resource in resources.of_group_version(group, version)]
+    if not group:
+        found.append(
+            {
+                "resource": "bindings",
+                "responseKind": _response_kind(_BINDINGS),
+                "scope": "Namespaced",
+                "singularResource": "binding",
+                "verbs": ["create"],
+            }
+        )
+    return sorted(found, key=lambda row: row["resource"])
+
+
+def _aggregated(resource: Resource) -> Body:
+    row: Body = {
+        "resource": resource.plural,
+        "responseKind": {"group": "", "version": "", "kind": resource.kind.name},
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+        **_short(resource),
+    }
+    if resource.subresources:
+        row["subresources"] = [
+            {
+                "subresource": sub.name,
+                "responseKind": _response_kind(sub),
+                "verbs": list(sub.verbs),
+            }
+            for sub in resource.subresources
+        ]
+    return row
+
+
+def _response_kind(sub: Subresource) -> Body:
+    return {"group": sub.group, "version": sub.version, "kind": sub.kind}

@@ -1,0 +1,87 @@
+"""The Accept header: in which format, and as what, an answer is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import yaml
+from django.http import HttpResponse
+
+from apps.api.kubernetes.errors import NoRepresentation, unknown_transformation
+
+_JSON = frozenset({"application/json", "application/*", "*/*"})
+_TRANSFORMATIONS = {
+    ("meta.k8s.io", "v1", "Table"),
+    ("meta.k8s.io", "v1", "PartialObjectMetadata"),
+    ("meta.k8s.io", "v1", "PartialObjectMetadataList"),
+}
+_DISCOVERY = {
+    ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"),
+    ("apidiscovery.k8s.io", "v2beta1", "APIGroupDiscoveryList"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An accepted representation."""
+
+    yaml: bool = False
+    #: Table, PartialObjectMetadata, PartialObjectMetadataList, APIGroupDiscoveryList or "".
+    as_: str = ""
+    #: Version of what `as_` names.
+    version: str = ""
+
+
+PLAIN = Media()
+
+
+def negotiate(accept: str, *, discovery: bool = False) -> Media:
+    """The first representation of an Accept header that can be given.
+
+    Raises NotAcceptable when there is none. In discovery documents an unknown `as=` is passed
+    over, as clients list them from the newest form to the oldest.
+    """
+    if accept in ("", "application/json", "*/*"):
+        return PLAIN
+    known = _DISCOVERY if discovery else _TRANSFORMATIONS
+    untransformable = False
+    for clause in _by_quality(accept):
+        media_type, *parameters = (part.strip() for part in clause.split(";"))
+        given = dict(part.split("=", 1) for part in parameters if "=" in part)
+        if media_type not in _JSON and media_type != "application/yaml":
+            continue
+        wants = (given.get("g", ""), given.get("v", ""), given.get("as", ""))
+        if wants[2] and wants not in known:
+            untransformable = True
+            continue
+        return Media(media_type == "application/yaml", wants[2], wants[1])
+    raise unknown_transformation() if untransformable else NoRepresentation()
+
+
+def response(
+    body: Any, media: Media = PLAIN, *, status: int = 200, content_type: str = ""
+) -> HttpResponse:
+    """`body` in the format of `media`."""
+    if media.yaml:
+        text = yaml.safe_dump(body, sort_keys=True, allow_unicode=True)
+        return HttpResponse(text, content_type="application/yaml", status=status)
+    return HttpResponse(
+        msgspec.json.encode(body),
+        content_type=content_type or "application/json",
+        status=status,
+    )
+
+
+def _by_quality(accept: str) -> list[str]:
+    clauses = [clause.strip() for clause in accept.split(",")]
+    return sorted(clauses, key=_quality, reverse=True)
+
+
+def _quality(clause: str) -> float:
+    _, found, value = clause.partition("q=")
+    try:
+        return float(value.split(";")[0]) if found else 1.0
+    except ValueError:
+        return 0.0

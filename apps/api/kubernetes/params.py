@@ -1,0 +1,140 @@
+"""The query parameters of the Kubernetes API, read and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+from apps.cluster.errors import BadRequest, Cause, Invalid
+
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_VERSION = re.compile(r"\d{1,18}", re.ASCII)
+#: HTTP method -> the options object that its parameters belong to
+_OPTIONS = {
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+    "PATCH": "PatchOptions",
+    "DELETE": "DeleteOptions",
+}
+_PROPAGATION = ("Orphan", "Background", "Foreground")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects, and of which version: the parameters of list, watch and deletecollection."""
+
+    labels: str
+    fields: str
+    limit: int
+    continue_: str
+    #: None when it was not given; 0 means any.
+    version: int | None
+    exact: bool
+
+
+def flag(query: Mapping[str, str], name: str) -> bool:
+    """A boolean parameter: anything given but 0 and false is true."""
+    value = query.get(name)
+    return value is not None and value.lower() not in ("0", "false")
+
+
+def number(query: Mapping[str, str], name: str) -> int | None:
+    """A whole number; None when it was not given."""
+    value = query.get(name)
+    if not value:
+        return None
+    if not _WHOLE_NUMBER.fullmatch(value):
+        raise BadRequest(f'{name}: strconv.ParseInt: parsing "{value}": invalid syntax')
+    return int(value)
+
+
+def resource_version(query: Mapping[str, str]) -> int | None:
+    """The parameter resourceVersion; None when it was not given."""
+    value = query.get("resourceVersion")
+    if not value:
+        return None
+    if not _VERSION.fullmatch(value):
+        raise _invalid("ListOptions", "resourceVersion", f'Invalid value: "{value}"')
+    return int(value)
+
+
+def selection(query: Mapping[str, str]) -> Selection:
+    """The parameters of a list."""
+    match = query.get("resourceVersionMatch", "")
+    version, continue_ = resource_version(query), query.get("continue", "")
+    if match and version is None:
+        raise _forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden unless resourceVersion is provided",
+        )
+    if match and continue_:
+        raise _forbidden(
+            "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
+        )
+    if match not in ("", "Exact", "NotOlderThan"):
+        raise _unsupported(
+            "ListOptions", "resourceVersionMatch", f'"{match}"', ("Exact", "NotOlderThan")
+        )
+    if match == "Exact" and version == 0:
+        raise _forbidden(
+            "resourceVersionMatch",
+            'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+        )
+    if continue_ and version:
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    return Selection(
+        labels=query.get("labelSelector", ""),
+        fields=query.get("fieldSelector", ""),
+        limit=max(number(query, "limit") or 0, 0),
+        continue_=continue_,
+        version=version,
+        exact=match == "Exact",
+    )
+
+
+def dry_run(query: QueryDict, method: str) -> bool:
+    """Whether nothing shall be stored."""
+    values = query.getlist("dryRun")
+    if any(value != "All" for value in values):
+        shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
+        raise _unsupported(_OPTIONS[method], "dryRun", shown, ("All",))
+    return bool(values)
+
+
+def field_validation(query: Mapping[str, str], method: str) -> str:
+    """What to do about unknown fields: Ignore, Warn (the default) or Strict."""
+    value = query.get("fieldValidation", "")
+    if value not in ("", "Ignore", "Strict", "Warn"):
+        raise _unsupported(
+            _OPTIONS[method], "fieldValidation", f'"{value}"', ("", "Ignore", "Strict", "Warn")
+        )
+    return value or "Warn"
+
+
+def check_propagation(value: str) -> None:
+    """Refuse a propagationPolicy that does not exist."""
+    if value and value not in _PROPAGATION:
+        raise _unsupported(
+            "DeleteOptions", "propagationPolicy", f'"{value}"', (*sorted(_PROPAGATION), "nil")
+        )
+
+
+def _unsupported(options: str, field: str, value: str, supported: tuple[str, ...]) -> Invalid:
+    names = ", ".join(f'"{name}"' for name in supported)
+    return _invalid(
+        options,
+        field,
+        f"Unsupported value: {value}: supported values: {names}",
+        "FieldValueNotSupported",
+    )
+
+
+def _forbidden(field: str, why: str) -> Invalid:
+    return _invalid("ListOptions", field, f"Forbidden: {why}", "FieldValueForbidden")
+
+
+def _invalid(options: str, field: str, message: str, reason: str = "FieldValueInvalid") -> Invalid:
+    return Invalid(options, "", [Cause(reason, message, field)], "meta.k8s.io")

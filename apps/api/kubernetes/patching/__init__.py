@@ -1,0 +1,42 @@
+"""The three ways to patch: merge patch, JSON patch and strategic merge patch.
+
+Each is read first, so that a malformed one is refused before an object is locked, and gives a
+function from the stored object to the changed one; the stored object is never altered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apps.api.kubernetes.errors import unknown_format
+from apps.api.kubernetes.patching import json_patch, merge_patch, strategic
+from apps.cluster.documents import Unreadable, parse_json
+from apps.cluster.errors import BadRequest
+
+Body = dict[str, Any]
+Patch = Callable[[Body], Body]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+
+def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
+    """The patch in a body; BadRequest or UnsupportedMediaType when there is none."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
+        raise unknown_format(f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_MERGE_PATCH}")
+    try:
+        patch = parse_json(raw)
+    except Unreadable as error:
+        why = str(error).removeprefix("json parse error: ")
+        raise BadRequest(f"error decoding patch: {why}") from error
+    if media_type == JSON_PATCH:
+        operations = json_patch.read(patch)
+        return lambda body: json_patch.apply(body, operations)
+    if not isinstance(patch, dict):
+        raise BadRequest("error decoding patch: the patch must be an object")
+    if media_type == MERGE_PATCH:
+        return lambda body: merge_patch.merge(body, patch)
+    return lambda body: strategic.merge(body, patch, definition)

@@ -1,0 +1,56 @@
+"""Reading a path below /k8s/{cluster}/ as the object or collection it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.api.kubernetes import resources
+from apps.api.kubernetes.resources import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a path names. `namespace` is None for all of them and for kinds without any."""
+
+    resource: Resource
+    namespace: str | None
+    name: str = ""
+    subresource: str = ""
+    #: The deprecated paths below `watch/`.
+    watch: bool = False
+
+
+def parse(path: str) -> Target | None:
+    """The target of a path like `api/v1/namespaces/default/pods/p1/status`; None if unknown."""
+    match path.split("/"):
+        case ["api", "v1", "watch", *rest]:
+            return _below("", "v1", rest, watch=True)
+        case ["api", "v1", *rest]:
+            return _below("", "v1", rest)
+        case ["apis", group, version, "watch", *rest] if group:
+            return _below(group, version, rest, watch=True)
+        case ["apis", group, version, *rest] if group:
+            return _below(group, version, rest)
+    return None
+
+
+def _below(group: str, version: str, rest: list[str], *, watch: bool = False) -> Target | None:
+    if not rest or "" in rest:
+        return None
+    namespace: str | None = None
+    if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    if (group, rest) == ("", ["bindings"]) and namespace is not None and not watch:
+        pods = resources.find("", "v1", "pods")
+        return pods and Target(pods, namespace, subresource="binding")
+    resource = resources.find(group, version, rest[0])
+    if resource is None or len(rest) > 3:
+        return None
+    if (namespace is not None) > resource.namespaced:
+        return None
+    if resource.namespaced and namespace is None and len(rest) > 1:
+        return None
+    name, subresource = (*rest[1:], "", "")[:2]
+    if subresource and (watch or resource.subresource(subresource) is None):
+        return None
+    return Target(resource, namespace, name, subresource, watch)

@@ -1,0 +1,144 @@
+"""What is served at which path: the registry of kinds with what the API says about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from apps.api.kubernetes import events
+from apps.cluster import kinds
+from apps.cluster.errors import qualified
+from apps.cluster.kinds import Kind
+from apps.cluster.schema import definition_of
+
+Body = dict[str, Any]
+
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS = ("get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A path below an object; group, version and kind are of what it reads and writes."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
+def _same(body: Body) -> Body:
+    return body
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A kind as it is served by one group and version."""
+
+    kind: Kind
+    group: str
+    version: str
+    subresources: tuple[Subresource, ...] = ()
+    verbs: tuple[str, ...] = VERBS
+    #: Deleting answers with the object rather than with a Status.
+    returns_deleted: bool = False
+    #: A PUT of a name that does not exist creates it.
+    creates_on_update: bool = False
+    #: From the stored form to the one of this group and version, and back.
+    to_wire: Callable[[Body], Body] = field(default=_same)
+    from_wire: Callable[[Body], Body] = field(default=_same)
+
+    @property
+    def plural(self) -> str:
+        return self.kind.plural
+
+    @property
+    def namespaced(self) -> bool:
+        return self.kind.namespaced
+
+    @property
+    def singular(self) -> str:
+        return self.kind.name.lower()
+
+    @cached_property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified_plural(self) -> str:
+        return qualified(self.plural, self.group)
+
+    @cached_property
+    def definition(self) -> str:
+        """The name of its OpenAPI definition."""
+        return definition_of(self.group, self.version, self.kind.name)
+
+    def subresource(self, name: str) -> Subresource | None:
+        return next((sub for sub in self.subresources if sub.name == name), None)
+
+
+_SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
+_EXTRA: dict[str, tuple[Subresource, ...]] = {
+    "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
+    "Pod": (
+        Subresource("binding", "Binding", ("create",)),
+        Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
+    ),
+    "ReplicaSet": (_SCALE,),
+    "ReplicationController": (_SCALE,),
+    "StatefulSet": (_SCALE,),
+}
+_RETURNS_DELETED = {
+    "CSIDriver",
+    "CSINode",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "Service",
+    "StorageClass",
+    "VolumeAttachment",
+}
+_CREATES_ON_UPDATE = {"Event", "Lease", "RuntimeClass", "Service"}
+
+
+def _resource(kind: Kind) -> Resource:
+    status = (Subresource("status", kind.name, STATUS_VERBS),) if kind.has_status else ()
+    return Resource(
+        kind,
+        kind.group,
+        kind.version,
+        subresources=(*_EXTRA.get(kind.name, ()), *status),
+        verbs=tuple(v for v in VERBS if kind is not kinds.NAMESPACE or v != "deletecollection"),
+        returns_deleted=kind.name in _RETURNS_DELETED,
+        creates_on_update=kind.name in _CREATES_ON_UPDATE,
+    )
+
+
+_NEW_EVENTS = Resource(
+    kinds.EVENT,
+    "events.k8s.io",
+    "v1",
+    creates_on_update=True,
+    to_wire=events.to_new,
+    from_wire=events.to_core,
+)
+
+ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS)
+
+_BY_PATH = {(r.group, r.version, r.plural): r for r in ALL}
+#: Every (group, version) in the order discovery lists them; the core group comes first.
+GROUP_VERSIONS = tuple(sorted({(r.group, r.version) for r in ALL}))
+
+
+def find(group: str, version: str, plural: str) -> Resource | None:
+    """The resource served at a path."""
+    return _BY_PATH.get((group, version, plural))
+
+
+def of_group_version(group: str, version: str) -> list[Resource]:
+    """The resources of one group and version by name; empty when it is not served."""
+    found = [r for r in ALL if (r.group, r.version) == (group, version)]
+    return sorted(found, key=lambda resource: resource.plural)
