@@ -21,14 +21,8 @@ from apps.scheduler.testing.clock import FakeClock
 Json = Mapping[str, Any]
 
 
-def replay_queue_case(
-    case: Json,
-    expect: Json,
-    hints: Mapping[str, QueueingHintMap],
-    pre_enqueue: PreEnqueuePlugins,
-) -> list[str]:
+def compare_queue(case: Json, expect: Json, replay: QueueReplay) -> list[str]:
     """The first difference, as lines for people; empty if there is none."""
-    replay = _Replay(case, hints, pre_enqueue)
     for step, (operation, wanted) in enumerate(zip(case["ops"], expect["states"], strict=True)):
         state = replay.perform(operation)
         differences = [
@@ -42,8 +36,8 @@ def replay_queue_case(
     return []
 
 
-class _Replay:
-    """A queue, a clock, and the latest version of every pod the trace has given."""
+class QueueReplay:
+    """A queue, a clock, and the latest version of every pod that the trace has given."""
 
     def __init__(
         self,
@@ -51,24 +45,35 @@ class _Replay:
         hints: Mapping[str, QueueingHintMap],
         pre_enqueue: PreEnqueuePlugins,
     ) -> None:
+        self._case = case
+        self._hints = hints
+        self._pre_enqueue = pre_enqueue
         self._clock = FakeClock()
         self._now_ms = 0
-        self._queue = PriorityQueue(
-            self._clock,
-            hints=hints,
-            pre_enqueue=pre_enqueue,
-            pod_initial_backoff_seconds=case["podInitialBackoffSeconds"],
-            pod_max_backoff_seconds=case["podMaxBackoffSeconds"],
-        )
         self._pods: dict[str, Pod] = {}
         self._popped: dict[str, QueuedPodInfo] = {}
+        self.queue = self.new_queue()
+
+    def new_queue(self) -> PriorityQueue:
+        """An empty queue with the settings and the clock of the trace."""
+        return PriorityQueue(
+            self._clock,
+            hints=self._hints,
+            pre_enqueue=self._pre_enqueue,
+            pod_initial_backoff_seconds=self._case["podInitialBackoffSeconds"],
+            pod_max_backoff_seconds=self._case["podMaxBackoffSeconds"],
+        )
+
+    def latest(self, uid: str) -> Pod | None:
+        """The pod's newest version; in the traces a uid is the pod's key."""
+        return self._pods.get(uid)
 
     def perform(self, operation: Json) -> dict[str, Any]:
         """Do one operation; returns the state after it, in the form of the recording."""
         self._now_ms += operation.get("ms", 0)
         self._clock.set(self._now_ms / 1000)
         seen = _OPERATIONS[operation["op"]](self, operation) or {}
-        return {**seen, **self._state()}
+        return {**seen, **self.state()}
 
     # --- operations, each returning what it adds to the state -----------------------------------
 
@@ -76,19 +81,19 @@ class _Replay:
         """Only time passes."""
 
     def add(self, operation: Json) -> None:
-        self._queue.add(self._learn(operation["pod"]))
+        self.queue.add(self._learn(operation["pod"]))
 
     def update(self, operation: Json) -> Json:
         old = self._pods[_key(operation["new"])]
         new = self._learn(operation["new"])
-        self._queue.update(old, new)
+        self.queue.update(old, new)
         return _labels(pod_update_events(old, new))
 
     def delete(self, operation: Json) -> None:
-        self._queue.delete(self._pods[operation["key"]])
+        self.queue.delete(self._pods[operation["key"]])
 
     def pop(self, operation: Json) -> Json:
-        info = self._queue.pop()
+        info = self.queue.pop()
         if info is None:
             return {"popped": None}
         self._popped[info.key] = info
@@ -104,32 +109,32 @@ class _Replay:
 
     def unschedulable(self, operation: Json) -> None:
         info = self._popped.pop(operation["key"])
-        self._queue.add_unschedulable_if_not_present(
+        self.queue.add_unschedulable_if_not_present(
             info,
             unschedulable_plugins=operation.get("unschedulablePlugins") or (),
             pending_plugins=operation.get("pendingPlugins") or (),
         )
         if "node" in operation:
-            self._queue.add_nominated_pod(info.pod_info, operation["node"])
+            self.queue.add_nominated_pod(info.pod_info, operation["node"])
 
     def done(self, operation: Json) -> None:
         info = self._popped.pop(operation["key"])
-        self._queue.delete_nominated_pod(info.pod_info)
-        self._queue.done(info.uid)
+        self.queue.delete_nominated_pod(info.pod_info)
+        self.queue.done(info.uid)
 
     def activate(self, operation: Json) -> None:
-        self._queue.activate([self._pods[key] for key in operation["keys"]])
+        self.queue.activate([self._pods[key] for key in operation["keys"]])
 
     def flush_backoff(self, operation: Json) -> None:
-        self._queue.flush_backoff_completed()
+        self.queue.flush_backoff_completed()
 
     def flush_unschedulable(self, operation: Json) -> None:
-        self._queue.flush_unschedulable_leftover()
+        self.queue.flush_unschedulable_leftover()
 
     def move(self, operation: Json) -> Json:
         event = ClusterEvent(operation["resource"], action_by_name(operation["action"]))
         old, new = _node(operation.get("old")), _node(operation.get("new"))
-        self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+        self.queue.move_all_to_active_or_backoff_queue(event, old, new)
         return _labels([event])
 
     def node_update(self, operation: Json) -> Json:
@@ -137,22 +142,22 @@ class _Replay:
         new = decode_as(Node, operation["new"])
         events = node_update_events(old, new)
         for event in events:
-            self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+            self.queue.move_all_to_active_or_backoff_queue(event, old, new)
         return _labels(events)
 
     def assigned_pod_add(self, operation: Json) -> Json:
-        self._queue.assigned_pod_added(decode_as(Pod, operation["pod"]))
+        self.queue.assigned_pod_added(decode_as(Pod, operation["pod"]))
         return {"events": ["AssignedPodAdd"]}
 
     def assigned_pod_update(self, operation: Json) -> Json:
         old, new = decode_as(Pod, operation["old"]), decode_as(Pod, operation["new"])
         events = pod_update_events(old, new)
         for event in events:
-            self._queue.assigned_pod_updated(old, new, event)
+            self.queue.assigned_pod_updated(old, new, event)
         return _labels(events)
 
     def assigned_pod_delete(self, operation: Json) -> Json:
-        self._queue.assigned_pod_deleted(decode_as(Pod, operation["pod"]))
+        self.queue.assigned_pod_deleted(decode_as(Pod, operation["pod"]))
         return {"events": ["AssignedPodDelete"]}
 
     def _learn(self, body: Json) -> Pod:
@@ -162,8 +167,8 @@ class _Replay:
 
     # --- the state ------------------------------------------------------------------------------
 
-    def _state(self) -> dict[str, Any]:
-        queue = self._queue
+    def state(self) -> dict[str, Any]:
+        queue = self.queue
         nominated: dict[str, list[str]] = {}
         for node_name, pod_info in queue.nominator:
             nominated.setdefault(node_name, []).append(pod_info.key)
@@ -179,22 +184,22 @@ class _Replay:
         }
 
 
-_OPERATIONS: Mapping[str, Callable[[_Replay, Json], Json | None]] = {
-    "step": _Replay.step,
-    "add": _Replay.add,
-    "update": _Replay.update,
-    "delete": _Replay.delete,
-    "pop": _Replay.pop,
-    "unschedulable": _Replay.unschedulable,
-    "done": _Replay.done,
-    "activate": _Replay.activate,
-    "flushBackoff": _Replay.flush_backoff,
-    "flushUnschedulable": _Replay.flush_unschedulable,
-    "move": _Replay.move,
-    "nodeUpdate": _Replay.node_update,
-    "assignedPodAdd": _Replay.assigned_pod_add,
-    "assignedPodUpdate": _Replay.assigned_pod_update,
-    "assignedPodDelete": _Replay.assigned_pod_delete,
+_OPERATIONS: Mapping[str, Callable[[QueueReplay, Json], Json | None]] = {
+    "step": QueueReplay.step,
+    "add": QueueReplay.add,
+    "update": QueueReplay.update,
+    "delete": QueueReplay.delete,
+    "pop": QueueReplay.pop,
+    "unschedulable": QueueReplay.unschedulable,
+    "done": QueueReplay.done,
+    "activate": QueueReplay.activate,
+    "flushBackoff": QueueReplay.flush_backoff,
+    "flushUnschedulable": QueueReplay.flush_unschedulable,
+    "move": QueueReplay.move,
+    "nodeUpdate": QueueReplay.node_update,
+    "assignedPodAdd": QueueReplay.assigned_pod_add,
+    "assignedPodUpdate": QueueReplay.assigned_pod_update,
+    "assignedPodDelete": QueueReplay.assigned_pod_delete,
 }
 
 

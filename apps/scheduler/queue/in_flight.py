@@ -78,8 +78,7 @@ class InFlight:
         return flight.latest if flight else None
 
     def mark_deleted(self, uid: str) -> None:
-        if uid in self._flights:
-            self._flights[uid].deleted = True
+        self._flights[uid].deleted = True
 
     def is_deleted(self, uid: str) -> bool:
         return uid in self._flights and self._flights[uid].deleted

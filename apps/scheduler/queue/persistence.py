@@ -15,7 +15,8 @@ from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 
 def dump(parts: SubQueues) -> list[QueueEntry]:
     """One entry per pod, in flight or waiting."""
-    entries = [entry_in_flight(parts, info) for info in parts.in_flight]
+    flying = [info for info in parts.in_flight if not parts.in_flight.is_deleted(info.uid)]
+    entries = [_entry_in_flight(parts, info) for info in flying]
     entries += [_entry(parts, info, SubQueue.ACTIVE) for info in parts.active.in_order()]
     entries += [_entry(parts, info, SubQueue.BACKOFF) for info in parts.backoff.in_order()]
     entries += [
@@ -60,15 +61,15 @@ def restore(
 
 def _current_entry(parts: SubQueues, uid: str, key: str) -> QueueEntry | None:
     flying = parts.in_flight.get(uid)
-    if flying is not None:
-        return entry_in_flight(parts, flying)
+    if flying is not None and not parts.in_flight.is_deleted(uid):
+        return _entry_in_flight(parts, flying)
     found = parts.find(key)
     if found is None or found[1].uid != uid:
         return None
     return _entry(parts, found[1], found[0])
 
 
-def entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> QueueEntry:
+def _entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> QueueEntry:
     """A pod in flight is saved as it was before it was popped: its attempt may never end."""
     return _entry(parts, replace(info, attempts=info.attempts - 1), SubQueue.ACTIVE)
 

@@ -75,7 +75,7 @@ class QueueChanges:
     """What has to be written so that the saved entries are again those of `PriorityQueue.dump`."""
 
     saved: tuple[QueueEntry, ...]
-    #: uids of pods that left the queue
+    #: uids of pods that left the queue; some may never have been saved
     removed: tuple[str, ...]
 
     def __bool__(self) -> bool:

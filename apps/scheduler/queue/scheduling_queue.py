@@ -127,8 +127,11 @@ class PriorityQueue(QueueView):
         Of a pod in flight only the nomination goes: the attempt ends by itself, and a failure then
         does not bring it back.
         """
-        self._parts.nominator.delete(pod.metadata.uid)
-        self._parts.in_flight.mark_deleted(pod.metadata.uid)
+        uid = pod.metadata.uid
+        self._parts.nominator.delete(uid)
+        if (flying := self._parts.in_flight.get(uid)) is not None:
+            self._parts.in_flight.mark_deleted(uid)
+            self._parts.note_change(flying)
         found = self._parts.find(pod.key)
         if found is not None:
             for sub_queue in (self._parts.active, self._parts.backoff, self._parts.unschedulable):
