@@ -56,6 +56,11 @@ def decode(
     return cls() if decoded is _FAULTY else cast("T", decoded)
 
 
+def field_names(cls: Any) -> tuple[str, ...]:
+    """The names of a type's fields in the configuration."""
+    return tuple(_fields(cls))
+
+
 def _object(
     cls: Any, value: object, path: str, problems: Problems, ignore: tuple[str, ...] = ()
 ) -> object:
@@ -68,7 +73,7 @@ def _object(
         if name in ignore or item is None and name in fields:
             continue
         if name not in fields:
-            problems.add(at, f'unknown field "{name}"')
+            problems.unknown_field(at, str(name))
             continue
         decoded = _value(fields[name].type, item, at, problems)
         if decoded is not _FAULTY:
@@ -77,6 +82,8 @@ def _object(
 
 
 def _value(kind: Any, value: object, path: str, problems: Problems) -> object:
+    if kind is Any:
+        return value
     origin = get_origin(kind)
     if origin is Annotated:
         base, marker = get_args(kind)[:2]
@@ -112,10 +119,10 @@ def _list(kind: Any, value: object, path: str, problems: Problems) -> object:
 def _mapping(kind: Any, value: object, path: str, problems: Problems) -> object:
     if not isinstance(value, Mapping):
         return _wrong(value, path, problems, "must be an object")
-    if kind is Any:
-        return value
     decoded = {
-        key: _value(kind, item, child(path, str(key)), problems) for key, item in value.items()
+        str(key): _value(kind, item, child(path, str(key)), problems)
+        for key, item in value.items()
+        if item is not None or kind is Any
     }
     return {key: item for key, item in decoded.items() if item is not _FAULTY}
 

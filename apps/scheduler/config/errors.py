@@ -38,6 +38,9 @@ class Problems:
     def add(self, field: str, message: str) -> None:
         self.causes.append(Cause(field, message))
 
+    def unknown_field(self, field: str, name: str) -> None:
+        self.add(field, f'unknown field "{name}"')
+
     def invalid(self, field: str, value: object, detail: str) -> None:
         self.add(field, f"Invalid value: {shown(value)}: {detail}")
 

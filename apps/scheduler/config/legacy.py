@@ -8,6 +8,8 @@ from typing import Final
 from apps.scheduler.config.args import DEFAULT_RESOURCES, ResourceSpec, UtilizationShapePoint
 from apps.scheduler.config.in_tree import KnownPlugins
 
+#: Our name for what was NodeResourcesBalancedAllocation up to 1.22: it had another formula.
+NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY: Final = "NodeResourcesBalancedAllocationLegacy"
 SELECTOR_SPREAD: Final = "SelectorSpread"
 NODE_PREFER_AVOID_PODS: Final = "NodePreferAvoidPods"
 NODE_RESOURCES_LEAST_ALLOCATED: Final = "NodeResourcesLeastAllocated"
@@ -22,6 +24,7 @@ CINDER_LIMITS: Final = "CinderLimits"
 LEGACY_PLUGINS: Final[KnownPlugins] = {
     SELECTOR_SPREAD: frozenset({"preScore", "score"}),
     NODE_PREFER_AVOID_PODS: frozenset({"score"}),
+    NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY: frozenset({"score"}),
     NODE_RESOURCES_LEAST_ALLOCATED: frozenset({"score"}),
     NODE_RESOURCES_MOST_ALLOCATED: frozenset({"score"}),
     REQUESTED_TO_CAPACITY_RATIO: frozenset({"score"}),

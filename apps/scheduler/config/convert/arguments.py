@@ -1,0 +1,101 @@
+"""Plugins and plugin arguments that earlier releases had, and this one has otherwise."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from apps.scheduler.config.args import LIST_DEFAULTING, NodeAffinityArgs
+from apps.scheduler.config.convert.draft import ProfileDraft
+from apps.scheduler.config.convert.releases import Release
+from apps.scheduler.config.convert.written import NodeLabelArgs, Note, written_as
+from apps.scheduler.config.legacy import NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY, SELECTOR_SPREAD
+from apps.scheduler.config.types import PluginConfig
+from apps.scheduler.plugins import names
+
+NODE_LABEL: Final = "NodeLabel"
+
+#: Plugins under names that they no longer had in their last release.
+RENAMED: Final = {"DefaultPodTopologySpread": SELECTOR_SPREAD}
+
+_UNTRANSLATED: Final = {
+    "ServiceAffinity": "ServiceAffinity has no counterpart and is left out; "
+    "pods can say the like with inter-pod affinity",
+    "NodeResourceLimits": "NodeResourceLimits, an alpha plugin, has no counterpart and is left out",
+}
+
+
+def args_by_plugin(written: Iterable[PluginConfig]) -> dict[str, dict[str, Any]]:
+    """Plugin → its arguments without apiVersion and kind, free to be changed."""
+    return {entry.name: _without_meta(entry.args or {}) for entry in written}
+
+
+def adapt(profile: ProfileDraft, release: Release, note: Note) -> None:
+    """Rewrites plugins and arguments of an old release into those that exist here."""
+    for old, new in RENAMED.items():
+        profile.rename(old, new)
+    _translate_node_label(profile, note)
+    for plugin, said in _UNTRANSLATED.items():
+        if profile.has(plugin):
+            note(said)
+        profile.remove(plugin)
+        profile.args.pop(plugin, None)
+    _settle_default_spreading(profile, release)
+    if release.old_formulas:
+        balanced = names.NODE_RESOURCES_BALANCED_ALLOCATION
+        profile.rename(balanced, NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY)
+
+
+def require_labels(
+    profile: ProfileDraft, note: Note, *, present: Iterable[str], absent: Iterable[str]
+) -> None:
+    """NodeLabel's demand on nodes, as the affinity that NodeAffinity adds to every pod."""
+    demands = [{"key": label, "operator": "Exists"} for label in present]
+    demands += [{"key": label, "operator": "DoesNotExist"} for label in absent]
+    if not demands:
+        return
+    told = ", ".join(f"{demand['key']} {demand['operator']}" for demand in demands)
+    if names.NODE_AFFINITY not in profile.plugins["filter"]:
+        note(
+            f"the demand on node labels ({told}) is left out: it would be NodeAffinity's, "
+            "which this configuration does not run"
+        )
+        return
+    args = profile.args.setdefault(names.NODE_AFFINITY, {})
+    written_as(NodeAffinityArgs, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
+    affinity = args.setdefault("addedAffinity", {})
+    required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
+    for term in required.setdefault("nodeSelectorTerms", [{}]):
+        term["matchExpressions"] = [*term.get("matchExpressions", ()), *demands]
+    note(
+        f"the demand on node labels ({told}) is now NodeAffinity's addedAffinity; a node that "
+        "fails it is refused with NodeAffinity's reason"
+    )
+
+
+def _translate_node_label(profile: ProfileDraft, note: Note) -> None:
+    args = written_as(
+        NodeLabelArgs, profile.args.pop(NODE_LABEL, {}), note, f"pluginConfig.{NODE_LABEL}"
+    )
+    if NODE_LABEL in profile.plugins["filter"]:
+        require_labels(profile, note, present=args.present_labels, absent=args.absent_labels)
+    preferred = (*args.present_labels_preference, *args.absent_labels_preference)
+    if NODE_LABEL in profile.plugins["score"] and preferred:
+        note(f"NodeLabel's preference for labels ({', '.join(preferred)}) is left out")
+    profile.remove(NODE_LABEL)
+
+
+def _settle_default_spreading(profile: ProfileDraft, release: Release) -> None:
+    """What `defaultingType` was when it was not given."""
+    if not release.old_formulas or not profile.has(names.POD_TOPOLOGY_SPREAD):
+        return
+    given = profile.args.get(names.POD_TOPOLOGY_SPREAD, {})
+    listed = release.spreads_by_selector or given.get("defaultConstraints")
+    if listed and not given.get("defaultingType"):
+        profile.args[names.POD_TOPOLOGY_SPREAD] = {**given, "defaultingType": LIST_DEFAULTING}
+
+
+def _without_meta(args: Mapping[str, Any]) -> dict[str, Any]:
+    meta = ("apiVersion", "kind")
+    return {key: copy.deepcopy(value) for key, value in args.items() if key not in meta}

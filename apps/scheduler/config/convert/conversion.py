@@ -1,0 +1,99 @@
+"""`convert`: from any earlier scheduler configuration to a v1 one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from apps.scheduler.config.convert.alpha import convert_v1alpha1
+from apps.scheduler.config.convert.policy import convert_policy
+from apps.scheduler.config.convert.profiles import convert_profiles, convert_v1beta3
+from apps.scheduler.config.convert.releases import V1ALPHA2, V1BETA1, V1BETA2
+from apps.scheduler.config.convert.written import (
+    Note,
+    OldConfiguration,
+    policy_written,
+    written_as,
+)
+from apps.scheduler.config.errors import Cause, ConfigError
+from apps.scheduler.config.legacy import LEGACY_PLUGINS
+from apps.scheduler.config.loading import load
+from apps.scheduler.config.reading import read
+from apps.scheduler.config.types import API_VERSION, KIND
+
+_GROUPS: Final = ("kubescheduler.config.k8s.io", "componentconfig")
+_RELEASES: Final = {release.version: release for release in (V1ALPHA2, V1BETA1, V1BETA2)}
+_VERSIONS: Final = ("v1alpha1", *_RELEASES, "v1beta3")
+_POLICY_VERSIONS: Final = ("v1", API_VERSION)
+_POLICY_KEY: Final = "policy.cfg"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """`configuration_yaml` is a v1 configuration; where `legacy`, load it with `legacy=True`.
+
+    `notes` say in sentences what differs from the original, or could not be translated.
+    """
+
+    configuration_yaml: str
+    legacy: bool
+    notes: tuple[str, ...]
+
+
+def convert(
+    source: str | bytes | Mapping[str, Any],
+    *,
+    policy: str | bytes | Mapping[str, Any] | None = None,
+    known_plugins: Mapping[str, Collection[str]] | None = None,
+) -> Conversion:
+    """Rewrites a configuration of an earlier version, or a Policy, for this scheduler.
+
+    `policy` is the Policy that a v1alpha1 configuration refers to; a Policy may come in its
+    ConfigMap. `known_plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
+    of an unknown version, or holds what no scheduler would have accepted.
+    """
+    body = _unwrapped(read(source))
+    notes: list[str] = []
+    if body.get("apiVersion") == API_VERSION and body.get("kind") == KIND:
+        load(body, known_plugins=known_plugins)
+        return Conversion(_dump(body), False, ("this is a v1 configuration already",))
+    document = _converted(body, None if policy is None else read(policy), notes.append)
+    document = {"apiVersion": API_VERSION, "kind": KIND, **document}
+    configuration = load(document, known_plugins=known_plugins, legacy=True)
+    used = {name for profile in configuration.profiles for name in profile.plugin_names}
+    if kept := sorted(used & LEGACY_PLUGINS.keys()):
+        notes.append(f"these plugins of earlier releases are kept: {', '.join(kept)}")
+    return Conversion(_dump(document), True, tuple(dict.fromkeys(notes)))
+
+
+def _converted(
+    body: Mapping[str, Any], policy: Mapping[str, Any] | None, note: Note
+) -> dict[str, Any]:
+    api_version, kind = body.get("apiVersion"), body.get("kind")
+    if kind == "Policy" and api_version in _POLICY_VERSIONS:
+        return convert_policy(policy_written(body, note), note)
+    group, _, version = str(api_version).partition("/")
+    if kind != KIND or group not in _GROUPS or version not in _VERSIONS:
+        raise ConfigError([Cause("apiVersion", f'cannot convert kind "{kind}" of "{api_version}"')])
+    old = written_as(OldConfiguration, body, note)
+    if version == "v1alpha1":
+        given = None if policy is None else policy_written(_unwrapped(policy), note)
+        return convert_v1alpha1(old, given, note)
+    if version == "v1beta3":
+        return convert_v1beta3(old, note)
+    return convert_profiles(old, _RELEASES[version], note)
+
+
+def _unwrapped(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A Policy out of the ConfigMap in which schedulers used to find it."""
+    data = body.get("data")
+    if body.get("kind") == "ConfigMap" and isinstance(data, Mapping) and _POLICY_KEY in data:
+        return read(data[_POLICY_KEY])
+    return body
+
+
+def _dump(document: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)

@@ -1,0 +1,90 @@
+"""The v1 configuration while it is being written: plugin lists and plugin arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from apps.scheduler.config.in_tree import IN_TREE_PLUGINS, KnownPlugins
+from apps.scheduler.config.legacy import LEGACY_PLUGINS
+from apps.scheduler.config.types import API_VERSION, EXTENSION_POINTS
+from apps.scheduler.plugins import names
+
+_KNOWN: Final[KnownPlugins] = {**LEGACY_PLUGINS, **IN_TREE_PLUGINS}
+
+#: What a plugin's filter and score rely on; these were not always points of their own.
+_PREPARED_BY: Final = {"filter": "preFilter", "score": "preScore"}
+
+
+@dataclass(slots=True)
+class ProfileDraft:
+    """One profile with explicit plugin lists: nothing runs by default."""
+
+    scheduler_name: str | None = None
+    #: extension point → plugin → weight (None: none given), in order
+    plugins: dict[str, dict[str, int | None]] = field(
+        default_factory=lambda: {point: {} for point in EXTENSION_POINTS}
+    )
+    #: plugin → its arguments without apiVersion and kind
+    args: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def enable(self, point: str, plugin: str, weight: int | None = None) -> None:
+        """Adds a plugin at the end of a point, or gives it this weight where it is."""
+        self.plugins[point][plugin] = weight
+
+    def remove(self, plugin: str) -> None:
+        for plugins in self.plugins.values():
+            plugins.pop(plugin, None)
+
+    def rename(self, old: str, new: str) -> None:
+        """Puts one plugin in the place of another; the arguments stay behind."""
+        for point, plugins in self.plugins.items():
+            self.plugins[point] = {
+                new if name == old else name: weight for name, weight in plugins.items()
+            }
+
+    def has(self, plugin: str) -> bool:
+        return any(plugin in plugins for plugins in self.plugins.values())
+
+    def complete(self) -> None:
+        """Makes the lists fit for 1.36: every point a plugin relies on, and none it lost."""
+        for point, prepared in _PREPARED_BY.items():
+            for plugin in self.plugins[point]:
+                if prepared in _KNOWN.get(plugin, ()):
+                    self.plugins[prepared].setdefault(plugin)
+        for point, plugins in self.plugins.items():
+            self.plugins[point] = {
+                name: weight
+                for name, weight in plugins.items()
+                if point in _KNOWN.get(name, (point,))
+            }
+        # Pods can have scheduling gates here, whatever the scheduler's age.
+        self.plugins["preEnqueue"].setdefault(names.SCHEDULING_GATES)
+
+    def rendered(self) -> dict[str, Any]:
+        """The profile as it stands in the v1 configuration."""
+        profile: dict[str, Any] = {}
+        if self.scheduler_name is not None:
+            profile["schedulerName"] = self.scheduler_name
+        profile["plugins"] = {"multiPoint": {"disabled": [{"name": "*"}]}} | {
+            point: {"enabled": [_rendered(name, weight) for name, weight in plugins.items()]}
+            for point, plugins in self.plugins.items()
+            if plugins
+        }
+        if self.args:
+            profile["pluginConfig"] = rendered_args(self.args)
+        return profile
+
+
+def rendered_args(args: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """`pluginConfig`, with the apiVersion and kind that arguments in the tree have."""
+    entries = []
+    for plugin, given in args.items():
+        meta = {"apiVersion": API_VERSION, "kind": f"{plugin}Args"} if plugin in _KNOWN else {}
+        entries.append({"name": plugin, "args": {**meta, **given}})
+    return entries
+
+
+def _rendered(name: str, weight: int | None) -> dict[str, Any]:
+    return {"name": name} if weight is None else {"name": name, "weight": weight}

@@ -1,0 +1,228 @@
+"""Policy v1: predicates and priorities, as schedulers up to 1.22 were configured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from apps.scheduler.config import legacy
+from apps.scheduler.config.args import LIST_DEFAULTING
+from apps.scheduler.config.convert.arguments import require_labels
+from apps.scheduler.config.convert.draft import ProfileDraft
+from apps.scheduler.config.convert.written import (
+    Note,
+    Policy,
+    PolicyExtender,
+    Predicate,
+    Priority,
+)
+from apps.scheduler.config.durations import format_duration
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.plugins import names
+
+#: predicate → the plugins that filter in its place; in the order in which predicates ran
+PREDICATES: Final[dict[str, tuple[str, ...]]] = {
+    "CheckNodeUnschedulable": (names.NODE_UNSCHEDULABLE,),
+    "GeneralPredicates": (
+        names.NODE_RESOURCES_FIT,
+        names.NODE_NAME,
+        names.NODE_PORTS,
+        names.NODE_AFFINITY,
+    ),
+    "HostName": (names.NODE_NAME,),
+    "PodFitsHostPorts": (names.NODE_PORTS,),
+    "MatchNodeSelector": (names.NODE_AFFINITY,),
+    "PodFitsResources": (names.NODE_RESOURCES_FIT,),
+    "NoDiskConflict": (names.VOLUME_RESTRICTIONS,),
+    "PodToleratesNodeTaints": (names.TAINT_TOLERATION,),
+    "MaxEBSVolumeCount": (legacy.EBS_LIMITS,),
+    "MaxGCEPDVolumeCount": (legacy.GCE_PD_LIMITS,),
+    "MaxCSIVolumeCountPred": (names.NODE_VOLUME_LIMITS,),
+    "MaxAzureDiskVolumeCount": (legacy.AZURE_DISK_LIMITS,),
+    "MaxCinderVolumeCount": (legacy.CINDER_LIMITS,),
+    "CheckVolumeBinding": (names.VOLUME_BINDING,),
+    "NoVolumeZoneConflict": (names.VOLUME_ZONE,),
+    "EvenPodsSpread": (names.POD_TOPOLOGY_SPREAD,),
+    "MatchInterPodAffinity": (names.INTER_POD_AFFINITY,),
+}
+MANDATORY_PREDICATES: Final = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
+#: What a Policy without `predicates` meant; an empty list means the mandatory ones alone.
+DEFAULT_PREDICATES: Final = (
+    "NoVolumeZoneConflict",
+    "MaxEBSVolumeCount",
+    "MaxGCEPDVolumeCount",
+    "MaxAzureDiskVolumeCount",
+    "MaxCSIVolumeCountPred",
+    "MatchInterPodAffinity",
+    "NoDiskConflict",
+    "GeneralPredicates",
+    "CheckVolumeBinding",
+    "EvenPodsSpread",
+)
+_FORMER_PREDICATES: Final = {
+    "PodFitsPorts": "PodFitsHostPorts",
+    "NoVolumeNodeConflict": "CheckVolumeBinding",
+}
+#: Node conditions have become taints, which the mandatory predicates see to.
+_CONDITION_PREDICATES: Final = frozenset(
+    {
+        "CheckNodeCondition",
+        "CheckNodeMemoryPressure",
+        "CheckNodeDiskPressure",
+        "CheckNodePIDPressure",
+    }
+)
+
+#: priority → the plugin that scores in its place
+PRIORITIES: Final[dict[str, str]] = {
+    "SelectorSpreadPriority": legacy.SELECTOR_SPREAD,
+    "ServiceSpreadingPriority": legacy.SELECTOR_SPREAD,
+    "InterPodAffinityPriority": names.INTER_POD_AFFINITY,
+    "LeastRequestedPriority": legacy.NODE_RESOURCES_LEAST_ALLOCATED,
+    "MostRequestedPriority": legacy.NODE_RESOURCES_MOST_ALLOCATED,
+    "BalancedResourceAllocation": legacy.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY,
+    "NodePreferAvoidPodsPriority": legacy.NODE_PREFER_AVOID_PODS,
+    "NodeAffinityPriority": names.NODE_AFFINITY,
+    "TaintTolerationPriority": names.TAINT_TOLERATION,
+    "ImageLocalityPriority": names.IMAGE_LOCALITY,
+    "EvenPodsSpreadPriority": names.POD_TOPOLOGY_SPREAD,
+}
+#: What a Policy without `priorities` meant.
+DEFAULT_PRIORITIES: Final[dict[str, int]] = {
+    "SelectorSpreadPriority": 1,
+    "InterPodAffinityPriority": 1,
+    "LeastRequestedPriority": 1,
+    "BalancedResourceAllocation": 1,
+    "NodePreferAvoidPodsPriority": 10_000,
+    "NodeAffinityPriority": 1,
+    "TaintTolerationPriority": 1,
+    "ImageLocalityPriority": 1,
+    "EvenPodsSpreadPriority": 2,
+}
+
+
+def convert_policy(policy: Policy, note: Note) -> dict[str, Any]:
+    """A Policy as the v1 configuration of the default scheduler."""
+    profile = draft_of_policy(policy, note).rendered()
+    return {"profiles": [profile], **rendered_extenders(policy)}
+
+
+def draft_of_policy(policy: Policy, note: Note) -> ProfileDraft:
+    """The profile; raises ConfigError for weights that no scheduler would have taken."""
+    draft = ProfileDraft()
+    draft.enable("queueSort", names.PRIORITY_SORT)
+    _add_predicates(draft, policy.predicates, note)
+    draft.enable("postFilter", names.DEFAULT_PREEMPTION)
+    _add_priorities(draft, policy.priorities, note)
+    draft.enable("bind", names.DEFAULT_BINDER)
+    weight = policy.hard_pod_affinity_symmetric_weight
+    if weight and draft.has(names.INTER_POD_AFFINITY):
+        draft.args[names.INTER_POD_AFFINITY] = {"hardPodAffinityWeight": weight}
+    elif weight:
+        note("hardPodAffinitySymmetricWeight is left out: nothing here looks at pod affinity")
+    if policy.always_check_all_predicates:
+        note("alwaysCheckAllPredicates is left out: of each node the first refusal is told")
+    if draft.has(names.POD_TOPOLOGY_SPREAD):
+        # The spreading of services was SelectorSpread's; the default constraints came later.
+        draft.args[names.POD_TOPOLOGY_SPREAD] = {"defaultingType": LIST_DEFAULTING}
+    draft.complete()
+    return draft
+
+
+def rendered_extenders(policy: Policy) -> dict[str, Any]:
+    """The field `extenders` of v1, if there are any."""
+    if not policy.extenders:
+        return {}
+    return {"extenders": [_extender(extender) for extender in policy.extenders]}
+
+
+def _extender(old: PolicyExtender) -> dict[str, Any]:
+    fields = {
+        "urlPrefix": old.url_prefix,
+        "filterVerb": old.filter_verb,
+        "preemptVerb": old.preempt_verb,
+        "prioritizeVerb": old.prioritize_verb,
+        "weight": old.weight,
+        "bindVerb": old.bind_verb,
+        "enableHTTPS": old.enable_https,
+        "tlsConfig": old.tls_config,
+        "httpTimeout": format_duration(old.http_timeout / 10**9) if old.http_timeout else None,
+        "nodeCacheCapable": old.node_cache_capable,
+        "managedResources": list(old.managed_resources),
+        "ignorable": old.ignorable,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _add_predicates(draft: ProfileDraft, given: Sequence[Predicate] | None, note: Note) -> None:
+    wanted = set(MANDATORY_PREDICATES)
+    if given is None:
+        wanted |= set(DEFAULT_PREDICATES)
+    for predicate in given or ():
+        wanted |= _known_predicate(predicate, note)
+    for name, plugins in PREDICATES.items():
+        if name in wanted:
+            for plugin in plugins:
+                draft.enable("filter", plugin)
+    if names.VOLUME_BINDING in draft.plugins["filter"]:
+        draft.enable("reserve", names.VOLUME_BINDING)
+        draft.enable("preBind", names.VOLUME_BINDING)
+    for predicate in given or ():
+        demand = predicate.argument.labels_presence
+        if demand is not None and demand.presence:
+            require_labels(draft, note, present=demand.labels, absent=())
+        elif demand is not None:
+            require_labels(draft, note, present=(), absent=demand.labels)
+
+
+def _known_predicate(predicate: Predicate, note: Note) -> set[str]:
+    """The predicate under its last name; nothing for one that is no longer needed or known."""
+    name = _FORMER_PREDICATES.get(predicate.name, predicate.name)
+    if name in PREDICATES:
+        return {name}
+    if name in _CONDITION_PREDICATES:
+        note(f"predicate {name}: node conditions are taints by now, which TaintToleration checks")
+    elif predicate.argument.service_affinity is not None:
+        note(f"predicate {name} (serviceAffinity) has no counterpart and is left out")
+    elif predicate.argument.labels_presence is None:
+        note(f"predicate {name} is not known and is left out")
+    return set()
+
+
+def _add_priorities(draft: ProfileDraft, given: Sequence[Priority] | None, note: Note) -> None:
+    if given is None:
+        given = [Priority(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()]
+    problems = Problems()
+    for index, priority in enumerate(given):
+        if priority.weight <= 0:
+            problems.invalid(
+                f"priorities[{index}].weight",
+                priority.weight,
+                f"Priority {priority.name} should have a positive weight applied to it",
+            )
+        elif plugin := _known_priority(draft, priority, note):
+            draft.enable("score", plugin, priority.weight)
+    problems.raise_if_any()
+
+
+def _known_priority(draft: ProfileDraft, priority: Priority, note: Note) -> str | None:
+    """The plugin in the place of a priority, with its arguments put into the draft."""
+    name, argument = priority.name, priority.argument
+    if name in PRIORITIES:
+        return PRIORITIES[name]
+    ratio = argument.requested_to_capacity_ratio_arguments
+    if ratio is not None:
+        args = {"shape": ratio.shape, "resources": ratio.resources}
+        draft.args[legacy.REQUESTED_TO_CAPACITY_RATIO] = {
+            field: value for field, value in args.items() if value is not None
+        }
+        return legacy.REQUESTED_TO_CAPACITY_RATIO
+    if name == "EqualPriority":
+        note("priority EqualPriority scores all nodes alike and is left out")
+    elif argument.label_preference is not None:
+        note(f"priority {name} (labelPreference) has no counterpart and is left out")
+    elif argument.service_anti_affinity is not None:
+        note(f"priority {name} (serviceAntiAffinity) has no counterpart and is left out")
+    else:
+        note(f"priority {name} is not known and is left out")
+    return None

@@ -1,0 +1,99 @@
+"""KubeSchedulerConfiguration of v1alpha2 to v1beta3: profiles, as in v1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apps.scheduler.config.convert.arguments import RENAMED, adapt, args_by_plugin
+from apps.scheduler.config.convert.draft import ProfileDraft, rendered_args
+from apps.scheduler.config.convert.general import general_fields
+from apps.scheduler.config.convert.releases import PluginLists, Release
+from apps.scheduler.config.convert.written import Note, OldConfiguration, OldProfile
+from apps.scheduler.config.expansion import ALL
+from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, PluginSet
+from apps.scheduler.plugins import names
+
+_NEW_SINCE_V1BETA3: Final = (
+    names.SCHEDULING_GATES,
+    names.DYNAMIC_RESOURCES,
+    names.NODE_DECLARED_FEATURES,
+)
+
+
+def convert_profiles(old: OldConfiguration, release: Release, note: Note) -> dict[str, Any]:
+    """v1alpha2, v1beta1 and v1beta2, whose defaults were others than v1's: all is spelt out."""
+    drafts = []
+    for profile in old.profiles or (OldProfile(),):
+        args = args_by_plugin(profile.plugin_config)
+        draft = draft_of(profile.plugins, args, release, note)
+        draft.scheduler_name = profile.scheduler_name
+        if old.disable_preemption:
+            draft.remove(names.DEFAULT_PREEMPTION)
+        drafts.append(draft)
+    return general_fields(old, note) | {"profiles": [draft.rendered() for draft in drafts]}
+
+
+def convert_v1beta3(old: OldConfiguration, note: Note) -> dict[str, Any]:
+    """v1beta3 differs from v1 in a few plugins only: the profiles stay as they are written."""
+    profiles = [_as_written(profile) for profile in old.profiles or (OldProfile(),)]
+    note(f"plugins that came later run by default, too: {', '.join(_NEW_SINCE_V1BETA3)}")
+    note(
+        "EBSLimits, GCEPDLimits and AzureDiskLimits no longer run by default: "
+        "NodeVolumeLimits counts these volumes as CSI volumes"
+    )
+    return general_fields(old, note) | {"profiles": profiles}
+
+
+def draft_of(
+    plugins: Mapping[str, PluginSet],
+    args: dict[str, dict[str, Any]],
+    release: Release,
+    note: Note,
+) -> ProfileDraft:
+    """A profile of an old release with its defaults spelt out, in plugins that exist here."""
+    draft = ProfileDraft(args=args)
+    for point in EXTENSION_POINTS:
+        draft.plugins[point] = _merged(release.plugins, plugins.get(point, PluginSet()), point)
+    for point in plugins:
+        # What unreserve did, plugins now do along with reserve.
+        if point not in EXTENSION_POINTS and point != "unreserve":
+            note(f"plugins.{point} is no extension point of {release.version} and is left out")
+    adapt(draft, release, note)
+    draft.complete()
+    return draft
+
+
+def _merged(default: PluginLists, written: PluginSet, point: str) -> dict[str, int | None]:
+    """A point's plugins: the default ones, less those disabled, and those enabled."""
+    disabled = {RENAMED.get(plugin.name, plugin.name) for plugin in written.disabled}
+    kept = {} if ALL in disabled else default.get(point, {})
+    result = {name: weight for name, weight in kept.items() if name not in disabled}
+    for plugin in written.enabled:
+        result[plugin.name] = plugin.weight
+    return result
+
+
+def _as_written(profile: OldProfile) -> dict[str, Any]:
+    rendered: dict[str, Any] = {}
+    if profile.scheduler_name is not None:
+        rendered["schedulerName"] = profile.scheduler_name
+    if profile.percentage_of_nodes_to_score is not None:
+        rendered["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
+    if profile.plugins:
+        rendered["plugins"] = {
+            point: {
+                name: [_plugin(plugin) for plugin in plugins]
+                for name, plugins in (("enabled", given.enabled), ("disabled", given.disabled))
+                if plugins
+            }
+            for point, given in profile.plugins.items()
+        }
+    if profile.plugin_config:
+        rendered["pluginConfig"] = rendered_args(args_by_plugin(profile.plugin_config))
+    return rendered
+
+
+def _plugin(plugin: Plugin) -> dict[str, Any]:
+    weight = {} if plugin.weight is None else {"weight": plugin.weight}
+    return {"name": plugin.name, **weight}

@@ -1,0 +1,104 @@
+"""The plugins that earlier API versions ran by default, at each extension point, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from apps.scheduler.config import legacy
+from apps.scheduler.plugins import names
+
+#: extension point → plugin → weight
+PluginLists = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What an API version meant in the last release that had it.
+
+    `old_formulas`: from before 1.23, when scoring by resources was plugins of its own.
+    `spreads_by_selector`: from before 1.20, when SelectorSpread spread the pods of a service.
+    """
+
+    version: str
+    plugins: PluginLists
+    old_formulas: bool = False
+    spreads_by_selector: bool = False
+
+
+def _unweighted(*plugins: str) -> dict[str, int | None]:
+    return dict.fromkeys(plugins)
+
+
+_COMMON: Final[PluginLists] = {
+    "queueSort": _unweighted(names.PRIORITY_SORT),
+    "preFilter": _unweighted(
+        names.NODE_RESOURCES_FIT,
+        names.NODE_PORTS,
+        names.VOLUME_RESTRICTIONS,
+        names.POD_TOPOLOGY_SPREAD,
+        names.INTER_POD_AFFINITY,
+        names.VOLUME_BINDING,
+        names.NODE_AFFINITY,
+    ),
+    "filter": _unweighted(
+        names.NODE_UNSCHEDULABLE,
+        names.NODE_NAME,
+        names.TAINT_TOLERATION,
+        names.NODE_AFFINITY,
+        names.NODE_PORTS,
+        names.NODE_RESOURCES_FIT,
+        names.VOLUME_RESTRICTIONS,
+        legacy.EBS_LIMITS,
+        legacy.GCE_PD_LIMITS,
+        names.NODE_VOLUME_LIMITS,
+        legacy.AZURE_DISK_LIMITS,
+        names.VOLUME_BINDING,
+        names.VOLUME_ZONE,
+        names.POD_TOPOLOGY_SPREAD,
+        names.INTER_POD_AFFINITY,
+    ),
+    "postFilter": _unweighted(names.DEFAULT_PREEMPTION),
+    "preScore": _unweighted(
+        names.INTER_POD_AFFINITY,
+        names.POD_TOPOLOGY_SPREAD,
+        names.TAINT_TOLERATION,
+        names.NODE_AFFINITY,
+    ),
+    "reserve": _unweighted(names.VOLUME_BINDING),
+    "preBind": _unweighted(names.VOLUME_BINDING),
+    "bind": _unweighted(names.DEFAULT_BINDER),
+}
+
+_SCORE_V1BETA2: Final[Mapping[str, int | None]] = {
+    names.NODE_RESOURCES_BALANCED_ALLOCATION: 1,
+    names.IMAGE_LOCALITY: 1,
+    names.INTER_POD_AFFINITY: 1,
+    names.NODE_RESOURCES_FIT: 1,
+    names.NODE_AFFINITY: 1,
+    names.POD_TOPOLOGY_SPREAD: 2,
+    names.TAINT_TOLERATION: 1,
+}
+
+_SCORE_V1BETA1: Final[Mapping[str, int | None]] = {
+    names.NODE_RESOURCES_BALANCED_ALLOCATION: 1,
+    names.IMAGE_LOCALITY: 1,
+    names.INTER_POD_AFFINITY: 1,
+    legacy.NODE_RESOURCES_LEAST_ALLOCATED: 1,
+    names.NODE_AFFINITY: 1,
+    legacy.NODE_PREFER_AVOID_PODS: 10_000,
+    names.POD_TOPOLOGY_SPREAD: 2,
+    names.TAINT_TOLERATION: 1,
+}
+
+V1BETA2: Final = Release("v1beta2", {**_COMMON, "score": _SCORE_V1BETA2})
+V1BETA1: Final = Release("v1beta1", {**_COMMON, "score": _SCORE_V1BETA1}, old_formulas=True)
+
+_ALPHA: Final[PluginLists] = {
+    **_COMMON,
+    "preScore": {**_COMMON["preScore"], legacy.SELECTOR_SPREAD: None},
+    "score": {**_SCORE_V1BETA1, legacy.SELECTOR_SPREAD: 1},
+}
+V1ALPHA2: Final = Release("v1alpha2", _ALPHA, old_formulas=True, spreads_by_selector=True)
+V1ALPHA1: Final = Release("v1alpha1", _ALPHA, old_formulas=True, spreads_by_selector=True)

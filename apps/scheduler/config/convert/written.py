@@ -1,0 +1,219 @@
+"""What stands in configurations of earlier versions: their fields, typed, and how to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from apps.scheduler.config.args import ResourceSpec, UtilizationShapePoint
+from apps.scheduler.config.decoding import decode, field_names
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.types import (
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    PluginConfig,
+    PluginSet,
+)
+from apps.scheduler.objects.meta import Int32, Int64
+
+T = TypeVar("T")
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldProfile:
+    scheduler_name: str | None = None
+    percentage_of_nodes_to_score: Any = None
+    plugins: Mapping[str, PluginSet] = field(default_factory=dict)
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFile:
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyConfigMap:
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySource:
+    file: PolicyFile | None = None
+    config_map: PolicyConfigMap | None = None
+
+    def __str__(self) -> str:
+        if self.config_map is not None:
+            return f"config map {self.config_map.namespace}/{self.config_map.name}"
+        return f"file {self.file.path}" if self.file else "not said where"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlgorithmSource:
+    policy: PolicySource | None = None
+    provider: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldConfiguration:
+    """KubeSchedulerConfiguration v1alpha1 to v1beta3, all their fields in one.
+
+    Those of type Any are handed on as they are, to be checked with the v1 configuration.
+    """
+
+    api_version: str = ""
+    kind: str = ""
+    parallelism: Any = None
+    percentage_of_nodes_to_score: Any = None
+    pod_initial_backoff_seconds: Any = None
+    pod_max_backoff_seconds: Any = None
+    extenders: Any = None
+    client_connection: Any = None
+    leader_election: Mapping[str, Any] = field(default_factory=dict)
+    enable_profiling: Any = None
+    enable_contention_profiling: Any = None
+    delay_cache_until_active: Any = None
+    disable_preemption: bool = False
+    profiles: tuple[OldProfile, ...] = ()
+    # v1alpha1
+    scheduler_name: str | None = None
+    algorithm_source: AlgorithmSource = AlgorithmSource()
+    hard_pod_affinity_symmetric_weight: Int32 | None = None
+    bind_timeout_seconds: Int64 | None = None
+    plugins: Mapping[str, PluginSet] = field(default_factory=dict)
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLabelArgs:
+    present_labels: tuple[str, ...] = ()
+    absent_labels: tuple[str, ...] = ()
+    present_labels_preference: tuple[str, ...] = ()
+    absent_labels_preference: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelsPresence:
+    labels: tuple[str, ...] = ()
+    presence: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioArguments:
+    """Handed on to the arguments of RequestedToCapacityRatio."""
+
+    shape: Any = None
+    resources: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredicateArgument:
+    service_affinity: Mapping[str, Any] | None = None
+    labels_presence: LabelsPresence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityArgument:
+    service_anti_affinity: Mapping[str, Any] | None = None
+    label_preference: Mapping[str, Any] | None = None
+    requested_to_capacity_ratio_arguments: RatioArguments | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicate:
+    name: str = ""
+    argument: PredicateArgument = PredicateArgument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priority:
+    name: str = ""
+    weight: Int64 = 0
+    argument: PriorityArgument = PriorityArgument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyExtender:
+    """An extender's fields as Policy spells them; `http_timeout` is in nanoseconds."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: Int64 = 0
+    bind_verb: str = ""
+    enable_https: bool = False
+    tls_config: Mapping[str, Any] | None = None
+    http_timeout: Int64 = 0
+    node_cache_capable: bool = False
+    managed_resources: tuple[Mapping[str, Any], ...] = ()
+    ignorable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Policy v1. None for predicates or priorities means the default ones, () means none."""
+
+    api_version: str = ""
+    kind: str = ""
+    predicates: tuple[Predicate, ...] | None = None
+    priorities: tuple[Priority, ...] | None = None
+    extenders: tuple[PolicyExtender, ...] = ()
+    hard_pod_affinity_symmetric_weight: Int32 = 0
+    always_check_all_predicates: bool = False
+
+
+class _Notes(Problems):
+    """Faults as always, save that an unknown field is no more than worth a note."""
+
+    def __init__(self, note: Note) -> None:
+        super().__init__()
+        self._note = note
+
+    def unknown_field(self, field: str, name: str) -> None:
+        self._note(f"{field} does not exist in v1 and is left out")
+
+
+def written_as(cls: type[T], body: Mapping[str, Any], note: Note, path: str = "") -> T:
+    """`body` as a value of `cls`; raises ConfigError for values of the wrong type."""
+    problems = _Notes(note)
+    value = decode(cls, body, path, problems)
+    problems.raise_if_any()
+    return value
+
+
+#: Policy's field names in lower case → as they are spelt.
+_POLICY_FIELDS: Final = {
+    name.lower(): name
+    for cls in (
+        Policy,
+        Predicate,
+        PredicateArgument,
+        LabelsPresence,
+        Priority,
+        PriorityArgument,
+        RatioArguments,
+        UtilizationShapePoint,
+        ResourceSpec,
+        PolicyExtender,
+        ExtenderTLSConfig,
+        ExtenderManagedResource,
+    )
+    for name in field_names(cls)
+}
+
+
+def policy_written(body: Mapping[str, Any], note: Note) -> Policy:
+    """A Policy, which was read without regard to the case of its field names."""
+    return written_as(Policy, _folded(body), note)
+
+
+def _folded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_POLICY_FIELDS.get(str(k).lower(), str(k)): _folded(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_folded(item) for item in value]
+    return value
