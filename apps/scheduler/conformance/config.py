@@ -1,0 +1,34 @@
+"""Compares how a configuration is read, refused and expanded with what kube-scheduler did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.scheduler.config import ConfigError, default_configuration, load
+
+Json = Mapping[str, Any]
+
+
+def check_config_case(case: Json, expect: Json) -> list[str]:
+    """Every difference, as lines for people.
+
+    Of a refusal only the fact is compared: the recorded text is that of Go's decoder. The plugins
+    in effect are compared when they were recorded.
+    """
+    recorded = expect.get("configError")
+    try:
+        given = case.get("config")
+        configuration = default_configuration() if given is None else load(given)
+    except ConfigError as error:
+        return [] if recorded else [f"{case['id']}: the configuration is refused: {error}"]
+    if recorded:
+        return [f"{case['id']}: the configuration is accepted, recorded {recorded!r}"]
+    found = {p.scheduler_name: p.extension_points() for p in configuration.profiles}
+    return [
+        f"{case['id']} profile {name} {point}: plugins are {found.get(name, {}).get(point)}, "
+        f"recorded {wanted}"
+        for name, points in (expect.get("profiles") or {}).items()
+        for point, wanted in points.items()
+        if found.get(name, {}).get(point) != wanted
+    ]
