@@ -173,6 +173,7 @@ ALL: tuple[Kind, ...] = (
         short_names=("svc",),
         has_status=True,
         categories=("all",),
+        fields=("spec.clusterIP", "spec.type"),
     ),
     Kind(
         "ReplicationController",
@@ -182,6 +183,7 @@ ALL: tuple[Kind, ...] = (
         has_status=True,
         has_generation=True,
         categories=("all",),
+        fields=("status.replicas",),
     ),
     Kind(
         "ReplicaSet",
@@ -192,6 +194,7 @@ ALL: tuple[Kind, ...] = (
         has_status=True,
         has_generation=True,
         categories=("all",),
+        fields=("status.replicas",),
     ),
     Kind(
         "StatefulSet",

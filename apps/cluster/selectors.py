@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from django.db import connection
 
 from apps.cluster import sql
@@ -21,7 +18,13 @@ from apps.scheduler.labels import parse_selector
 Body = dict[str, Any]
 
 #: Fields whose absence means something else than the empty string.
-_FIELD_DEFAULTS = {"spec.unschedulable": "false", "spec.hostNetwork": "false"}
+_FIELD_DEFAULTS = {
+    "spec.unschedulable": "false",
+    "spec.hostNetwork": "false",
+    "status.replicas": "0",
+}
+#: Fields that are called otherwise in the object.
+_FIELD_PATHS = {"source": "source.component"}
 _FIELD_COLUMNS = {
     "metadata.name": "name",
     "metadata.namespace": "namespace",
@@ -36,8 +39,8 @@ class Page:
 
     items: list[Body]
     resource_version: int
-    #: Token for the next page; empty on the last one.
-    continue_: str
+    #: Whether more objects follow.
+    more: bool
     #: How many objects follow this page; None where it was not counted (with a selector).
     remaining: int | None
 
@@ -74,16 +77,17 @@ def list_objects(
     label_selector: str = "",
     field_selector: str = "",
     limit: int = 0,
-    continue_: str = "",
+    after: tuple[str, str] | None = None,
 ) -> Page:
     """Objects of one kind, of one namespace or (None) of all, and the version they are as of.
 
-    Raises BadRequest for a selector or token that cannot be read.
+    With `after`, those that follow that (namespace, name). Raises BadRequest for a selector that
+    cannot be read.
     """
     where, parameters = _conditions(cluster, kind, namespace, label_selector, field_selector)
-    if continue_:
+    if after is not None:
         where.append("(namespace, name) > (%s, %s)")
-        parameters.extend(_position(continue_))
+        parameters.extend(after)
     table, condition = kind.model._meta.db_table, " AND ".join(where)
     with connection.cursor() as cursor:
         # one statement, so one snapshot: items and version belong together
@@ -103,7 +107,7 @@ def list_objects(
     return Page(
         items=[sql.load_json(row[3]) for row in found],
         resource_version=version,
-        continue_=_token(found[-1][1], found[-1][2]) if more else "",
+        more=more,
         remaining=(
             found[0][4] - len(found) if more and not (label_selector or field_selector) else None
         ),
@@ -119,12 +123,10 @@ def parse_field_selector(kind: Kind, text: str) -> list[FieldRequirement]:
             if found:
                 break
         else:
-            raise BadRequest(
-                f"invalid field selector {text!r}: {term!r} is not of the form field=value"
-            )
+            raise BadRequest(f"invalid selector: '{text}'; can't understand '{term}'")
         path = path.strip()
         if path not in ("metadata.name", "metadata.namespace", *kind.fields):
-            raise BadRequest(f"field label not supported: {path}")
+            raise _unknown_field(kind, path)
         terms.append(FieldRequirement(path, value.strip(), operator != "!="))
     return terms
 
@@ -134,13 +136,21 @@ def label_requirements(text: str) -> Sequence[Requirement]:
     try:
         return parse_selector(text).requirements
     except SelectorError as error:
-        raise BadRequest(f"unable to parse requirement: {error}") from error
+        raise BadRequest(str(error)) from error
+
+
+def _unknown_field(kind: Kind, path: str) -> BadRequest:
+    if kind.fields:
+        return BadRequest(f"field label not supported: {path}")
+    return BadRequest(
+        f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    )
 
 
 def field_value(body: Body, path: str) -> str:
     """The value a fieldSelector compares, as text."""
     value: Any = body
-    for step in path.split("."):
+    for step in _FIELD_PATHS.get(path, path).split("."):
         value = value.get(step) if isinstance(value, dict) else None
     if value is None:
         return _FIELD_DEFAULTS.get(path, "")
@@ -168,7 +178,8 @@ def _conditions(
         else:
             where.append(f"coalesce(body #>> %s, %s) {sign} %s")
             default = _FIELD_DEFAULTS.get(term.path, "")
-            parameters.extend([term.path.split("."), default, term.value])
+            path = _FIELD_PATHS.get(term.path, term.path)
+            parameters.extend([path.split("."), default, term.value])
     return where, parameters
 
 
@@ -184,22 +195,14 @@ def _label_condition(requirement: Requirement) -> tuple[str, list[Any]]:
         case "DoesNotExist":
             return "NOT jsonb_exists(labels, %s)", [key]
         case operator:
-            raise BadRequest(f"labels cannot be selected with {operator}")
+            sign = ">" if operator == "Gt" else "<"
+            # only labels that are whole numbers of up to 18 digits are compared
+            return (
+                "CASE WHEN labels ->> %s ~ '^-?[0-9]{1,18}$' "
+                f"THEN (labels ->> %s)::bigint {sign} %s ELSE false END",
+                [key, key, int(values[0])],
+            )
 
 
 def _count(limit: int) -> str:
     return "count(*) OVER ()" if limit else "0"
-
-
-def _token(namespace: str, name: str) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode([namespace, name])).decode()
-
-
-def _position(token: str) -> tuple[str, str]:
-    try:
-        namespace, name = msgspec.json.decode(
-            base64.urlsafe_b64decode(token.encode()), type=tuple[str, str]
-        )
-    except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
-        raise BadRequest(f"continue key is not valid: {error}") from error
-    return namespace, name

@@ -1,0 +1,61 @@
+"""Objects as the tables that `kubectl get` prints: the server knows the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from apps.api.kubernetes.tables.columns import Column
+from apps.api.kubernetes.tables.kinds import COLUMNS, DEFAULT, row_conditions
+from apps.cluster.errors import BadRequest
+
+__all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
+
+Body = dict[str, Any]
+
+META = "meta.k8s.io/v1"
+INCLUDE = ("None", "Metadata", "Object")
+
+
+def include_object(value: str) -> str:
+    """The parameter includeObject; BadRequest when it has none of its values."""
+    if value and value not in INCLUDE:
+        raise BadRequest(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{value}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return value or "Metadata"
+
+
+def table(
+    kind: str,
+    objects: Sequence[Body],
+    metadata: Body,
+    *,
+    now: datetime,
+    include: str = "Metadata",
+    definitions: bool = True,
+) -> Body:
+    """A Table of objects in stored form; without `definitions` as in later watch events."""
+    columns = COLUMNS.get(kind, DEFAULT)
+    return {
+        "kind": "Table",
+        "apiVersion": META,
+        "metadata": metadata,
+        "columnDefinitions": [column.definition() for column in columns] if definitions else None,
+        "rows": [_row(kind, columns, body, include, now) for body in objects],
+    }
+
+
+def partial(body: Body) -> Body:
+    """An object's metadata alone."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": body["metadata"]}
+
+
+def _row(kind: str, columns: Sequence[Column], body: Body, include: str, now: datetime) -> Body:
+    row: Body = {"cells": [column.cell(body, now) for column in columns]}
+    if conditions := row_conditions(kind, body):
+        row["conditions"] = conditions
+    row["object"] = {"None": None, "Metadata": partial(body), "Object": body}[include]
+    return row

@@ -1,0 +1,123 @@
+"""Columns of tables, and how common cells are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Body = Mapping[str, Any]
+
+NONE = "<none>"
+UNKNOWN = "<unknown>"
+_ACCESS_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column and how its cell is read from an object (and the time it is)."""
+
+    name: str
+    cell: Callable[[Body, datetime], Any]
+    type: str = "string"
+    format: str = ""
+    #: 1: only `-o wide` shows it
+    priority: int = 0
+
+    def definition(self) -> dict[str, Any]:
+        """The entry in `columnDefinitions`."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": "",
+            "priority": self.priority,
+        }
+
+
+def path(*steps: str, default: Any = "") -> Callable[[Body, datetime], Any]:
+    """A cell that holds one field."""
+    return lambda body, now: get(body, *steps, default=default)
+
+
+def get(body: Any, *steps: str, default: Any = "") -> Any:
+    """One field of an object; `default` when it, or something above it, is missing."""
+    for step in steps:
+        body = body.get(step) if isinstance(body, Mapping) else None
+    return default if body is None else body
+
+
+NAME = Column("Name", path("metadata", "name"), format="name")
+AGE = Column("Age", lambda body, now: age(get(body, "metadata", "creationTimestamp"), now))
+
+
+def age(timestamp: str, now: datetime) -> str:
+    """How long ago an RFC 3339 time was, in the two units that matter."""
+    if not timestamp:
+        return UNKNOWN
+    seconds = int((now - datetime.fromisoformat(timestamp)).total_seconds())
+    return duration(seconds)
+
+
+def duration(seconds: int) -> str:
+    """A time span as Kubernetes writes it: 95s, 4m5s, 3h12m, 5d, 2y40d."""
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    years = days // 365
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+def access_modes(modes: Iterable[str]) -> str:
+    """`RWO,ROX`."""
+    return ",".join(_ACCESS_MODES.get(mode, mode) for mode in dict.fromkeys(modes))
+
+
+def selector(value: Body) -> str:
+    """A LabelSelector as text: `app=web,tier in (a,b)`."""
+    terms = [
+        f"{key}={label}" for key, label in sorted(get(value, "matchLabels", default={}).items())
+    ]
+    for term in get(value, "matchExpressions", default=[]):
+        terms.append(_expression(term))
+    return ",".join(terms) or NONE
+
+
+def labels(value: Mapping[str, str]) -> str:
+    """A map of labels as text."""
+    return ",".join(f"{key}={label}" for key, label in sorted(value.items())) or NONE
+
+
+def _expression(term: Body) -> str:
+    key, values = term["key"], ",".join(term.get("values") or [])
+    return {
+        "In": f"{key} in ({values})",
+        "NotIn": f"{key} notin ({values})",
+        "Exists": key,
+        "DoesNotExist": f"!{key}",
+    }.get(term["operator"], key)

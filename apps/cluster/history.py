@@ -1,0 +1,73 @@
+"""Objects as they were at a version of the cluster that has passed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connection
+
+from apps.cluster import sql
+from apps.cluster.errors import Expired
+from apps.cluster.kinds import Kind
+from apps.cluster.matching import Matcher
+from apps.cluster.models import Cluster
+
+Body = dict[str, Any]
+
+_TOO_OLD = "The resourceVersion for the provided list is too old."
+
+
+def changed_since(cluster: Cluster, kind: Kind, version: int) -> bool:
+    """Whether any object of this kind has changed after `version`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM cluster_change "
+            "WHERE cluster_id = %s AND version > %s AND kind = %s)",
+            [cluster.pk, version, kind.name],
+        )
+        row = cursor.fetchone()
+    return bool(row and row[0])
+
+
+def list_at(
+    cluster: Cluster,
+    kind: Kind,
+    version: int,
+    matcher: Matcher,
+    *,
+    after: tuple[str, str] = ("", ""),
+) -> list[Body]:
+    """The objects of a kind that matched at `version`, by (namespace, name), from `after` on.
+
+    What changed since is taken from the log, the rest from the table. Expired when the log does
+    not reach back that far.
+    """
+    if version < cluster.forgotten_version:
+        raise Expired(_TOO_OLD)
+    table = kind.model._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH later AS (SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
+            "WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind = %(kind)s "
+            "ORDER BY uid, version) "
+            f"SELECT o.namespace, o.name, o.body::text FROM {table} o "
+            "WHERE o.cluster_id = %(cluster)s AND (o.namespace, o.name) > (%(ns)s, %(name)s) "
+            "AND NOT EXISTS (SELECT FROM later l WHERE l.uid = o.uid) "
+            "UNION ALL "
+            'SELECT c.namespace, c.name, c."object"::text FROM later l '
+            "LEFT JOIN cluster_change c ON c.cluster_id = %(cluster)s "
+            "AND c.version = l.previous_version WHERE l.previous_version IS NOT NULL "
+            "AND (c.version IS NULL OR (c.namespace, c.name) > (%(ns)s, %(name)s))",
+            {
+                "cluster": cluster.pk,
+                "version": version,
+                "kind": kind.name,
+                "ns": after[0],
+                "name": after[1],
+            },
+        )
+        rows = cursor.fetchall()
+    if any(body is None for _, _, body in rows):
+        raise Expired(_TOO_OLD)
+    bodies = (sql.load_json(body) for _, _, body in sorted(rows))
+    return [body for body in bodies if matcher.matches(body)]
