@@ -1,10 +1,16 @@
-"""The Celery application. ``celery -A schedweb.celery worker`` and ``... beat`` run it."""
+"""The Celery application. ``celery -A schedweb.celery worker`` and ``... beat`` run it.
+
+Every worker process reads two queues: the common one, and one of its own. A cluster's loop is
+sent to the queue of the process that has the cluster's engine warm.
+"""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 
@@ -14,3 +20,31 @@ os.environ.pop("DATABASE_URL", None)
 app = Celery("schedweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@celeryd_after_setup.connect
+def read_own_queue(instance: Any, **signal: Any) -> None:
+    from apps.controlplane.lease import PROCESS
+
+    instance.app.amqp.queues.select_add(PROCESS)
+
+
+@worker_ready.connect
+def show_life(sender: Any, **signal: Any) -> None:
+    from apps.controlplane.heartbeat import Pulse
+    from apps.controlplane.lease import PROCESS
+
+    sender.pulse = Pulse(PROCESS)
+    sender.pulse.start()
+
+
+@worker_shutdown.connect
+def leave_nothing(sender: Any, **signal: Any) -> None:
+    """Take back the heartbeat, then the queue; what it still held, beat finds to be due."""
+    from apps.controlplane.lease import PROCESS
+
+    pulse = getattr(sender.consumer, "pulse", None)
+    if pulse is not None:
+        pulse.stop()
+    with app.connection_for_write() as connection:
+        connection.default_channel.queue_delete(PROCESS)

@@ -12,6 +12,9 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Written by whoever runs the embedded database; holds its URL while it answers.
 DATABASE_POINTER = Path("run") / "database"
 
+#: Written by ``make up``; holds the site's https URL, whose port may not be the configured one.
+SITE_POINTER = Path("run") / "https-url"
+
 
 class ConfigError(Exception):
     """A variable of the environment has a value that cannot be used."""
@@ -35,6 +38,7 @@ class Config:
     workers: int
     debug: bool
     https_only: bool
+    public_url: str
 
     @property
     def embedded_database(self) -> bool:
@@ -42,10 +46,16 @@ class Config:
 
     def running_database_url(self) -> str:
         """The database to talk to now; "" when the embedded one is not running."""
-        if self.database_url:
-            return self.database_url
+        return self.database_url or self._read(DATABASE_POINTER)
+
+    def https_url(self) -> str:
+        """Where programs reach the site, without a slash at the end."""
+        here = f"https://localhost:{self.tls_port}"
+        return (self.public_url or self._read(SITE_POINTER) or here).rstrip("/")
+
+    def _read(self, pointer: Path) -> str:
         try:
-            return (self.data / DATABASE_POINTER).read_text(encoding="utf-8").strip()
+            return (self.data / pointer).read_text(encoding="utf-8").strip()
         except OSError:
             return ""
 
@@ -65,6 +75,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         workers=_integer(environ, "SCHEDWEB_WORKERS", 1, lowest=1, highest=64),
         debug=_switch(environ, "SCHEDWEB_DEBUG"),
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
+        public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
     )
 
 

@@ -10,6 +10,9 @@ from types import TracebackType
 
 from schedweb.config import DATABASE_POINTER
 
+#: The certificate that clients of the https port must trust (:mod:`schedweb.tls`).
+TLS_AUTHORITY = Path("tls") / "ca.crt"
+
 
 class DataFolderBusy(Exception):
     """Another process runs on this data folder; the text says which."""

@@ -13,3 +13,10 @@ class RequestId(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = current_request_id() or "-"
         return True
+
+
+class NotRoutine(logging.Filter):
+    """Drop what Django says of each /readyz that answers "not yet"."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return getattr(getattr(record, "request", None), "path", "") != "/readyz"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 
 from schedweb import config as environment
-from schedweb.datafolder import secret_key
+from schedweb import pgmq
+from schedweb.datafolder import TLS_AUTHORITY, secret_key
+from schedweb.front.threads import LARGEST_BODY
 
 CONFIG = environment.load()
 BASE_DIR = environment.ROOT
@@ -52,6 +54,7 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "schedweb.urls"
 WSGI_APPLICATION = "schedweb.wsgi.application"
+DATA_UPLOAD_MAX_MEMORY_SIZE = LARGEST_BODY
 # Kubernetes clients send paths exactly as they mean them.
 APPEND_SLASH = False
 
@@ -117,6 +120,10 @@ SECURE_HSTS_PRELOAD = CONFIG.https_only
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if CONFIG.https_only else None
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in CONFIG.allowed_hosts if "*" not in host]
 
+#: Where Kubernetes clients reach this site, and whom they must trust there (``kubeconfig``).
+PUBLIC_HTTPS_URL = CONFIG.https_url()
+TLS_AUTHORITY_FILE = DATA_DIR / TLS_AUTHORITY
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "apps.cluster.auth.BearerAuthentication",
@@ -140,7 +147,6 @@ SPECTACULAR_SETTINGS = {
 # --- Static files: served by the application itself, straight from the packages -----------------
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
@@ -155,19 +161,10 @@ TIME_ZONE = "UTC"
 
 #: Seconds after which a task whose worker died is given to another one; every task is shorter.
 TASK_TIME_LIMIT = 60
-CELERY_BROKER_URL = CONFIG.broker_url or "pgmq://"
+CELERY_BROKER_URL = CONFIG.broker_url or "pgmq://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": 2 * TASK_TIME_LIMIT}
-if CELERY_BROKER_URL.startswith("pgmq:"):
-    CELERY_BROKER_TRANSPORT_OPTIONS |= {
-        # The wheel's server has no extension files; schedweb.broker installs the SQL.
-        "init_extension": False,
-        "use_notify": True,
-        "notify_throttle_interval_ms": 0,
-        "wait_time_seconds": 0,
-        "pool_size": 8,
-    }
-    if not CONFIG.broker_url:
-        CELERY_BROKER_TRANSPORT_OPTIONS["conn_string"] = make_conninfo(DATABASE_URL)
+if not CONFIG.broker_url:
+    CELERY_BROKER_TRANSPORT_OPTIONS |= pgmq.transport_options(DATABASE_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_SERIALIZER = "json"
@@ -180,14 +177,35 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    # What was sent while no worker took it is worth nothing when the next one is due.
+    name: {
+        "task": f"apps.controlplane.tasks.{name}",
+        "schedule": float(seconds),
+        "options": {"expires": 2 * seconds},
+    }
+    for name, seconds in {
+        "wake_due_clusters": 1,
+        "flush_backoff": 1,
+        "flush_unschedulable": 30,
+        "beat": 5,
+    }.items()
+}
+
+# --- The control plane ------------------------------------------------------------------------
+
+#: Upstream's podMaxInUnschedulablePodsDuration.
+POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
 
 # --- Logging ----------------------------------------------------------------------------------
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "schedweb.logs.RequestId"}},
+    "filters": {
+        "request_id": {"()": "schedweb.logs.RequestId"},
+        "routine": {"()": "schedweb.logs.NotRoutine"},
+    },
     "formatters": {
         "line": {
             "format": "{asctime} {levelname} {name} [{request_id}] {message}",
@@ -202,5 +220,12 @@ LOGGING = {
         },
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"django": {"level": "INFO", "handlers": [], "propagate": True}},
+    "loggers": {
+        "django": {"level": "INFO", "handlers": [], "propagate": True},
+        "django.request": {"filters": ["routine"]},
+        # A line for each task would be several a second in a house at rest.
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+        "uvicorn": {"level": "WARNING"},
+    },
 }

@@ -21,6 +21,13 @@ from rest_framework.request import Request
 
 KEYWORDS = frozenset({"bearer", "token"})
 
+#: Every request of a program asks this: as SQL it takes half the time that the ORM takes, most
+#: of which goes into writing the same SQL again.
+_USER_OF_KEY = f"""
+    SELECT u.* FROM {Token._meta.db_table} t JOIN {User._meta.db_table} u ON u.id = t.user_id
+    WHERE t.key = %s AND u.is_active
+"""
+
 
 class NotAuthentic(Exception):
     """The request claims an identity that it cannot prove."""
@@ -43,11 +50,9 @@ def user_of_authorization(value: str) -> User | None:
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise NotAuthentic("the Authorization header must hold one key after its keyword")
-    token = Token.objects.select_related("user").filter(key=key).first()
-    if token is None or not token.user.is_active:
-        raise NotAuthentic("the key is not known, or its user is not active")
-    user: User = token.user
-    return user
+    for user in User.objects.raw(_USER_OF_KEY, [key]):
+        return user
+    raise NotAuthentic("the key is not known, or its user is not active")
 
 
 def user_of_cookies(value: str) -> User | None:

@@ -1,0 +1,24 @@
+"""Beat's Celery application: ``celery -A schedweb.beat beat``.
+
+Beat sends tasks by their names alone, so it loads neither Django's apps nor the scheduler.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import beat_init
+
+# pgmq reads this variable of many hosting platforms behind our back, and it would win.
+os.environ.pop("DATABASE_URL", None)
+
+app = Celery("schedweb", fixups=())
+app.config_from_object("schedweb.settings", namespace="CELERY")
+
+
+@beat_init.connect
+def show_life(**signal: Any) -> None:
+    """Once at the start, then by the schedule."""
+    app.send_task("apps.controlplane.tasks.beat")

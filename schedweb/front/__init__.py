@@ -1,0 +1,5 @@
+"""The web front: one process that answers on http and https, requests and streams alike.
+
+Streams (watches, live pages) are served on the event loop; everything else is Django under WSGI
+in threads, which costs a third of what Django's own ASGI handler costs (docs/adr).
+"""

@@ -1,0 +1,159 @@
+"""The long answers: which addresses stream, and the door every stream goes through.
+
+A handler is ``async def handler(scope, receive, send, match, user)``; it may take the database
+through its own psycopg connection, never through Django's on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import close_old_connections
+from django.http.request import split_domain_port, validate_host
+from django.utils.module_loading import import_string
+
+from apps.cluster.auth import NotAuthentic, authenticate
+from apps.cluster.context import acceptable_request_id, request_context
+from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
+
+Handler = Callable[[Scope, Receive, Send, re.Match[str], User], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """GET requests for *path* stream; with *flag*, only when that query parameter is true."""
+
+    path: str
+    handler: str
+    flag: str = ""
+
+    def match(self, scope: Scope) -> re.Match[str] | None:
+        found = re.fullmatch(self.path, scope["path"])
+        if found is None or not self.flag:
+            return found
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        return found if query.get(self.flag, [""])[0].lower() in {"1", "t", "true"} else None
+
+
+STREAMS = (
+    Stream(
+        r"/k8s/(?P<cluster>[^/]+)/(?P<path>(?:api|apis)/.+)", "apps.api.streams.watch", flag="watch"
+    ),
+    Stream(r"/clusters/(?P<cluster>[^/]+)/live", "apps.dashboard.streams.live"),
+)
+
+
+class Front:
+    """The ASGI application: streams here, everything else to *other*."""
+
+    def __init__(self, other: Application, streams: tuple[Stream, ...] = STREAMS) -> None:
+        self._other = other
+        self._streams = streams
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "GET":
+            for stream in self._streams:
+                match = stream.match(scope)
+                if match is not None:
+                    await self._stream(stream, match, scope, receive, send)
+                    return
+        await self._other(scope, receive, send)
+
+    def end_streams(self) -> None:
+        """Close every stream now, as their clients expect of a server that restarts."""
+        for task in self._running:
+            task.cancel()
+
+    async def _stream(
+        self, stream: Stream, match: re.Match[str], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        headers = header_map(scope)
+        with request_context(acceptable_request_id(headers.get("x-request-id"))) as request_id:
+            answer = _Answer(send, request_id)
+            user = await _admit(headers, answer)
+            if user is None:
+                return
+            handler: Handler = import_string(stream.handler)
+            task = asyncio.ensure_future(handler(scope, receive, answer, match, user))
+            self._running.add(task)
+            try:
+                await task
+            except asyncio.CancelledError:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+                await answer.finish()
+            finally:
+                self._running.discard(task)
+
+
+class _Answer:
+    """The way to the client, marked with the request's id; knows how to end a broken-off answer."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id
+        self._open = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [
+                *message.get("headers", ()),
+                (b"x-request-id", self._request_id.encode()),
+            ]
+            self._open = True
+        elif not message.get("more_body", False):
+            self._open = False
+        await self._send(message)
+
+    async def finish(self) -> None:
+        if self._open:
+            await self({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _admit(headers: dict[str, str], send: Send) -> User | None:
+    """The user who asks; None when the request was refused."""
+    host = split_domain_port(headers.get("host", ""))[0]
+    if not validate_host(host, settings.ALLOWED_HOSTS):
+        await respond(send, 400, *_status(400, "BadRequest", f"the host {host!r} is not served"))
+        return None
+    user = await sync_to_async(_authenticate, thread_sensitive=False)(headers)
+    if user is None:
+        body, kind = _status(401, "Unauthorized", "Unauthorized")
+        await respond(send, 401, body, kind, headers={"www-authenticate": "Bearer"})
+    return user
+
+
+def _authenticate(headers: dict[str, str]) -> User | None:
+    close_old_connections()
+    try:
+        return authenticate(headers)
+    except NotAuthentic:
+        return None
+    finally:
+        close_old_connections()
+
+
+def _status(code: int, reason: str, message: str) -> tuple[bytes, str]:
+    """A Kubernetes Status, and its content type."""
+    status: dict[str, Any] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    }
+    return msgspec.json.encode(status), "application/json"

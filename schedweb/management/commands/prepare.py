@@ -1,0 +1,39 @@
+"""``manage.py prepare``: bring the database to where this version can run on it."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from apps.controlplane.models import Heartbeat
+from schedweb import broker
+
+ADMIN = "admin"
+
+
+class Command(BaseCommand):
+    help = "Migrate, install the broker's schema, make the first user and the demo cluster."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        call_command("migrate", interactive=False, verbosity=0)
+        if not settings.CONFIG.broker_url:
+            broker.install()
+            broker.sweep()
+        # Of an earlier run; who lives says so again within seconds.
+        Heartbeat.objects.all().delete()
+        if not User.objects.exists():
+            # The user last: a first start that failed half-way is a first start again.
+            call_command("create_demo")
+            self._create_admin()
+
+    def _create_admin(self) -> None:
+        given = settings.CONFIG.admin_password
+        password = given or secrets.token_urlsafe(12)
+        User.objects.create_superuser(ADMIN, password=password)
+        shown = "the password given in SCHEDWEB_ADMIN_PASSWORD" if given else f"password {password}"
+        self.stdout.write(f"Created the first user: {ADMIN}, {shown}")

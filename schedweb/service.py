@@ -1,0 +1,111 @@
+"""One long-lived child process: started, kept running, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from schedweb.config import ROOT
+from schedweb.embedded import bound
+
+#: A process that ran so long counts as having started well.
+STEADY_SECONDS = 30.0
+LONGEST_DELAY = 10.0
+
+LARGEST_LOG = 10 * 1024 * 1024
+
+
+class Service:
+    """A Python program of ours. It dies with its parent; its output goes to *log*, or is shown."""
+
+    def __init__(
+        self,
+        name: str,
+        arguments: tuple[str, ...],
+        environment: dict[str, str],
+        *,
+        log: Path | None,
+        descriptors: tuple[int, ...] = (),
+    ) -> None:
+        self.name = name
+        self._arguments = arguments
+        self._environment = environment
+        self._log = log
+        self._descriptors = descriptors
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        self._failures = 0
+        self._start_at = 0.0
+
+    def start(self) -> None:
+        with contextlib.ExitStack() as stack:
+            output = None if self._log is None else stack.enter_context(_open_log(self._log))
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", os.fspath(bound.__file__)),
+                    *(str(os.getpid()), str(int(signal.SIGKILL)), "-1", "-1"),
+                    *(sys.executable, *self._arguments),
+                ],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=self._descriptors,
+                # Ctrl-C in the terminal is the supervisor's, which stops things in order.
+                start_new_session=True,
+            )
+        self._started_at = time.monotonic()
+
+    def keep(self) -> None:
+        """Start the process if it does not run and its delay is over, and tell of its death."""
+        now = time.monotonic()
+        if self._process is not None and self._process.poll() is not None:
+            self._note_death(self._process.returncode, now)
+            self._process = None
+        if self._process is None and now >= self._start_at:
+            self.start()
+
+    def poll(self) -> int | None:
+        """The exit code, None while the process runs; 0 before it was ever started."""
+        return 0 if self._process is None else self._process.poll()
+
+    def signal(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def end(self, number: int) -> None:
+        """Signal and wait."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+            self._process.wait()
+
+    def _note_death(self, code: int, now: float) -> None:
+        steady = now - self._started_at > STEADY_SECONDS
+        self._failures = 0 if steady else self._failures + 1
+        delay = 0.0 if steady else min(0.25 * 2**self._failures, LONGEST_DELAY)
+        self._start_at = now + delay
+        print(f"schedweb: {self.name} ended ({_reason(code)}); starting it again", flush=True)
+        if self._failures == 1 and self._log is not None:
+            print(f"the end of {self._log}:\n{_tail(self._log)}", flush=True)
+
+
+def _open_log(path: Path) -> BinaryIO:
+    if path.exists() and path.stat().st_size > LARGEST_LOG:
+        path.replace(path.with_suffix(".log.1"))
+    return path.open("ab")
+
+
+def _tail(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join(f"    {line}" for line in lines[-12:])
+
+
+def _reason(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

@@ -1,0 +1,260 @@
+"""``python -m schedweb.supervisor`` (``make up``): the whole house under one process.
+
+    data folder locked, ports open -> database -> prepare -> web, workers, beat -> ready
+
+One thread and no promises: the loop sleeps until a signal (a child's death among them) and looks
+at everything. Every child is bound to this process's life by the kernel (``embedded.bound``), so
+none outlives it, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from schedweb.config import SITE_POINTER, Config, ConfigError, load
+from schedweb.datafolder import DataFolder, DataFolderBusy, write_private
+from schedweb.embedded.places import PlacesError
+from schedweb.embedded.postgres import Postgres, PostgresError
+from schedweb.front.listening import listen
+from schedweb.service import Service
+
+#: Seconds that web, workers and beat get to finish what they are at.
+STOP_SECONDS = 10.0
+
+#: Seconds until a start that is not complete is called slow.
+READY_SECONDS = 60.0
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class StartError(Exception):
+    """The house cannot be started; the text says why."""
+
+
+class Supervisor:
+    def __init__(self, config: Config, folder: DataFolder) -> None:
+        self._config = config
+        self._folder = folder
+        self._postgres: Postgres | None = None
+        self._services: list[Service] = []
+        self._stopping = False
+        self._wakeup = -1
+
+    def run(self) -> None:
+        """Start everything, keep it going, and stop it in order when told to."""
+        started = time.monotonic()
+        with self._signals(), self._sockets() as (plain, secure):
+            try:
+                self._announce(plain, secure)
+                self._start_database()
+                self._prepare()
+                self._start_services(plain, secure)
+                self._watch(until=self._is_ready(plain), limit=READY_SECONDS)
+                self._greet(plain, secure, time.monotonic() - started)
+                self._watch()
+            finally:
+                self._stop()
+
+    def _announce(self, plain: socket.socket, secure: socket.socket) -> None:
+        """Tell where the site is: a second ``make up``, and every process that is started."""
+        self._folder.describe(f"make up (process {os.getpid()}), {_url('http', plain)}")
+        write_private(self._folder.path / SITE_POINTER, _url("https", secure))
+
+    def _start_database(self) -> None:
+        if not self._config.embedded_database:
+            return
+        log = self._folder.path / "log" / "postgres.log"
+        self._postgres = Postgres(self._folder.path, log=log)
+        self._postgres.start()
+        self._folder.announce_database(self._postgres.url)
+
+    def _prepare(self) -> None:
+        if self._stopping:
+            return
+        prepare = self._service("prepare", "manage.py", "prepare", visible=True)
+        prepare.start()
+        while prepare.poll() is None and not self._stopping:
+            self._sleep(1.0)
+        if self._stopping:
+            prepare.end(signal.SIGTERM)
+        elif prepare.poll() != 0:
+            raise StartError("the database could not be prepared (see above)")
+
+    def _start_services(self, plain: socket.socket, secure: socket.socket) -> None:
+        descriptors = (plain.fileno(), secure.fileno())
+        front = ("-m", "schedweb.front", "--fd", str(descriptors[0]), "--tls-fd")
+        celery = ("-m", "celery", "--quiet", "--app")
+        quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+        threads = ("--pool", "threads", "--concurrency", "4")
+        self._services = [
+            self._service("web", *front, str(descriptors[1]), descriptors=descriptors),
+            *(
+                self._service(
+                    f"worker-{number}",
+                    *(*celery, "schedweb.celery", "worker", "--hostname", f"worker-{number}@%h"),
+                    *(*threads, *quiet, "--loglevel", "INFO"),
+                )
+                for number in range(1, self._config.workers + 1)
+            ),
+            # Beat's intervals are seconds; there is nothing to remember over a restart.
+            self._service(
+                "beat", *celery, "schedweb.beat", "beat", "--scheduler", "celery.beat:Scheduler"
+            ),
+        ]
+
+    def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
+        """Keep everything running until told to stop, *until* holds or *limit* seconds passed."""
+        deadline = None if limit is None else time.monotonic() + limit
+        while not self._stopping:
+            self._keep_database()
+            for service in self._services:
+                service.keep()
+            if until is not None and until():
+                return
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            self._sleep(0.05 if until is not None else 1.0)
+
+    def _keep_database(self) -> None:
+        if self._postgres is not None and self._postgres.poll() is not None:
+            say("the database ended; starting it again")
+            self._postgres.launch()
+            # A dead server's last processes may hold the data folder for a moment.
+            self._sleep(0.5)
+
+    def _is_ready(self, plain: socket.socket) -> Callable[[], bool]:
+        host, port = plain.getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+
+        def ask() -> bool:
+            # Before the front runs, the open socket takes the question without an answer.
+            web = http.client.HTTPConnection(host, port, timeout=5)
+            try:
+                web.request("GET", "/readyz", headers={"Host": "localhost"})
+                return web.getresponse().status == http.HTTPStatus.OK
+            except (OSError, http.client.HTTPException):
+                return False
+            finally:
+                web.close()
+
+        return ask
+
+    def _greet(self, plain: socket.socket, secure: socket.socket, seconds: float) -> None:
+        if self._stopping:
+            return
+        http_url, https_url = _url("http", plain), _url("https", secure)
+        if self._is_ready(plain)():
+            say(f"ready after {seconds:.1f} s: {http_url}  (programs: {https_url})")
+        else:
+            say(f"not everything works yet; see {http_url}/readyz and {self._folder.path}/log")
+
+    def _stop(self) -> None:
+        self._stopping = True
+        running = [service for service in self._services if service.poll() is None]
+        for service in running:
+            service.signal(signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        while any(service.poll() is None for service in running) and time.monotonic() < deadline:
+            self._sleep(0.2)
+        for service in running:
+            service.end(signal.SIGKILL)
+        if self._postgres is not None:
+            self._postgres.stop()
+        (self._folder.path / SITE_POINTER).unlink(missing_ok=True)
+        say("stopped")
+
+    def _service(
+        self,
+        name: str,
+        *arguments: str,
+        visible: bool = False,
+        descriptors: tuple[int, ...] = (),
+    ) -> Service:
+        log = None if visible else self._folder.path / "log" / f"{name}.log"
+        return Service(name, arguments, self._environment(), log=log, descriptors=descriptors)
+
+    def _environment(self) -> dict[str, str]:
+        url = self._postgres.url if self._postgres else self._config.database_url
+        foreign = ("DATABASE_URL", "PG_")  # pgmq would take its address from these
+        kept = {name: v for name, v in os.environ.items() if not name.startswith(foreign)}
+        return kept | {
+            "SCHEDWEB_DATA": os.fspath(self._folder.path),
+            "SCHEDWEB_DATABASE_URL": url,
+            "DJANGO_SETTINGS_MODULE": "schedweb.settings",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    @contextlib.contextmanager
+    def _sockets(self) -> Iterator[tuple[socket.socket, socket.socket]]:
+        """The site's ports, held here so that they stay open while the front is restarted."""
+        with contextlib.ExitStack() as stack:
+            found = []
+            for name in ("port", "tls_port"):
+                port: int = getattr(self._config, name)
+                try:
+                    found.append(stack.enter_context(listen(self._config.bind, port)))
+                except OSError as error:
+                    raise StartError(
+                        f"port {port} cannot be opened ({error.strerror}); "
+                        f"choose another with SCHEDWEB_{name.upper()}"
+                    ) from error
+            yield found[0], found[1]
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Let signals end :meth:`_sleep`, and those that mean "stop" set the flag."""
+        self._wakeup, sender = os.pipe()
+        os.set_blocking(self._wakeup, False)
+        os.set_blocking(sender, False)
+        signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._note_stop)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        yield
+
+    def _note_stop(self, number: int, frame: FrameType | None) -> None:
+        if not self._stopping:
+            say("stopping")
+        self._stopping = True
+
+    def _sleep(self, seconds: float) -> None:
+        select.select([self._wakeup], [], [], seconds)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wakeup, 4096)
+
+
+def _url(scheme: str, listener: socket.socket) -> str:
+    return f"{scheme}://localhost:{listener.getsockname()[1]}"
+
+
+def say(text: str) -> None:
+    """A line for whoever started us; nobody may be left to read it."""
+    with contextlib.suppress(OSError):
+        print(f"schedweb: {text}", flush=True)
+
+
+def main() -> int:
+    try:
+        config = load()
+        with DataFolder(config.data, purpose="make up") as folder:
+            Supervisor(config, folder).run()
+    except DataFolderBusy as error:
+        say(f"not started: {error}")
+        return 1
+    except (ConfigError, PlacesError, PostgresError, StartError) as error:
+        say(f"not started: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""A certificate authority of our own, so that Kubernetes clients can speak https to a mock cluster.
+
+Made at the first start and kept in the data folder. The authority stays for ten years; the
+server's certificate is made anew whenever it is about to end or lacks a name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import socket
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from schedweb.datafolder import TLS_AUTHORITY, write_private
+
+AUTHORITY_DAYS = 3650
+SERVER_DAYS = 365
+RENEW_DAYS = 30
+
+Key = ec.EllipticCurvePrivateKey
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the certificates lie in a data folder."""
+
+    authority: Path
+    authority_key: Path
+    server: Path
+    server_key: Path
+
+
+def files(data: Path) -> Files:
+    authority = data / TLS_AUTHORITY
+    folder = authority.parent
+    return Files(authority, folder / "ca.key", folder / "server.crt", folder / "server.key")
+
+
+def server_names(more: Iterable[str] = ()) -> list[str]:
+    """What the server may be called: this machine's names, and *more* (no wildcards)."""
+    names = ["localhost", "127.0.0.1", "::1", socket.gethostname(), *more]
+    return list(dict.fromkeys(name.strip("[]") for name in names if name and "*" not in name))
+
+
+def ensure(data: Path, names: list[str]) -> Files:
+    """Make what is missing or too old in the folder *data*; returns where everything lies."""
+    paths = files(data)
+    if not (paths.authority.exists() and paths.authority_key.exists()):
+        _make_authority(paths)
+    if not _server_is_good(paths, names):
+        _make_server(paths, names)
+    return paths
+
+
+def server_context(paths: Files) -> ssl.SSLContext:
+    """What the https port serves with."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(paths.server, paths.server_key)
+    return context
+
+
+def _make_authority(paths: Files) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    # Told apart from other data folders': programs choose an authority by its name.
+    name = _name(f"schedweb authority {x509.random_serial_number():x}"[:40])
+    certificate = (
+        _builder(subject=name, issuer=name, key=key, days=AUTHORITY_DAYS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(sign_certificates=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    _write(paths.authority_key, paths.authority, key, certificate)
+
+
+def _make_server(paths: Files, names: list[str]) -> None:
+    authority = x509.load_pem_x509_certificate(paths.authority.read_bytes())
+    signer = serialization.load_pem_private_key(paths.authority_key.read_bytes(), password=None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey), "the authority's key is ours"
+    key = ec.generate_private_key(ec.SECP256R1())
+    identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    certificate = (
+        _builder(subject=_name("schedweb"), issuer=authority.subject, key=key, days=SERVER_DAYS)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(sign_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([_general_name(n) for n in names]), critical=False
+        )
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
+            critical=False,
+        )
+        .sign(signer, hashes.SHA256())
+    )
+    _write(paths.server_key, paths.server, key, certificate)
+
+
+def _server_is_good(paths: Files, names: list[str]) -> bool:
+    if not (paths.server.exists() and paths.server_key.exists()):
+        return False
+    certificate = x509.load_pem_x509_certificate(paths.server.read_bytes())
+    authority = x509.load_pem_x509_certificate(paths.authority.read_bytes())
+    known = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    left = certificate.not_valid_after_utc - datetime.datetime.now(datetime.UTC)
+    return (
+        certificate.issuer == authority.subject
+        and left > datetime.timedelta(days=RENEW_DAYS)
+        and {_general_name(name) for name in names} <= set(known)
+    )
+
+
+def _builder(
+    *, subject: x509.Name, issuer: x509.Name, key: Key, days: int
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        # Clocks differ a little.
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=days))
+    )
+
+
+def _usage(*, sign_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=sign_certificates,
+        crl_sign=sign_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _write(key_path: Path, path: Path, key: Key, certificate: x509.Certificate) -> None:
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    write_private(key_path, pem.decode())
+    write_private(path, certificate.public_bytes(serialization.Encoding.PEM).decode())
+    path.chmod(0o644)
