@@ -29,6 +29,8 @@ class ApiError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details or {}
+        #: Warnings that go with the refusal (headers of the answer).
+        self.warnings: list[str] = []
 
     def status(self) -> dict[str, Any]:
         """The `Status` object (v1) of this refusal."""

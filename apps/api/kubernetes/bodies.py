@@ -20,7 +20,11 @@ _GO_NAMES = {str: "string", bool: "bool", list: "array", int: "number", float: "
 def check_size(size: int) -> None:
     """Refuse a body that is too large."""
     if size > MAX_BYTES:
-        raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BYTES}")
+        raise too_large()
+
+
+def too_large() -> RequestEntityTooLarge:
+    return RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BYTES}")
 
 
 def parse(raw: bytes, content_type: str) -> Any:

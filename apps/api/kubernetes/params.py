@@ -19,7 +19,7 @@ _OPTIONS = {
     "PATCH": "PatchOptions",
     "DELETE": "DeleteOptions",
 }
-_PROPAGATION = ("Orphan", "Background", "Foreground")
+_PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,13 @@ def check_propagation(value: str) -> None:
     """Refuse a propagationPolicy that does not exist."""
     if value and value not in _PROPAGATION:
         raise _unsupported(
-            "DeleteOptions", "propagationPolicy", f'"{value}"', (*sorted(_PROPAGATION), "nil")
+            "DeleteOptions", "propagationPolicy", f'"{value}"', (*_PROPAGATION, "nil")
         )
+
+
+def contradiction(options: str, field: str, value: str, why: str) -> Invalid:
+    """Two parameters that cannot both be set."""
+    return _invalid(options, field, f'Invalid value: "{value}": {why}')
 
 
 def _unsupported(options: str, field: str, value: str, supported: tuple[str, ...]) -> Invalid:

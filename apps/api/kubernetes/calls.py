@@ -1,0 +1,78 @@
+"""One request to the Kubernetes API, read, and its answer before it is rendered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+
+from apps.api.kubernetes import bodies
+from apps.api.kubernetes.media import Media
+from apps.api.kubernetes.paths import Target
+from apps.api.kubernetes.resources import Resource
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is asked of which cluster, by whom."""
+
+    cluster: Cluster
+    target: Target
+    method: str
+    query: QueryDict
+    raw: bytes
+    content_type: str
+    media: Media
+    actor: Actor
+
+    @property
+    def resource(self) -> Resource:
+        return self.target.resource
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of a single object; "" for kinds without."""
+        return self.target.namespace or ""
+
+    def read_object(self, validation: str) -> tuple[Body, list[str]]:
+        """The object in the body, in stored form, and warnings about unknown fields."""
+        body, warnings = bodies.read_object(
+            self.raw,
+            self.content_type,
+            kind=self.resource.kind.name,
+            api_version=self.resource.api_version,
+            definition=self.resource.definition,
+            validation=validation,
+        )
+        return self.resource.from_wire(body), warnings
+
+
+@dataclass(slots=True)
+class Answer:
+    """What is answered: an object, a list of them or a Status, in stored form."""
+
+    body: Body
+    status: int = 200
+    warnings: list[str] = field(default_factory=list)
+    #: The objects of a list, and its ListMeta; None for a single object or a Status.
+    items: list[Body] | None = None
+    metadata: Body = field(default_factory=dict)
+
+    @property
+    def is_status(self) -> bool:
+        return self.body.get("kind") == "Status"
+
+
+def success(details: Body | None = None, code: int = 0) -> Body:
+    """The Status of something that was done."""
+    status: Body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        status["details"] = details
+    if code:
+        status["code"] = code
+    return status

@@ -1,0 +1,148 @@
+"""OpenAPI v3: the index and a document for each group and version.
+
+kubectl reads there whether the server checks fields (the parameter fieldValidation of PATCH), how
+lists merge, and what `kubectl explain` tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from apps.api.kubernetes import resources
+from apps.api.kubernetes.errors import UnknownPath
+from apps.api.kubernetes.resources import Resource
+from apps.cluster.schema import DEFINITIONS
+from apps.cluster.schema.definitions import Schema, reference
+
+Body = dict[str, Any]
+
+_GVK = "x-kubernetes-group-version-kind"
+_ACTIONS = {
+    "get": "get",
+    "list": "list",
+    "create": "post",
+    "update": "put",
+    "patch": "patch",
+    "delete": "delete",
+    "deletecollection": "deletecollection",
+}
+_ON_COLLECTION = {"list": "get", "create": "post", "deletecollection": "delete"}
+_ON_OBJECT = {"get": "get", "update": "put", "patch": "patch", "delete": "delete"}
+_WRITES = ("create", "update", "patch")
+
+
+def answer(request: HttpRequest, path: str) -> HttpResponse:
+    """The index, or the document at `path` (`api/v1`, `apis/apps/v1`)."""
+    if not path:
+        root = request.path.removesuffix("/")
+        index = {
+            place: {"serverRelativeURL": f"{root}/{place}?hash={_document(place)[1]}"}
+            for place in _places()
+        }
+        return HttpResponse(
+            msgspec.json.encode({"paths": index}), content_type="text/plain; charset=utf-8"
+        )
+    if path not in _places():
+        raise UnknownPath
+    text, digest = _document(path)
+    if request.GET.get("hash") not in (None, digest):
+        return HttpResponseRedirect(f"{request.path}?hash={digest}")
+    if request.headers.get("If-None-Match") == f'"{digest}"':
+        return HttpResponse(status=304)
+    return HttpResponse(text, content_type="application/json", headers={"ETag": f'"{digest}"'})
+
+
+@cache
+def _places() -> dict[str, tuple[str, str]]:
+    return {
+        f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
+        for group, version in resources.GROUP_VERSIONS
+    }
+
+
+@cache
+def _document(place: str) -> tuple[bytes, str]:
+    """The document of a group and version as JSON text, and its hash."""
+    group, version = _places()[place]
+    served = resources.of_group_version(group, version)
+    paths: Body = {}
+    schemas: dict[str, Schema] = {}
+    for resource in served:
+        paths |= _paths(f"/{place}", resource)
+        _collect(resource.definition, schemas)
+    text = msgspec.json.encode(
+        {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": "v1.36.2"},
+            "paths": paths,
+            "components": {"schemas": dict(sorted(schemas.items()))},
+        }
+    )
+    return text, hashlib.sha256(text).hexdigest().upper()
+
+
+def _paths(root: str, resource: Resource) -> Body:
+    base = f"{root}/namespaces/{{namespace}}" if resource.namespaced else root
+    collection = f"{base}/{resource.plural}"
+    paths = {
+        collection: _operations(resource, _ON_COLLECTION),
+        f"{collection}/{{name}}": _operations(resource, _ON_OBJECT),
+    }
+    if resource.namespaced:
+        paths[f"{root}/{resource.plural}"] = _operations(resource, {"list": "get"})
+    for sub in resource.subresources:
+        methods = {verb: method for verb, method in _ON_OBJECT.items() if verb in sub.verbs}
+        if sub.name == "status":
+            paths[f"{collection}/{{name}}/status"] = _operations(resource, methods)
+    return paths
+
+
+def _operations(resource: Resource, methods: dict[str, str]) -> Body:
+    return {
+        method: _operation(resource, verb)
+        for verb, method in methods.items()
+        if verb in resource.verbs
+    }
+
+
+def _operation(resource: Resource, verb: str) -> Body:
+    schema = {"$ref": f"#/components/schemas/{resource.definition}"}
+    content = {"application/json": {"schema": schema}}
+    operation: Body = {
+        "tags": [resource.plural],
+        "responses": {"200": {"description": "OK", "content": content}},
+        "x-kubernetes-action": _ACTIONS[verb],
+        _GVK: {
+            "group": resource.group,
+            "version": resource.version,
+            "kind": resource.kind.name,
+        },
+    }
+    if verb in _WRITES:
+        operation["parameters"] = [
+            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+            for name in ("dryRun", "fieldManager", "fieldValidation")
+        ]
+        operation["requestBody"] = {"content": content}
+    return operation
+
+
+def _collect(name: str, found: dict[str, Schema]) -> None:
+    """Add a definition and all it refers to."""
+    if name in found:
+        return
+    found[name] = DEFINITIONS[name]
+    pending: list[Any] = [DEFINITIONS[name]]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            if target := reference(value):
+                _collect(target, found)
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)

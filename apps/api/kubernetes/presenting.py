@@ -1,0 +1,106 @@
+"""Answers as the client accepts them: the object itself, a Table, metadata alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+
+from apps.api.kubernetes import media, tables
+from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.resources import Resource
+
+Body = dict[str, Any]
+
+
+def present(call: Call, answer: Answer) -> HttpResponse:
+    """The HTTP response for an answer, with its warnings."""
+    response = media.response(_presented(call, answer), call.media, status=answer.status)
+    return warn(response, answer.warnings)
+
+
+def warn(response: HttpResponse, warnings: list[str]) -> HttpResponse:
+    """Add Warning headers, which kubectl shows."""
+    if warnings:
+        # Django keeps one value a header; a list of warning-values is the same to HTTP
+        response.headers["Warning"] = ", ".join(_warning(text) for text in warnings)
+    return response
+
+
+def as_list(resource: Resource, items: list[Body], metadata: Body) -> Body:
+    """A list of objects; its items do not repeat their type."""
+    to_wire = resource.to_wire
+    return {
+        "kind": f"{resource.kind.name}List",
+        "apiVersion": resource.api_version,
+        "metadata": metadata,
+        "items": [_untyped(to_wire(body)) for body in items],
+    }
+
+
+def as_event_object(call: Call, body: Body, *, first: bool) -> Body:
+    """An object as it is sent in a watch; `first` in its stream."""
+    if call.media.as_ == "Table":
+        return _table(call, [body], _version(body), definitions=first)
+    if call.media.as_ in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+        return tables.partial(body)
+    return call.resource.to_wire(body)
+
+
+def _presented(call: Call, answer: Answer) -> Body:
+    if answer.is_status:
+        return answer.body
+    if answer.items is None:
+        return _one(call, answer.body)
+    return _many(call, answer.items, answer.metadata)
+
+
+def _one(call: Call, body: Body) -> Body:
+    match call.media.as_:
+        case "Table":
+            return _table(call, [body], _version(body))
+        case "PartialObjectMetadata":
+            return tables.partial(body)
+        case _:
+            return call.resource.to_wire(body)
+
+
+def _many(call: Call, items: list[Body], metadata: Body) -> Body:
+    match call.media.as_:
+        case "Table":
+            return _table(call, items, metadata)
+        case "PartialObjectMetadataList":
+            return {
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": tables.META,
+                "metadata": metadata,
+                "items": [{"metadata": body["metadata"]} for body in items],
+            }
+        case _:
+            return as_list(call.resource, items, metadata)
+
+
+def _table(call: Call, objects: list[Body], metadata: Body, *, definitions: bool = True) -> Body:
+    return tables.table(
+        call.resource.kind.name,
+        objects,
+        metadata,
+        now=call.cluster.now(),
+        include=tables.include_object(call.query.get("includeObject", "")),
+        definitions=definitions,
+    )
+
+
+def _version(body: Body) -> Body:
+    version = body["metadata"].get("resourceVersion")
+    return {"resourceVersion": version} if version else {}
+
+
+def _untyped(body: Body) -> Body:
+    return {name: value for name, value in body.items() if name not in ("kind", "apiVersion")}
+
+
+def _warning(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    printable = "".join(char if char.isprintable() else " " for char in escaped)
+    return f'299 - "{printable}"'.encode("ascii", "replace").decode()

@@ -1,0 +1,48 @@
+"""What is below an object: binding, eviction, scale. `status` goes the way of the object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.api.kubernetes import bodies, params
+from apps.api.kubernetes.calls import Answer, Call, success
+from apps.api.kubernetes.verbs import other_uid
+from apps.cluster import selectors, store
+from apps.cluster.errors import BadRequest
+from apps.cluster.schema import definition_of
+
+Body = dict[str, Any]
+
+_BINDING = definition_of("", "v1", "Binding")
+
+
+def bind(call: Call) -> Answer:
+    """POST of a Binding, to `pods/{name}/binding` or to `bindings`."""
+    dry_run = params.dry_run(call.query, call.method)
+    binding, warnings = bodies.read_object(
+        call.raw,
+        call.content_type,
+        kind="Binding",
+        api_version="v1",
+        definition=_BINDING,
+        validation=params.field_validation(call.query, call.method),
+    )
+    metadata = binding.get("metadata") or {}
+    name = call.target.name or metadata.get("name", "")
+    if not name:
+        raise BadRequest("metadata.name: the name of the pod to bind is required")
+    if metadata.get("name", name) != name:
+        raise BadRequest("name in URL does not match name in Binding object")
+    if metadata.get("namespace", call.namespace) != call.namespace:
+        raise BadRequest("namespace in URL does not match namespace in Binding object")
+    if metadata.get("uid"):
+        _check_uid(call, name, metadata["uid"])
+    store.bind(call.cluster, call.namespace, name, binding, actor=call.actor, dry_run=dry_run)
+    return Answer(success(code=201), 201, warnings)
+
+
+def _check_uid(call: Call, name: str, said: str) -> None:
+    """Refuse early, in the storage's words; the store checks again under the lock."""
+    is_ = selectors.get(call.cluster, call.resource.kind, call.namespace, name)["metadata"]["uid"]
+    if said != is_:
+        raise other_uid(call, said, is_)

@@ -1,0 +1,245 @@
+"""The verbs every kind understands: get, list, create, update, patch, delete, deletecollection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from apps.api.kubernetes import listing, params
+from apps.api.kubernetes.calls import Answer, Call, success
+from apps.api.kubernetes.deletion import delete_options
+from apps.api.kubernetes.errors import WrongMethod
+from apps.api.kubernetes.patching import read_patch
+from apps.cluster import selectors, store
+from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
+from apps.cluster.schema import Decoded, ShapeError, decode
+
+Body = dict[str, Any]
+
+
+def get(call: Call) -> Answer:
+    target = call.target
+    params.resource_version(call.query)
+    return Answer(selectors.get(call.cluster, call.resource.kind, call.namespace, target.name))
+
+
+def list_(call: Call) -> Answer:
+    wanted = params.selection(call.query)
+    if call.target.name:
+        # the deprecated watch of one object, asked for as a list
+        raise WrongMethod
+    page = listing.list_page(call.cluster, call.resource.kind, call.target.namespace, wanted)
+    return Answer({}, items=page.items, metadata=page.metadata())
+
+
+def create(call: Call) -> Answer:
+    dry_run = params.dry_run(call.query, call.method)
+    validation = params.field_validation(call.query, call.method)
+    body, warnings = call.read_object(validation)
+    _check_creatable(call, body)
+    created = store.create(
+        call.cluster,
+        call.resource.kind,
+        body,
+        actor=call.actor,
+        namespace=call.namespace,
+        dry_run=dry_run,
+    )
+    return Answer(_without_version(created) if dry_run else created, 201, warnings)
+
+
+def update(call: Call) -> Answer:
+    dry_run = params.dry_run(call.query, call.method)
+    validation = params.field_validation(call.query, call.method)
+    body, warnings = call.read_object(validation)
+    _check_named(call, body)
+
+    def change(old: Body) -> Body:
+        _check_same_object(call, old, body)
+        return body
+
+    try:
+        return Answer(_modify(call, change, dry_run), 200, warnings)
+    except NotFound:
+        if not call.resource.creates_on_update or call.target.subresource:
+            raise
+    metadata = {**body["metadata"], "name": call.target.name}
+    metadata.pop("resourceVersion", None)
+    created = store.create(
+        call.cluster,
+        call.resource.kind,
+        {**body, "metadata": metadata},
+        actor=call.actor,
+        namespace=call.namespace,
+        dry_run=dry_run,
+    )
+    return Answer(created, 201, warnings)
+
+
+def patch(call: Call) -> Answer:
+    dry_run = params.dry_run(call.query, call.method)
+    validation = params.field_validation(call.query, call.method)
+    resource = call.resource
+    apply = read_patch(call.raw, call.content_type, resource.definition)
+    warnings: list[str] = []
+
+    def change(old: Body) -> Body:
+        decoded = _shape_patched(apply(resource.to_wire(old)), resource.definition)
+        complaints = [f'unknown field "{path}"' for path in decoded.unknown]
+        if complaints and validation == "Strict":
+            raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}")
+        warnings[:] = complaints if validation == "Warn" else []
+        body = resource.from_wire(decoded.body)
+        _check_named(call, body)
+        _check_kept(call, old, body)
+        return body
+
+    try:
+        return Answer(_modify(call, change, dry_run), 200, warnings)
+    except ApiError as refusal:
+        refusal.warnings = [*warnings, *refusal.warnings]
+        raise
+
+
+def delete(call: Call) -> Answer:
+    options = delete_options(call)
+    resource, target = call.resource, call.target
+    body = store.delete(
+        call.cluster,
+        resource.kind,
+        call.namespace,
+        target.name,
+        actor=call.actor,
+        options=options,
+        dry_run=options["dryRun"],
+    )
+    if resource.returns_deleted or _is_held(body):
+        return Answer(body)
+    about = {"name": target.name, "kind": resource.plural, "uid": body["metadata"]["uid"]}
+    if resource.group:
+        about["group"] = resource.group
+    return Answer(success(about))
+
+
+def delete_collection(call: Call) -> Answer:
+    options = delete_options(call)
+    wanted = replace(params.selection(call.query), version=None)
+    kind = call.resource.kind
+    page = listing.list_page(call.cluster, kind, call.target.namespace, wanted)
+    operations = [
+        store.Remove(kind, body["metadata"].get("namespace", ""), body["metadata"]["name"], options)
+        for body in page.items
+    ]
+    outcomes = store.write(
+        call.cluster,
+        operations,
+        actor=call.actor,
+        collect_refusals=True,
+        dry_run=options["dryRun"],
+    )
+    for outcome in outcomes:
+        # what somebody else deleted meanwhile is as gone as it should be
+        if isinstance(outcome, ApiError) and not isinstance(outcome, NotFound):
+            raise outcome
+    deleted = [body for body in outcomes if not isinstance(body, ApiError)]
+    return Answer({}, items=deleted, metadata=page.metadata())
+
+
+def _is_held(body: Body) -> bool:
+    """Whether a deleted object stays until somebody has finished with it."""
+    metadata = body["metadata"]
+    holders = metadata.get("finalizers") or (body.get("spec") or {}).get("finalizers")
+    return bool(metadata.get("deletionTimestamp") and holders)
+
+
+def _modify(call: Call, change: Callable[[Body], Mapping[str, Any]], dry_run: bool) -> Body:
+    return store.patch(
+        call.cluster,
+        call.resource.kind,
+        call.namespace,
+        call.target.name,
+        change,
+        actor=call.actor,
+        subresource=call.target.subresource,
+        dry_run=dry_run,
+    )
+
+
+def _check_creatable(call: Call, body: Body) -> None:
+    metadata = body.get("metadata") or {}
+    if metadata.get("resourceVersion"):
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+    _check_namespace(call, metadata)
+
+
+def _check_namespace(call: Call, metadata: Body) -> None:
+    if call.resource.namespaced and metadata.get("namespace", call.namespace) != call.namespace:
+        raise BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def _check_named(call: Call, body: Body) -> None:
+    """Refuse an object that says it is another one than the path names."""
+    metadata = body.setdefault("metadata", {})
+    name = metadata.setdefault("name", call.target.name)
+    if name != call.target.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL "
+            f"({call.target.name})"
+        )
+    _check_namespace(call, metadata)
+    version = metadata.get("resourceVersion")
+    if version and not (version.isascii() and version.isdecimal()):
+        raise BadRequest(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+
+
+def _check_same_object(call: Call, old: Body, new: Body) -> None:
+    """Refuse to replace an object by one with another uid."""
+    said, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
+    if said and said != is_:
+        raise other_uid(call, said, is_)
+
+
+def other_uid(call: Call, said: str, is_: str) -> Conflict:
+    """The conflict with which the API server's storage refuses another uid."""
+    place = "/".join(filter(None, (call.resource.plural, call.namespace, call.target.name)))
+    return Conflict(
+        call.resource.plural,
+        call.target.name,
+        f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object "
+        f"meta: {is_}",
+        call.resource.group,
+    )
+
+
+def _check_kept(call: Call, old: Body, new: Body) -> None:
+    """Refuse a patch of the uid."""
+    said, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
+    if said and said != is_:
+        cause = Cause(
+            "FieldValueInvalid", f'Invalid value: "{said}": field is immutable', "metadata.uid"
+        )
+        raise Invalid(call.resource.kind.name, call.target.name, [cause], call.resource.group)
+
+
+def _shape_patched(body: Body, definition: str) -> Decoded:
+    try:
+        return decode(definition, body)
+    except ShapeError as error:
+        raise _invalid_patch(error.message) from error
+
+
+def _invalid_patch(why: str) -> Invalid:
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{{...}}": {why}', "patch")
+    refusal = Invalid("", "", [cause])
+    refusal.details.pop("kind")
+    return refusal
+
+
+def _without_version(body: Body) -> Body:
+    """A dry run's object: it got no version that counts."""
+    metadata = {k: v for k, v in body["metadata"].items() if k != "resourceVersion"}
+    return {**body, "metadata": metadata}

@@ -1,0 +1,173 @@
+"""One view for every path of a cluster's Kubernetes API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from apps.api.kubernetes import bodies, documents, media, paths, subresources, verbs
+from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.errors import UnknownPath, WrongMethod
+from apps.api.kubernetes.paths import Target
+from apps.api.kubernetes.presenting import present, warn
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+
+Handler = Callable[[Call], Answer]
+
+_OBJECT: Mapping[str, Handler] = {
+    "GET": verbs.get,
+    "PUT": verbs.update,
+    "PATCH": verbs.patch,
+    "DELETE": verbs.delete,
+}
+_COLLECTION: Mapping[str, Handler] = {
+    "GET": verbs.list_,
+    "POST": verbs.create,
+    "DELETE": verbs.delete_collection,
+}
+_VERBS = {
+    ("GET", True): "get",
+    ("GET", False): "list",
+    ("POST", False): "create",
+    ("PUT", True): "update",
+    ("PATCH", True): "patch",
+    ("DELETE", True): "delete",
+    ("DELETE", False): "deletecollection",
+}
+_STATUS: Mapping[str, Handler] = {
+    "GET": verbs.get,
+    "PUT": verbs.update,
+    "PATCH": verbs.patch,
+}
+_SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
+    "binding": {"POST": subresources.bind},
+    "status": _STATUS,
+}
+
+
+class AnyContent(BaseContentNegotiation):
+    """Leaves the Accept header to `media`: Kubernetes' rules are its own."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return parsers[0]
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[JSONRenderer, str]:
+        return JSONRenderer(), "application/json"
+
+
+class KubernetesView(APIView):
+    """Reads a request as a Call, lets the verb answer it, and gives every refusal as a Status."""
+
+    content_negotiation_class = AnyContent
+    http_method_names = ["get", "post", "put", "patch", "delete", "options", "head"]
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        self.perform_authentication(request)
+        self.check_permissions(request)
+
+    def get(self, request: Request, cluster: str, path: str) -> HttpResponse:
+        return self.answer(request, cluster, path)
+
+    post = put = patch = delete = get
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        raise WrongMethod
+
+    head = options  # type: ignore[assignment]  # DRF gives HEAD to get; here it is refused
+
+    def answer(self, request: Request, cluster_name: str, path: str) -> HttpResponse:
+        cluster = find_cluster(cluster_name)
+        accept = request.META.get("HTTP_ACCEPT", "")
+        target = paths.parse(path)
+        if target is None:
+            return documents.answer(request._request, path, accept)
+        call = Call(
+            cluster=cluster,
+            target=target,
+            method=str(request.method),
+            query=request._request.GET,
+            raw=_body(request._request),
+            content_type=request.META.get("CONTENT_TYPE", ""),
+            media=media.negotiate(accept),
+            actor=Actor(request.user.get_username(), current_request_id()),
+        )
+        return present(call, handler_of(target, call.method)(call))
+
+    def handle_exception(self, exc: Exception) -> HttpResponse:
+        if isinstance(exc, (NotAuthenticated, AuthenticationFailed)):
+            return refusal_response(Unauthorized("Unauthorized"))
+        if isinstance(exc, APIException):
+            return refusal_response(_as_api_error(exc))
+        if isinstance(exc, ApiError):
+            return refusal_response(exc)
+        if isinstance(exc, RequestDataTooBig):
+            return refusal_response(bodies.too_large())
+        raise exc
+
+
+def find_cluster(name: str) -> Cluster:
+    """The cluster of a path; NotFound when there is none."""
+    cluster = Cluster.objects.filter(name=name).first() if "\x00" not in name else None
+    if cluster is None:
+        raise NotFound("clusters", name)
+    return cluster
+
+
+def handler_of(target: Target, method: str) -> Handler:
+    """What serves a method at a target; WrongMethod when nothing does."""
+    if target.subresource:
+        handler = _SUBRESOURCES[target.subresource].get(method)
+    elif (
+        (verb := _VERBS.get((method, bool(target.name)))) not in target.resource.verbs
+        or verb == "create"
+        and target.resource.namespaced
+        and target.namespace is None
+    ):
+        handler = None
+    else:
+        handler = (_OBJECT if target.name else _COLLECTION)[method]
+    if handler is None:
+        raise WrongMethod
+    return handler
+
+
+def refusal_response(refusal: ApiError) -> HttpResponse:
+    """A refusal as its Status."""
+    response = media.response(refusal.status(), status=refusal.code)
+    retry = refusal.details.get("retryAfterSeconds")
+    if retry is not None:
+        response.headers["Retry-After"] = str(retry)
+    if refusal.code == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return warn(response, refusal.warnings)
+
+
+def _body(request: HttpRequest) -> bytes:
+    """The whole body, up to the limit of the API (not of Django's forms)."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    bodies.check_size(int(length) if length.isdecimal() else 0)
+    raw = request.read(bodies.MAX_BYTES + 1)
+    bodies.check_size(len(raw))
+    return raw
+
+
+def _as_api_error(error: APIException) -> ApiError:
+    if error.status_code == 405:
+        return WrongMethod()
+    if error.status_code == 404:
+        return UnknownPath()
+    return BadRequest(str(error.detail))
