@@ -23,14 +23,15 @@ class NodeTree:
     def __len__(self) -> int:
         return len(self._zone_of)
 
-    def add(self, node: Node) -> None:
-        """Add the node, or move it if its zone has changed."""
+    def add(self, node: Node) -> bool:
+        """Add the node, or move it if its zone has changed; False if nothing changed."""
         name, zone = node.metadata.name, zone_of(node)
         if self._zone_of.get(name) == zone:
-            return
+            return False
         self.remove(name)
         self._zone_of[name] = zone
         self._zones.setdefault(zone, {})[name] = None
+        return True
 
     def remove(self, name: str) -> None:
         zone = self._zone_of.pop(name, None)

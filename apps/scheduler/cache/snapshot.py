@@ -27,6 +27,7 @@ from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import EPHEMERAL_STORAGE as EPHEMERAL_STORAGE_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
+from apps.scheduler.objects import Taint
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.cache import Cache, ImageState
@@ -44,7 +45,7 @@ class Snapshot(NodeTable):
 
     def __init__(self) -> None:
         self._resources = Interner(CPU_NAME, MEMORY_NAME, EPHEMERAL_STORAGE_NAME)
-        self._taint_sets: Interner[tuple[Any, ...]] = Interner(())
+        self._taint_sets: Interner[tuple[Taint, ...]] = Interner(())
         self.taint_sets = self._taint_sets.values
         self._store: dict[str, NDArray[Any]] = {}
         self._capacity = 0
@@ -206,13 +207,14 @@ class Snapshot(NodeTable):
             self.allocatable[self._resources.id(name), row] = amount
         self.allowed_pods[row] = info.allowed_pods
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_ids[row] = self._taint_sets.id(node.spec.taints)
+        self.taint_ids[row] = self._taint_sets.id(tuple(map(_untimed, node.spec.taints)))
         for key, (interner, ids) in self._labels.items():
             value = node.metadata.labels.get(key)
             ids[row] = -1 if value is None else interner.id(value)
 
     def _write_pods(self, row: int, info: NodeInfo) -> None:
         self._reserve_resources(info.requested)
+        self.requested[:, row] = 0
         for name, amount in info.requested.items():
             self.requested[self._resources.id(name), row] = amount
         self.nonzero_requested[CPU, row] = info.nonzero_cpu
@@ -302,6 +304,11 @@ class Snapshot(NodeTable):
         rows = [self._row_of[node] for node in state.nodes if node in self._row_of]
         present[rows] = True
         return ImageColumn(state.size, len(state.nodes), present)
+
+
+def _untimed(taint: Taint) -> Taint:
+    """The taint without the time it was added, which would make every node's taints distinct."""
+    return Taint(key=taint.key, value=taint.value, effect=taint.effect)
 
 
 def _affinity_class(pod: PodInfo) -> Hashable | None:

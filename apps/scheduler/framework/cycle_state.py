@@ -23,7 +23,7 @@ T = TypeVar("T")
 class CycleState:
     """Per-cycle data keyed by a plugin-chosen string, e.g. ``PreFilterNodeResourcesFit``."""
 
-    __slots__ = ("_data", "skip_filter", "skip_score")
+    __slots__ = ("_data", "durations", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._data: dict[str, StateData] = {}
@@ -31,6 +31,8 @@ class CycleState:
         self.skip_filter: set[str] = set()
         #: names of plugins whose PreScore returned Skip: their Score is not run
         self.skip_score: set[str] = set()
+        #: extension point -> nanoseconds it took
+        self.durations: dict[str, int] = {}
 
     def write(self, key: str, data: StateData) -> None:
         self._data[key] = data

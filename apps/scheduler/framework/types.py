@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -51,6 +52,12 @@ class PodInfo:
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
+
+    def with_pod(self, pod: Pod) -> PodInfo:
+        """The same for another version of the pod that differs in nothing computed here."""
+        other = copy(self)
+        other.pod = pod
+        return other
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -1,0 +1,227 @@
+"""All nodes and the pods on them, those included that were only just decided.
+
+    Initial -- add_pod ------------------------------> Added -- remove_pod --> Deleted
+       |                                              ^  | ^
+       |                                     add_pod  |  +-+ update_pod
+       +-- assume_pod --> Assumed (finish_binding) ---+
+                             |
+                             +-- forget_pod --> Initial
+
+An assumed pod takes its room at once, before anything is written; the pod that comes back from the
+cluster with a node name confirms it. Assumed pods do not expire: they are forgotten when binding
+fails and removed when the pod is deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.scheduler.cache.listers import Listers
+from apps.scheduler.cache.node_tree import NodeTree
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.objects import Node, Pod
+
+
+class CacheError(Exception):
+    """The cache was asked for a step its state machine does not have: a bug in the caller."""
+
+
+@dataclass(slots=True)
+class ImageState:
+    """A container image on some nodes."""
+
+    #: bytes, as reported by the first node that had it; later reports do not count
+    size: int
+    nodes: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class PodState:
+    """A pod that takes room on a node."""
+
+    pod: PodInfo
+    node_name: str
+    assumed: bool = False
+    #: whether the binding of an assumed pod has been written
+    binding_finished: bool = False
+
+
+@dataclass(slots=True)
+class Changes:
+    """What happened since the snapshot was last updated."""
+
+    #: node name -> whether the Node object itself changed, not only its pods
+    nodes: dict[str, bool] = field(default_factory=dict)
+    #: (pod, node name, +1 came or -1 left), in order
+    pods: list[tuple[PodInfo, str, int]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.nodes)
+
+
+class Cache:
+    """See the module's docstring. Pods are known by uid."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeInfo] = {}
+        self.pods: dict[str, PodState] = {}
+        self.node_tree = NodeTree()
+        self.image_states: dict[str, ImageState] = {}
+        self.listers = Listers()
+        #: count changes of ``node_tree`` and of ``image_states``
+        self.order_version = 0
+        self.images_version = 0
+        self._changes = Changes()
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def add_node(self, node: Node) -> NodeInfo:
+        """Know the node, or its new version; its pods may have come before it."""
+        name = node.metadata.name
+        info = self.nodes.get(name)
+        if info is None:
+            info = self.nodes[name] = NodeInfo(name)
+        old = info.node
+        if old is None or old.status.images != node.status.images:
+            if old is not None:
+                self._remove_images(old)
+            self._add_images(node)
+        if self.node_tree.add(node):
+            self.order_version += 1
+        info.set_node(node)
+        self._changes.nodes[name] = True
+        return info
+
+    def update_node(self, node: Node) -> NodeInfo:
+        """The same as ``add_node``: what counts is what is known of the name."""
+        return self.add_node(node)
+
+    def remove_node(self, name: str) -> None:
+        """Forget the node; pods on it stay until they are removed. CacheError if unknown."""
+        info = self.nodes.get(name)
+        if info is None or info.node is None:
+            raise CacheError(f"node {name} is not in the cache")
+        self._remove_images(info.node)
+        self.node_tree.remove(name)
+        self.order_version += 1
+        info.set_node(None)
+        self._changes.nodes[name] = True
+        self._drop_if_empty(info)
+
+    # -- pods ------------------------------------------------------------------------------------
+
+    def assume_pod(self, pod: PodInfo, node_name: str) -> None:
+        """Let ``pod`` (its spec names the node) take its room. CacheError if it is known."""
+        if pod.uid in self.pods:
+            raise CacheError(f"pod {pod.key} is in the cache, so it cannot be assumed")
+        self._put(PodState(pod, node_name, assumed=True))
+
+    def finish_binding(self, uid: str) -> None:
+        """The binding of an assumed pod is written; a confirmed or unknown pod is left alone."""
+        state = self.pods.get(uid)
+        if state is not None and state.assumed:
+            state.binding_finished = True
+
+    def forget_pod(self, uid: str) -> PodInfo:
+        """Take back an assumption; returns the assumed pod. CacheError if it is not assumed."""
+        state = self.pods.get(uid)
+        if state is None or not state.assumed:
+            raise CacheError(f"pod {uid} was not assumed, so it cannot be forgotten")
+        self._take(uid)
+        return state.pod
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """A pod with a node name came from the cluster; it confirms or corrects an assumption."""
+        if pod.uid in self.pods:
+            self._take(pod.uid)
+        self._put(PodState(pod, pod.pod.spec.node_name))
+
+    def update_pod(self, pod: PodInfo) -> None:
+        """A new version of a pod with a node name."""
+        self.add_pod(pod)
+
+    def remove_pod(self, uid: str) -> PodInfo | None:
+        """The pod is gone, finished or deleted; returns what was known of it."""
+        state = self.pods.get(uid)
+        if state is None:
+            return None
+        self._take(uid)
+        return state.pod
+
+    def is_assumed(self, uid: str) -> bool:
+        state = self.pods.get(uid)
+        return state is not None and state.assumed
+
+    def find_pod(self, uid: str) -> PodInfo | None:
+        """The pod as it takes room on a node, None if it does not."""
+        state = self.pods.get(uid)
+        return state.pod if state is not None else None
+
+    def take_changes(self) -> Changes:
+        """What happened since the last call; for the one snapshot that follows this cache."""
+        changes, self._changes = self._changes, Changes()
+        return changes
+
+    def validate(self) -> None:
+        """Raise AssertionError if the parts contradict each other; for tests."""
+        for name, info in self.nodes.items():
+            assert info.node is not None or info.pods, f"empty NodeInfo {name}"
+            fresh = NodeInfo(name)
+            for pod in info.pods.values():
+                assert self.pods[pod.uid].node_name == name
+                fresh.add_pod(pod)
+            requested = {key: amount for key, amount in info.requested.items() if amount}
+            assert requested == {key: amount for key, amount in fresh.requested.items() if amount}
+            assert (info.nonzero_cpu, info.nonzero_memory) == (
+                fresh.nonzero_cpu,
+                fresh.nonzero_memory,
+            )
+            assert info.used_ports.keys() <= fresh.used_ports.keys()
+        assert sum(len(info.pods) for info in self.nodes.values()) == len(self.pods)
+        assert set(self.node_tree) == {n for n, info in self.nodes.items() if info.node}
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _put(self, state: PodState) -> None:
+        name = state.node_name
+        info = self.nodes.get(name)
+        if info is None:
+            info = self.nodes[name] = NodeInfo(name)
+        info.add_pod(state.pod)
+        self.pods[state.pod.uid] = state
+        self._note_pod(state.pod, name, 1)
+
+    def _take(self, uid: str) -> None:
+        state = self.pods.pop(uid)
+        info = self.nodes[state.node_name]
+        info.remove_pod(state.pod.key)
+        self._note_pod(state.pod, state.node_name, -1)
+        self._drop_if_empty(info)
+
+    def _note_pod(self, pod: PodInfo, node_name: str, sign: int) -> None:
+        self._changes.nodes.setdefault(node_name, False)
+        self._changes.pods.append((pod, node_name, sign))
+
+    def _drop_if_empty(self, info: NodeInfo) -> None:
+        if info.node is None and not info.pods:
+            del self.nodes[info.name]
+
+    def _add_images(self, node: Node) -> None:
+        for image in node.status.images:
+            for name in image.names:
+                state = self.image_states.setdefault(name, ImageState(image.size_bytes))
+                state.nodes.add(node.metadata.name)
+                self.images_version += 1
+
+    def _remove_images(self, node: Node) -> None:
+        for name in {name for image in node.status.images for name in image.names}:
+            state = self.image_states[name]
+            state.nodes.discard(node.metadata.name)
+            self.images_version += 1
+            if not state.nodes:
+                del self.image_states[name]
+
+
+def is_terminal(pod: Pod) -> bool:
+    """Whether the pod has finished: it takes no room any more."""
+    return pod.status.phase in ("Succeeded", "Failed")

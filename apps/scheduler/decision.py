@@ -1,0 +1,125 @@
+"""Everything about one attempt to schedule one pod, as columns; text is made when it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.intents import Intent
+from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.status import SUCCESS, Status
+
+_NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
+
+
+class Result(StrEnum):
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+    #: a Permit plugin holds the pod
+    WAITING = "waiting"
+
+
+@dataclass(slots=True, kw_only=True)
+class Decision:
+    """One attempt. Arrays about feasible nodes are aligned with ``feasible``; rows index ``nodes``.
+
+    Filled in as the cycle goes on; after it nothing changes any more.
+    """
+
+    pod_key: str
+    pod_uid: str
+    #: the profile's schedulerName
+    profile: str
+    #: number of this attempt, from 1
+    attempt: int = 1
+    result: Result = Result.ERROR
+    #: the chosen node, "" without one
+    node: str = ""
+    #: as in the pod's PodScheduled condition and in the FailedScheduling event; "" if scheduled
+    message: str = ""
+    #: the same without what PostFilter added
+    filter_message: str = ""
+
+    #: names by row of the snapshot, "" for dead rows
+    nodes: tuple[str, ...] = ()
+    #: nodes in the cluster
+    total_nodes: int = 0
+    #: the first refusal per row, with the plugin; None if the filters were not reached
+    node_statuses: NodeStatuses | None = None
+    #: position in the visiting order at which the search began
+    start: int = 0
+    #: nodes the filters looked at
+    evaluated: int = 0
+    #: only the pod's nominated node was looked at, and it was taken
+    nominated_fast_path: bool = False
+
+    #: PreFilter's outcome; a rejection ends the attempt before Filter
+    pre_filter: Status = SUCCESS
+    #: the nodes PreFilter narrowed the search to, None = all
+    pre_filter_nodes: frozenset[str] | None = None
+    filter_skipped: frozenset[str] = frozenset()
+    score_skipped: frozenset[str] = frozenset()
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
+
+    #: (feasible,) int64, rows that passed, ascending
+    feasible: Int64Array = field(default_factory=lambda: _NO_ROWS)
+    #: plugin (or extender) -> scores of the feasible rows
+    scores: dict[str, ScoreColumn] = field(default_factory=dict)
+    #: (feasible,) int64, sum of the weighted scores
+    total: Int64Array = field(default_factory=lambda: _NO_ROWS)
+    #: (ties,) int64, rows with the greatest total
+    ties: Int64Array = field(default_factory=lambda: _NO_ROWS)
+    #: which of ``ties`` was taken
+    draw: int = 0
+
+    #: PostFilter's answer, None if it was not run
+    post_filter_status: Status | None = None
+    post_filter: PostFilterResult | None = None
+    #: what becomes of the pod's nomination; None = stays
+    nominating: NominatingInfo | None = None
+    #: the failure of Reserve, Permit, PreBind or Bind
+    rejection: Status | None = None
+    #: what has to be written for this decision
+    intents: tuple[Intent, ...] = ()
+    #: extension point -> nanoseconds
+    durations: Mapping[str, int] = field(default_factory=dict)
+
+    def status_of(self, node: str) -> Status | None:
+        """Why the node was refused; None if it passed. KeyError if it was not there."""
+        row = self._row(node)
+        if self.node_statuses is None:
+            return self.pre_filter
+        return self.node_statuses.at(row)
+
+    def scores_of(self, node: str) -> dict[str, tuple[int, int, int]]:
+        """Plugin -> (raw, normalised, weighted) of a feasible node; KeyError for any other."""
+        places = np.flatnonzero(self.feasible == self._row(node))
+        if not len(places):
+            raise KeyError(node)
+        place = int(places[0])
+        return {
+            plugin: (
+                int(column.raw[place]),
+                int(column.normalized[place]),
+                int(column.normalized[place]) * column.weight,
+            )
+            for plugin, column in self.scores.items()
+        }
+
+    def tied_nodes(self) -> list[str]:
+        """Names of the nodes with the greatest total, sorted."""
+        return sorted(self.nodes[row] for row in self.ties)
+
+    def _row(self, node: str) -> int:
+        try:
+            return self.nodes.index(node)
+        except ValueError:
+            raise KeyError(node) from None

@@ -1,0 +1,162 @@
+"""What a change in the cluster means to the cache and to the queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apps.scheduler.cache.cache import is_terminal
+from apps.scheduler.framework.events import (
+    EVENT_NODE_ADD,
+    EVENT_NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+    Resource,
+    node_update_events,
+    pod_update_events,
+)
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import KubeObject, Node, Pod
+
+if TYPE_CHECKING:
+    from apps.scheduler.scheduler import Scheduler
+
+#: kinds whose changes plugins hear of, by the name they register
+_RESOURCES: Final = {
+    "PersistentVolume": Resource.PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,
+    "StorageClass": Resource.STORAGE_CLASS,
+    "CSINode": Resource.CSI_NODE,
+    "CSIDriver": Resource.CSI_DRIVER,
+    "CSIStorageCapacity": Resource.CSI_STORAGE_CAPACITY,
+    "VolumeAttachment": Resource.VOLUME_ATTACHMENT,
+}
+
+
+def handle(
+    sched: Scheduler, kind: str, old: KubeObject | None, new: KubeObject | None
+) -> None:
+    """Added: ``old`` is None; deleted: ``new`` is None. Kinds nobody reads are ignored."""
+    if kind == "Pod":
+        handle_pod(sched, _as_pod(old), _as_pod(new))
+    elif kind == "Node":
+        assert old is None or isinstance(old, Node)
+        assert new is None or isinstance(new, Node)
+        handle_node(sched, old, new)
+    else:
+        handle_other(sched, kind, old, new)
+
+
+def handle_pod(sched: Scheduler, old: Pod | None, new: Pod | None) -> None:
+    """A pod is the cache's business while it has a node and runs, else the queue's while it waits.
+
+    Changes of side are told to both: leaving the one before entering the other.
+    """
+    was_assigned, is_assigned = _is_assigned(old), _is_assigned(new)
+    was_pending, is_pending = _is_pending(sched, old), _is_pending(sched, new)
+    if was_pending and not is_pending:
+        assert old is not None
+        delete_pod_from_scheduling_queue(sched, old, new)
+    if was_assigned and not is_assigned:
+        assert old is not None
+        delete_pod_from_cache(sched, old)
+    if is_assigned:
+        assert new is not None
+        if was_assigned and old is not None:
+            update_pod_in_cache(sched, old, new)
+        else:
+            add_pod_to_cache(sched, new)
+    elif is_pending:
+        assert new is not None
+        if was_pending and old is not None:
+            update_pod_in_scheduling_queue(sched, old, new)
+        else:
+            sched.queue.add(new)
+
+
+def add_pod_to_cache(sched: Scheduler, pod: Pod) -> None:
+    """A pod runs somewhere: perhaps one that was assumed there."""
+    sched.cache.add_pod(PodInfo(pod))
+    sched.queue.assigned_pod_added(pod)
+
+
+def update_pod_in_cache(sched: Scheduler, old: Pod, new: Pod) -> None:
+    sched.cache.update_pod(PodInfo(new))
+    for event in pod_update_events(old, new):
+        sched.queue.assigned_pod_updated(old, new, event)
+
+
+def delete_pod_from_cache(sched: Scheduler, pod: Pod) -> None:
+    sched.cache.remove_pod(pod.metadata.uid)
+    sched.queue.assigned_pod_deleted(pod)
+
+
+def update_pod_in_scheduling_queue(sched: Scheduler, old: Pod, new: Pod) -> None:
+    """An assumed pod waits for its own binding; updates until then do not matter."""
+    if old.metadata.uid != new.metadata.uid:
+        delete_pod_from_scheduling_queue(sched, old, None)
+        sched.queue.add(new)
+    elif not sched.cache.is_assumed(new.metadata.uid):
+        sched.queue.update(old, new)
+
+
+def delete_pod_from_scheduling_queue(sched: Scheduler, pod: Pod, bound: Pod | None) -> None:
+    """The pod is gone, or bound; a pod held by Permit is rejected if it is gone."""
+    sched.queue.delete(pod)
+    if bound is None:
+        waiting = sched.waiting_pods.get(pod.metadata.uid)
+        if waiting is not None:
+            waiting.reject("", "removed")
+
+
+def handle_node(sched: Scheduler, old: Node | None, new: Node | None) -> None:
+    if new is None:
+        assert old is not None
+        sched.cache.remove_node(old.metadata.name)
+        sched.queue.move_all_to_active_or_backoff_queue(EVENT_NODE_DELETE, old, None)
+        return
+    sched.cache.add_node(new)
+    if old is None:
+        sched.queue.move_all_to_active_or_backoff_queue(EVENT_NODE_ADD, None, new)
+        return
+    for event in node_update_events(old, new):
+        sched.queue.move_all_to_active_or_backoff_queue(event, old, new)
+
+
+def handle_other(
+    sched: Scheduler, kind: str, old: KubeObject | None, new: KubeObject | None
+) -> None:
+    lister = sched.cache.listers.by_kind.get(kind)
+    if lister is None:
+        return
+    if new is not None:
+        lister.put(new)
+    elif old is not None:
+        lister.remove(old)
+    resource = _RESOURCES.get(kind)
+    if resource is not None:
+        action = ActionType.UPDATE
+        if old is None:
+            action = ActionType.ADD
+        elif new is None:
+            action = ActionType.DELETE
+        event = ClusterEvent(resource, action)
+        sched.queue.move_all_to_active_or_backoff_queue(event, old, new)
+
+
+def _as_pod(item: KubeObject | None) -> Pod | None:
+    assert item is None or isinstance(item, Pod)
+    return item
+
+
+def _is_assigned(pod: Pod | None) -> bool:
+    return pod is not None and bool(pod.spec.node_name) and not is_terminal(pod)
+
+
+def _is_pending(sched: Scheduler, pod: Pod | None) -> bool:
+    """Whether the pod waits for one of this scheduler's profiles."""
+    return (
+        pod is not None
+        and not pod.spec.node_name
+        and not is_terminal(pod)
+        and pod.spec.scheduler_name in sched.profiles
+    )

@@ -1,0 +1,51 @@
+"""A webhook that takes part in a cycle: what the scheduler asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import PodInfo
+
+#: under this name pods are remembered which an extender, not a plugin, refused
+EXTENDER_NAME = "Extender"
+#: an extender scores from 0 to 10
+MAX_EXTENDER_PRIORITY = 10
+
+
+class ExtenderError(Exception):
+    """The call failed; the message is for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderVerdict:
+    """What an extender says of the nodes it was asked about."""
+
+    feasible: frozenset[str]
+    #: node -> reason
+    failed: Mapping[str, str] = field(default_factory=dict)
+    #: node -> reason; preemption cannot help there
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+
+
+class Extender(Protocol):
+    """All calls may raise ExtenderError, which does not end the cycle if ``is_ignorable``."""
+
+    name: str
+    is_ignorable: bool
+    is_filter: bool
+    is_prioritizer: bool
+    is_binder: bool
+    weight: int
+
+    def is_interested(self, pod: PodInfo) -> bool: ...
+
+    def filter(self, pod: PodInfo, nodes: Sequence[str]) -> ExtenderVerdict: ...
+
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+        """Node -> score, 0..MAX_EXTENDER_PRIORITY; a node left out gets none."""
+
+    def bind(self, pod: PodInfo, node: str) -> Status | None:
+        """Bind the pod itself, instead of the profile's bind plugins."""

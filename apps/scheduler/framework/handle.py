@@ -1,0 +1,60 @@
+"""What a plugin is given to look at besides its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from apps.scheduler.framework.waiting_pods import WaitingPods
+
+if TYPE_CHECKING:
+    from apps.scheduler.cache.listers import Listers
+    from apps.scheduler.cache.snapshot import Snapshot
+    from apps.scheduler.clock import Clock
+    from apps.scheduler.framework.runtime import Framework
+    from apps.scheduler.framework.types import PodInfo
+    from apps.scheduler.objects import Pod
+
+
+class PodNominator(Protocol):
+    """Pods that were promised a node and wait in the queue."""
+
+    def pods_for_node(self, node_name: str) -> Sequence[PodInfo]: ...
+
+    def __iter__(self) -> Iterator[tuple[str, PodInfo]]: ...
+
+    def __len__(self) -> int: ...
+
+
+class PodActivator(Protocol):
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Bring pending pods to activeQ at once."""
+
+
+@dataclass(slots=True)
+class Handle:
+    """The scheduler's parts that plugins may use; one for each profile.
+
+    ``framework`` is the profile's own: preemption runs filters and AddPod/RemovePod through it. It
+    is set after the plugins have been built, so use it in extension points, not in constructors.
+    """
+
+    snapshot: Snapshot
+    listers: Listers
+    clock: Clock
+    #: set once the queue exists, which needs the plugins
+    nominator: PodNominator = ()
+    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    extenders: Sequence[Extender] = ()
+    _framework: Framework | None = None
+
+    @property
+    def framework(self) -> Framework:
+        if self._framework is None:
+            raise RuntimeError("the framework is not built yet")
+        return self._framework
+
+    def attach(self, framework: Framework) -> None:
+        """Called once by the framework when its plugins exist."""
+        self._framework = framework

@@ -1,0 +1,459 @@
+"""One profile's plugins, and how each extension point is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from apps.scheduler.config.types import Profile
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import (
+    EXTENSION_POINTS,
+    BindPlugin,
+    EnqueueExtensions,
+    FilterPlugin,
+    NormalizeScorePlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    Verdicts,
+)
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.status import (
+    SUCCESS,
+    Code,
+    Status,
+    StatusError,
+    error,
+    unresolvable,
+)
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
+
+#: builds a plugin from its typed arguments (None if it takes none) and the handle
+PluginFactory = Callable[[Any, Handle], Plugin]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """One plugin's scores, aligned with the feasible lines."""
+
+    #: what Score returned
+    raw: Int64Array
+    #: after NormalizeScore, in 0..100
+    normalized: Int64Array
+    weight: int
+
+    @property
+    def weighted(self) -> Int64Array:
+        return self.normalized * self.weight
+
+
+class Framework:
+    """Built once per profile; keeps no state of a cycle itself (that is in CycleState).
+
+    Raises KeyError for a plugin that the registry does not know, TypeError for one that lacks the
+    methods of an extension point at which the profile has it.
+    """
+
+    def __init__(
+        self, profile: Profile, registry: Mapping[str, PluginFactory], handle: Handle
+    ) -> None:
+        self.profile = profile
+        self.handle = handle
+        self.plugins: dict[str, Plugin] = {
+            name: registry[name](profile.args.get(name), handle) for name in profile.plugin_names
+        }
+        at = {point: self._at(point) for point in EXTENSION_POINTS}
+        self._pre_enqueue: list[PreEnqueuePlugin] = at["preEnqueue"]
+        self._queue_sort: list[QueueSortPlugin] = at["queueSort"]
+        self._pre_filter: list[PreFilterPlugin] = at["preFilter"]
+        self._filter: list[FilterPlugin] = at["filter"]
+        self._post_filter: list[PostFilterPlugin] = at["postFilter"]
+        self._pre_score: list[PreScorePlugin] = at["preScore"]
+        self._score: list[ScorePlugin] = at["score"]
+        self._reserve: list[ReservePlugin] = at["reserve"]
+        self._permit: list[PermitPlugin] = at["permit"]
+        self._pre_bind: list[PreBindPlugin] = at["preBind"]
+        self._bind: list[BindPlugin] = at["bind"]
+        self._post_bind: list[PostBindPlugin] = at["postBind"]
+        self._extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
+        handle.attach(self)
+
+    def _at(self, point: str) -> list[Any]:
+        protocol = EXTENSION_POINTS[point]
+        found = [self.plugins[name] for name in self.profile.plugins.get(point, ())]
+        for plugin in found:
+            if not isinstance(plugin, protocol):
+                raise TypeError(f"plugin {plugin.name} does not implement {point}")
+        return found
+
+    # -- what the profile has ------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The profile's ``schedulerName``."""
+        return self.profile.scheduler_name
+
+    @property
+    def has_filter_plugins(self) -> bool:
+        return bool(self._filter)
+
+    @property
+    def has_post_filter_plugins(self) -> bool:
+        return bool(self._post_filter)
+
+    @property
+    def has_score_plugins(self) -> bool:
+        return bool(self._score)
+
+    def queue_sort_key(self, pod: Any) -> Any:
+        """The rank of a queued pod, by the profile's QueueSort plugin."""
+        return self._queue_sort[0].sort_key(pod)
+
+    def pre_enqueue_functions(self) -> list[tuple[str, Callable[[PodInfo], Status | None]]]:
+        """(plugin, its PreEnqueue), for the scheduling queue."""
+        return [(plugin.name, plugin.pre_enqueue) for plugin in self._pre_enqueue]
+
+    def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
+        """(plugin, events it wants to hear of), for the scheduling queue."""
+        return [
+            (plugin.name, plugin.events_to_register())
+            for plugin in self.plugins.values()
+            if isinstance(plugin, EnqueueExtensions)
+        ]
+
+    # -- before the queue ----------------------------------------------------------------------
+
+    def run_pre_enqueue_plugins(self, pod: PodInfo) -> Status:
+        """The first refusal, or success."""
+        for plugin in self._pre_enqueue:
+            status = plugin.pre_enqueue(pod)
+            if status is not None and not status.is_success:
+                return status.by(plugin.name)
+        return SUCCESS
+
+    # -- filtering -----------------------------------------------------------------------------
+
+    def run_pre_filter_plugins(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult, Status, set[str]]:
+        """The nodes still allowed, the outcome, and the plugins that narrowed the nodes.
+
+        When no node is left by the plugins together, the outcome is a rejection that names them.
+        """
+        start = perf_counter_ns()
+        result, narrowing = PreFilterResult(), set[str]()
+        outcome = SUCCESS
+        for plugin in self._pre_filter:
+            narrowed, status = _guarded(plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes)
+            if status.is_skip:
+                state.skip_filter.add(plugin.name)
+                continue
+            if status.code is Code.UNSCHEDULABLE:
+                # Preemption may help, and it needs what the other plugins prepare.
+                outcome = status.by(plugin.name)
+                continue
+            if not status.is_success:
+                outcome = status.by(plugin.name)
+                break
+            if narrowed is not None and narrowed.node_names is not None:
+                narrowing.add(plugin.name)
+                result = result.merge(narrowed)
+                if not result.node_names:
+                    outcome = _nothing_left(narrowing)
+                    break
+        state.durations["PreFilter"] = perf_counter_ns() - start
+        return result, outcome, narrowing
+
+    def run_filter_plugins(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> NodeStatuses:
+        """The first refusal for every line that is alive. Raises StatusError on an internal error.
+
+        ``nodes`` may be an overlay; see framework.interface.
+        """
+        found = NodeStatuses(np.where(nodes.alive, 0, NodeStatuses.NOT_EVALUATED), [None])
+        for plugin in self._filter:
+            if plugin.name in state.skip_filter:
+                continue
+            try:
+                verdicts = plugin.filter(state, pod, nodes)
+            except StatusError as failure:
+                raise _while_running(plugin.name, "filter", failure) from failure
+            if verdicts is not None and not _refuse(found, verdicts, plugin.name):
+                break
+        return found
+
+    def run_filter_plugins_with_nominated_pods(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> NodeStatuses:
+        """Filter as if pods nominated to a node ran there, and as if they did not: both must pass.
+
+        Only nominated pods of equal or higher priority count: they keep the room they were promised,
+        while required affinity must not lean on pods that are not there yet.
+        """
+        found = self.run_filter_plugins(state, pod, nodes)
+        for line, nominated in self._nominated(pod, nodes).items():
+            row = nodes.rows[line : line + 1]
+            dry_state, overlay = state.clone(), Overlay(self.handle.snapshot, row)
+            for other in nominated:
+                self.add_pod(dry_state, pod, other, overlay)
+            status = self.run_filter_plugins(dry_state, pod, overlay).at(0)
+            if status is not None:
+                found.set(line, status)
+        return found
+
+    def _nominated(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
+        """Line -> pods nominated to it that ``pod`` has to respect."""
+        lines: dict[int, list[PodInfo]] = {}
+        for node_name, other in self.handle.nominator:
+            if other.priority >= pod.priority and other.uid != pod.uid:
+                line = nodes.line_of(node_name)
+                if line >= 0:
+                    lines.setdefault(line, []).append(other)
+        return lines
+
+    @property
+    def has_pre_filter_extensions(self) -> bool:
+        return bool(self._extensions)
+
+    def is_local(self, state: CycleState) -> bool:
+        """Whether, in this cycle, every filter looks at nothing but the line itself.
+
+        If so, many modified rows may be filtered in one overlay; else one row at a time, each with
+        its own clone of the state.
+        """
+        return all(plugin.name in state.skip_filter for plugin in self._extensions)
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay) -> None:
+        """Let ``added`` run on the overlay's only line, and tell the plugins (AddPod)."""
+        nodes.add_pod(0, added)
+        for plugin in self._extensions:
+            if plugin.name not in state.skip_filter:
+                plugin.add_pod(state, pod, added, nodes)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
+        """Take ``removed`` off the overlay's only line, and tell the plugins (RemovePod)."""
+        nodes.remove_pod(0, removed.key)
+        for plugin in self._extensions:
+            if plugin.name not in state.skip_filter:
+                plugin.remove_pod(state, pod, removed, nodes)
+
+    def run_post_filter_plugins(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Ask each in turn until one makes room; else all their reasons, signed by the first.
+
+        Any answer but Unschedulable ends the round.
+        """
+        start = perf_counter_ns()
+        result: PostFilterResult | None = None
+        refusals: list[Status] = []
+        for plugin in self._post_filter:
+            found, outcome = _guarded_post_filter(plugin, state, pod, diagnosis)
+            if outcome.code is not Code.UNSCHEDULABLE:
+                state.durations["PostFilter"] = perf_counter_ns() - start
+                return found, outcome
+            refusals.append(outcome)
+            if found is not None and found.nominating is not None:
+                result = found
+        state.durations["PostFilter"] = perf_counter_ns() - start
+        reasons = tuple(reason for status in refusals for reason in status.reasons)
+        return result, Status(Code.UNSCHEDULABLE, reasons, refusals[0].plugin)
+
+    # -- scoring -------------------------------------------------------------------------------
+
+    def run_pre_score_plugins(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status:
+        start = perf_counter_ns()
+        for plugin in self._pre_score:
+            try:
+                status = plugin.pre_score(state, pod, nodes, lines)
+            except StatusError as failure:
+                status = failure.status
+            if status is None or status.is_success:
+                continue
+            if not status.is_skip:
+                return error(f'running PreScore plugin "{plugin.name}": {status.message}')
+            state.skip_score.add(plugin.name)
+        state.durations["PreScore"] = perf_counter_ns() - start
+        return SUCCESS
+
+    def run_score_plugins(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> dict[str, ScoreColumn]:
+        """Score and normalise; plugin -> its column. Raises StatusError on an internal error."""
+        start = perf_counter_ns()
+        columns: dict[str, ScoreColumn] = {}
+        for plugin in self._score:
+            if plugin.name in state.skip_score:
+                continue
+            try:
+                raw = normalized = plugin.score(state, pod, nodes, lines)
+                if isinstance(plugin, NormalizeScorePlugin):
+                    normalized = plugin.normalize_score(state, pod, raw)
+            except StatusError as failure:
+                raise _while_running(plugin.name, "Score", failure) from failure
+            _check_range(plugin.name, normalized)
+            weight = self.profile.score_weights[plugin.name]
+            columns[plugin.name] = ScoreColumn(raw, normalized, weight)
+        state.durations["Score"] = perf_counter_ns() - start
+        return columns
+
+    # -- after a node was chosen ---------------------------------------------------------------
+
+    def run_reserve_plugins_reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        """The first failure, or success; after a failure the caller runs unreserve."""
+        return self._run(state, "Reserve", self._reserve, "reserve", pod, node)
+
+    def run_reserve_plugins_unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """All Reserve plugins in reverse order, also those whose Reserve was not reached."""
+        for plugin in reversed(self._reserve):
+            plugin.unreserve(state, pod, node)
+
+    def run_permit_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        """Success, a rejection, or WAIT: the pod is then held in ``handle.waiting_pods``."""
+        start = perf_counter_ns()
+        now = self.handle.clock.now()
+        deadlines: dict[str, float] = {}
+        for plugin in self._permit:
+            status, timeout = plugin.permit(state, pod, node)
+            if status is None or status.is_success:
+                continue
+            if not status.is_wait:
+                return status.by(plugin.name)
+            deadlines[plugin.name] = now + min(timeout, MAX_PERMIT_TIMEOUT)
+        state.durations["Permit"] = perf_counter_ns() - start
+        if not deadlines:
+            return SUCCESS
+        self.handle.waiting_pods.hold(pod, node, deadlines)
+        return Status(Code.WAIT, (f'one or more plugins asked to wait: {list(deadlines)}',))
+
+    def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        return self._run(state, "PreBind", self._pre_bind, "pre_bind", pod, node)
+
+    def run_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        """The answer of the first plugin that does not skip; Skip if all do."""
+        start = perf_counter_ns()
+        outcome = Status(Code.SKIP)
+        for plugin in self._bind:
+            outcome = plugin.bind(state, pod, node) or SUCCESS
+            if not outcome.is_skip:
+                outcome = outcome if outcome.is_success else outcome.by(plugin.name)
+                break
+        state.durations["Bind"] = perf_counter_ns() - start
+        return outcome
+
+    def run_post_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        for plugin in self._post_bind:
+            plugin.post_bind(state, pod, node)
+
+    def _run(
+        self,
+        state: CycleState,
+        point: str,
+        plugins: Sequence[Plugin],
+        method: str,
+        pod: PodInfo,
+        node: str,
+    ) -> Status:
+        start = perf_counter_ns()
+        outcome = SUCCESS
+        for plugin in plugins:
+            try:
+                status: Status | None = getattr(plugin, method)(state, pod, node)
+            except StatusError as failure:
+                status = failure.status
+            if status is not None and not status.is_success:
+                outcome = status.by(plugin.name)
+                break
+        state.durations[point] = perf_counter_ns() - start
+        return outcome
+
+
+def _refuse(found: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:
+    """Enter a plugin's refusals where nobody refused before; False if no line is left."""
+    open_lines = found.ids == NodeStatuses.FEASIBLE
+    refused = open_lines & (verdicts.ids != 0)
+    if not refused.any():
+        return True
+    said = verdicts.ids[refused]
+    numbers = np.zeros(int(said.max()) + 1, dtype=found.ids.dtype)
+    for verdict in np.flatnonzero(np.bincount(said)):
+        status = verdicts.statuses[verdict]
+        assert status is not None
+        if status.code is Code.ERROR:
+            raise _while_running(plugin, "filter", StatusError(status))
+        numbers[verdict] = len(found.statuses)
+        found.statuses.append(status.by(plugin))
+    found.ids[refused] = numbers[said]
+    return bool(np.count_nonzero(refused) < np.count_nonzero(open_lines))
+
+
+def _nothing_left(narrowing: set[str]) -> Status:
+    """No node satisfies the plugins that narrowed the search."""
+    names = " ".join(sorted(narrowing))
+    if len(narrowing) == 1:
+        reason = f"node(s) didn't satisfy plugin {names}"
+    else:
+        reason = f"node(s) didn't satisfy plugin(s) [{names}] simultaneously"
+    return unresolvable(reason)
+
+
+def _guarded(
+    name: str, point: str, call: Callable[..., tuple[Any, Status | None]], *args: Any
+) -> tuple[Any, Status]:
+    """The plugin's answer; an internal error as a status."""
+    try:
+        result, status = call(*args)
+    except StatusError as failure:
+        result, status = None, failure.status
+    if status is not None and status.code is Code.ERROR:
+        status = error(f'running {point} plugin "{name}": {status.message}')
+    return result, status or SUCCESS
+
+
+def _guarded_post_filter(
+    plugin: PostFilterPlugin, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+) -> tuple[PostFilterResult | None, Status]:
+    try:
+        result, status = plugin.post_filter(state, pod, diagnosis)
+    except StatusError as failure:
+        result, status = None, failure.status
+    return result, status if status.is_success else status.by(plugin.name)
+
+
+def _while_running(plugin: str, point: str, failure: StatusError) -> StatusError:
+    return StatusError(error(f'running "{plugin}" {point} plugin: {failure.status.message}'))
+
+
+def _check_range(plugin: str, scores: Int64Array) -> None:
+    # As unsigned numbers, negative scores are greater than any valid one: one pass for both ends.
+    if len(scores) and scores.view(np.uint64).max() > 100:
+        raise StatusError(
+            error(
+                f'plugin "{plugin}" returns an invalid score, '
+                "it should in the range of [0, 100] after normalizing"
+            )
+        )

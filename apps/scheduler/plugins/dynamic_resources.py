@@ -1,0 +1,83 @@
+"""DynamicResources: pods with resource claims; none are served, other pods pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from apps.scheduler.config.args import DynamicResourcesArgs
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.diagnosis import Diagnosis
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    Resource,
+)
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+
+NAME = names.DYNAMIC_RESOURCES
+REASON_NO_CLAIMS = "no new claims to deallocate"
+REASON_NOT_SERVED = "resource claims are not served by this cluster"
+
+
+class DynamicResources:
+    """What upstream's plugin does for pods without claims, and a clear refusal of the others."""
+
+    name = NAME
+
+    def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
+        pass
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        return unresolvable(REASON_NOT_SERVED) if pod.pod.spec.resource_claims else None
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        if pod.pod.spec.resource_claims:
+            return None, unresolvable(REASON_NOT_SERVED)
+        return None, SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        return None
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status]:
+        return None, unschedulable(REASON_NO_CLAIMS)
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        return np.zeros(len(lines), dtype=np.int64)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        pass
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return None
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        either = ActionType.ADD | ActionType.UPDATE
+        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        return tuple(
+            ClusterEventWithHint(ClusterEvent(resource, action))
+            for resource, action in (
+                (Resource.NODE, node),
+                (Resource.RESOURCE_CLAIM, either),
+                (Resource.POD, generated),
+                (Resource.DEVICE_CLASS, either),
+                (Resource.RESOURCE_SLICE, either),
+            )
+        )

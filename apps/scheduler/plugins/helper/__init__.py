@@ -1,0 +1,1 @@
+"""Computations that several plugins share; plugins do not import each other."""

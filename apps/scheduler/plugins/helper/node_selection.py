@@ -1,0 +1,88 @@
+"""Node selectors over columns: requirements are asked of distinct label values, not of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.labels import Requirement, SelectorError, node_requirement
+from apps.scheduler.objects import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
+
+NAME_FIELD = "metadata.name"
+
+
+def matches_pod(pod: PodInfo, nodes: NodeTable) -> BoolArray:
+    """(n,) bool: nodes that satisfy the pod's nodeSelector and its required node affinity."""
+    spec = pod.pod.spec
+    matching = np.ones(len(nodes), dtype=np.bool_)
+    for key, value in spec.node_selector.items():
+        matching &= _holds(Requirement(key, "In", (value,)), nodes)
+    required = required_node_affinity(pod)
+    return matching if required is None else matching & matches_selector(required, nodes)
+
+
+def required_node_affinity(pod: PodInfo) -> NodeSelector | None:
+    affinity = pod.pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return None
+    return affinity.node_affinity.required_during_scheduling_ignored_during_execution
+
+
+def matches_selector(selector: NodeSelector, nodes: NodeTable) -> BoolArray:
+    """(n,) bool: nodes that match any term; a term that cannot be read matches no node."""
+    matching = np.zeros(len(nodes), dtype=np.bool_)
+    for term in selector.node_selector_terms:
+        try:
+            matching |= matches_term(term, nodes)
+        except SelectorError:
+            continue
+    return matching
+
+
+def matches_term(term: NodeSelectorTerm, nodes: NodeTable) -> BoolArray:
+    """(n,) bool: nodes that fulfil every requirement; an empty term matches none."""
+    if is_empty(term):
+        return np.zeros(len(nodes), dtype=np.bool_)
+    matching = np.ones(len(nodes), dtype=np.bool_)
+    for requirement in map(node_requirement, term.match_expressions):
+        matching &= _holds(requirement, nodes)
+    for requirement in _fields(term.match_fields):
+        matching &= _name_holds(requirement, nodes)
+    return matching
+
+
+def is_empty(term: NodeSelectorTerm) -> bool:
+    return not term.match_expressions and not term.match_fields
+
+
+def _fields(requirements: Sequence[NodeSelectorRequirement]) -> list[Requirement]:
+    """matchFields know the operators In and NotIn with exactly one value."""
+    for requirement in requirements:
+        if requirement.operator not in ("In", "NotIn"):
+            raise SelectorError(f'"{requirement.operator}" is not a valid field selector operator')
+        if len(requirement.values) != 1:
+            raise SelectorError("a field selector requirement must have one value")
+    return list(map(node_requirement, requirements))
+
+
+def _holds(requirement: Requirement, nodes: NodeTable) -> BoolArray:
+    column = nodes.label(requirement.key)
+    return column.where(
+        lambda value: requirement.matches({} if value is None else {requirement.key: value})
+    )
+
+
+def _name_holds(requirement: Requirement, nodes: NodeTable) -> BoolArray:
+    """Names are distinct, so the few that are listed are looked up."""
+    named = np.zeros(len(nodes), dtype=np.bool_)
+    if requirement.key == NAME_FIELD:
+        lines = [line for line in map(nodes.line_of, requirement.values) if line >= 0]
+        named[lines] = True
+    return named if requirement.operator == "In" else ~named

@@ -1,0 +1,20 @@
+"""Bringing raw scores into 0..100."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from apps.scheduler.framework.interface import MAX_NODE_SCORE
+from apps.scheduler.framework.nodes import Int64Array
+
+
+def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int64Array:
+    """Scale non-negative scores so that the greatest becomes 100; ``reverse``: so that 0 does.
+
+    ``score * 100 // greatest``, and 100 minus that in reverse. All zero stays 0, or 100 reversed.
+    """
+    greatest = int(scores.max(initial=0))
+    if greatest == 0:
+        return np.full_like(scores, MAX_NODE_SCORE) if reverse else scores
+    scaled = scores * MAX_NODE_SCORE // greatest
+    return MAX_NODE_SCORE - scaled if reverse else scaled

@@ -1,0 +1,68 @@
+"""ImageLocality: nodes that have the pod's images already are liked better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import MAX_NODE_SCORE
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+from apps.scheduler.plugins import names
+
+NAME = names.IMAGE_LOCALITY
+
+_MEGABYTE: Final = 1024 * 1024
+#: bytes: less than this counts as nothing
+MIN_THRESHOLD: Final = 23 * _MEGABYTE
+#: bytes per container: more than this counts no further
+MAX_CONTAINER_THRESHOLD: Final = 1000 * _MEGABYTE
+
+
+class ImageLocality:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """Bytes present, each image scaled by the share of nodes that have it, as 0..100."""
+        bytes_there: Int64Array | None = None
+        for name in image_names(pod.pod):
+            image = nodes.image(name)
+            if image is None:
+                continue
+            scaled = int(float(image.size) * (image.nodes / nodes.total_nodes))
+            present = image.present[lines] * np.int64(scaled)
+            bytes_there = present if bytes_there is None else bytes_there + present
+        if bytes_there is None:
+            return np.zeros(len(lines), dtype=np.int64)
+        containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
+        return _priority(bytes_there, MAX_CONTAINER_THRESHOLD * containers)
+
+
+def _priority(bytes_there: Int64Array, max_threshold: int) -> Int64Array:
+    clipped = np.clip(bytes_there, MIN_THRESHOLD, max_threshold)
+    return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (max_threshold - MIN_THRESHOLD)
+
+
+def image_names(pod: Pod) -> Iterable[str]:
+    """Normalised names of all images the pod needs, volumes from images included."""
+    spec = pod.spec
+    for container in (*spec.init_containers, *spec.containers):
+        yield normalized(container.image)
+    for volume in spec.volumes:
+        if volume.image is not None:
+            yield normalized(volume.image.reference)
+
+
+def normalized(image: str) -> str:
+    """The name with a tag: ``:latest`` where it has none."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,58 @@
+"""NodeName: a pod whose spec names a node runs on no other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    Resource,
+)
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.status import unresolvable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Node, Pod
+from apps.scheduler.plugins import names
+
+NAME = names.NODE_NAME
+REASON: Final = "node(s) didn't match the requested node name"
+_STATUSES = (None, unresolvable(REASON))
+
+
+class NodeName:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        wanted = pod.pod.spec.node_name
+        if not wanted:
+            return None
+        ids = np.ones(len(nodes), dtype=np.uint16)
+        line = nodes.line_of(wanted)
+        if line >= 0:
+            ids[line] = 0
+        return Verdicts(ids, _STATUSES)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        added = ClusterEvent(Resource.NODE, ActionType.ADD)
+        return (ClusterEventWithHint(added, _hint_node_added),)
+
+
+def _hint_node_added(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
+    return QueueingHint.QUEUE if fits(pod.pod, new) else QueueingHint.QUEUE_SKIP
+
+
+def fits(pod: Pod, node: Node) -> bool:
+    """Whether the pod names this node, or none."""
+    return pod.spec.node_name in ("", node.metadata.name)

@@ -1,0 +1,63 @@
+"""NodePorts: a host port can be taken once per node, address and protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    Resource,
+)
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.status import SKIP, Status, unschedulable
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.objects import Node, Pod
+from apps.scheduler.plugins import names
+
+NAME = names.NODE_PORTS
+REASON: Final = "node(s) didn't have free ports for the requested pod ports"
+_STATUSES = (None, unschedulable(REASON))
+
+
+class NodePorts:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        return None, None if pod.host_ports else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        return Verdicts(nodes.port_conflicts(pod.host_ports).astype("uint16"), _STATUSES)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ClusterEvent(Resource.NODE, ActionType.ADD)
+        deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
+        return (
+            ClusterEventWithHint(deleted, _hint_pod_deleted),
+            ClusterEventWithHint(node, _hint_node_added),
+        )
+
+
+def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
+    """A pod on a node has freed a port that this pod wants."""
+    if not (old.spec.node_name or old.status.nominated_node_name):
+        return QueueingHint.QUEUE_SKIP
+    freed = NodeInfo(old.spec.node_name)
+    freed.add_pod(PodInfo(old))
+    helps = freed.port_conflicts(pod.host_ports)
+    return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+
+
+def _hint_node_added(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
+    return QueueingHint.QUEUE

@@ -1,0 +1,61 @@
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate the unschedulable taint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    Resource,
+)
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.status import unresolvable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Node, Pod
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.taints import UNSCHEDULABLE_TAINT, tolerated
+
+NAME = names.NODE_UNSCHEDULABLE
+REASON: Final = "node(s) were unschedulable"
+_STATUSES = (None, unresolvable(REASON))
+
+
+class NodeUnschedulable:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        cordoned = nodes.unschedulable
+        if not cordoned.any() or tolerated(pod.pod.spec.tolerations, UNSCHEDULABLE_TAINT):
+            return None
+        return Verdicts(cordoned.astype("uint16"), _STATUSES)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
+        toleration = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return (
+            ClusterEventWithHint(node, _hint_node_changed),
+            ClusterEventWithHint(toleration, _hint_toleration_added),
+        )
+
+
+def _hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
+    """A node that is not cordoned, and that is new or was cordoned."""
+    helps = not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+    return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+
+
+def _hint_toleration_added(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:
+    """The pod itself has got the toleration it lacked."""
+    own = new.metadata.uid == pod.uid
+    helps = own and tolerated(new.spec.tolerations, UNSCHEDULABLE_TAINT)
+    return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP

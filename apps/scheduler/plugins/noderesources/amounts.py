@@ -1,0 +1,66 @@
+"""Requested and allocatable amounts of the resources that take part in scoring, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.scheduler.config.args import ResourceSpec
+from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeTable
+from apps.scheduler.framework.resources import CPU as CPU_NAME
+from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
+from apps.scheduler.framework.resources import is_scalar
+
+#: an amount up to this can be multiplied by 100 in an int64
+_SAFE = np.iinfo(np.int64).max // 100
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """One resource on every line; ``allocatable`` 0 = does not count there."""
+
+    weight: int
+    #: (n,) int64, by the pods that are there
+    requested: Int64Array
+    #: by the incoming pod
+    pod: int
+    #: (n,) int64
+    allocatable: Int64Array
+
+
+def amounts(
+    resources: Sequence[ResourceSpec],
+    pod_requests: Mapping[str, int],
+    nodes: NodeTable,
+    *,
+    nonzero: bool,
+) -> list[Amounts]:
+    """The resources that count for this pod, in the configured order.
+
+    An extended resource that the pod does not ask for is left out. ``nonzero``: count containers
+    without a request for CPU or memory with their defaults.
+    """
+    columns = []
+    for resource in resources:
+        wanted = pod_requests.get(resource.name, 0)
+        line = nodes.resource_line(resource.name)
+        if line < 0 or (wanted == 0 and is_scalar(resource.name)):
+            continue
+        requested = nodes.requested[line]
+        if nonzero and resource.name == CPU_NAME:
+            requested = nodes.nonzero_requested[CPU]
+        elif nonzero and resource.name == MEMORY_NAME:
+            requested = nodes.nonzero_requested[MEMORY]
+        columns.append(Amounts(resource.weight, requested, wanted, nodes.allocatable[line]))
+    return columns
+
+
+def percent(part: Int64Array, whole: Int64Array) -> Int64Array:
+    """``part * 100 // whole``, exact also beyond int64; ``whole`` > 0 and ``part`` >= 0."""
+    if len(part) and part.max() > _SAFE:
+        exact: NDArray[np.object_] = part.astype(object) * 100 // whole
+        return exact.astype(np.int64)
+    return part * 100 // whole

@@ -1,0 +1,104 @@
+"""NodeResourcesBalancedAllocation: nodes on which the pod evens out the use of resources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.scheduler.config.args import NodeResourcesBalancedAllocationArgs
+from apps.scheduler.framework import resources
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.nodes import Int64Array, NodeTable, take
+from apps.scheduler.framework.status import SKIP, Status
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.noderesources.amounts import amounts
+
+NAME = names.NODE_RESOURCES_BALANCED_ALLOCATION
+
+_Float64Array = NDArray[np.float64]
+
+
+class NodeResourcesBalancedAllocation:
+    name = NAME
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
+        self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        """Pods that ask for none of the resources would all go to the most uneven node: skip."""
+        return None if any(self._requests(pod)) else SKIP
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """50 to 100: ``50 + (50 + evenness with the pod - evenness without it) / 2``."""
+        wanted = self._requests(pod)
+        requests = dict(zip((r.name for r in self._resources), wanted, strict=True))
+
+        def scores(table: NodeTable) -> Int64Array:
+            columns = amounts(self._resources, requests, table, nonzero=False)
+            with_pod = evenness([(c.requested + c.pod, c.allocatable) for c in columns], table)
+            without = evenness([(c.requested, c.allocatable) for c in columns], table)
+            return 50 + (50 + with_pod - without) // 2
+
+        key = (NAME, self._resources, tuple(wanted))
+        return take(nodes.memo(key, scores, depends="pods"), lines)
+
+    def _requests(self, pod: PodInfo) -> list[int]:
+        requests = resources.scoring_requests(pod.pod, nonzero=False)
+        return [requests.get(resource.name, 0) for resource in self._resources]
+
+
+def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeTable) -> Int64Array:
+    """``int((1 - standard deviation of the used shares) * 100)`` for (requested, allocatable).
+
+    A share is at most 1; a resource that a node does not have does not count there. The order of
+    the float operations is upstream's, as the last digit decides about truncation.
+    """
+    lines = len(nodes)
+    shares = [_share(requested, allocatable) for requested, allocatable in columns]
+    present = [allocatable != 0 for _, allocatable in columns]
+    count = np.zeros(lines, dtype=np.int64)
+    total = np.zeros(lines)
+    for share, there in zip(shares, present, strict=True):
+        count += there
+        total += share
+    deviation = np.zeros(lines)
+    if len(columns) > 2:
+        mean = total / np.maximum(count, 1)
+        squares = np.zeros(lines)
+        for share, there in zip(shares, present, strict=True):
+            squares += np.where(there, (share - mean) * (share - mean), 0.0)
+        deviation = np.where(count > 2, np.sqrt(squares / np.maximum(count, 1)), 0.0)
+    if len(columns) >= 2:
+        deviation = np.where(count == 2, _half_difference(shares, present), deviation)
+    return ((1 - deviation) * 100).astype(np.int64)
+
+
+def _share(requested: Int64Array, allocatable: Int64Array) -> _Float64Array:
+    """(n,) float64 in 0..1; 0 where there is nothing."""
+    share = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
+    return np.where(allocatable != 0, share, 0.0)
+
+
+def _half_difference(
+    shares: Sequence[_Float64Array], present: Sequence[NDArray[np.bool_]]
+) -> _Float64Array:
+    """|a - b| / 2 where exactly two shares count: for two, the standard deviation."""
+    if len(shares) == 2:
+        return np.abs((shares[0] - shares[1]) / 2)
+    first, second = np.zeros(len(shares[0])), np.zeros(len(shares[0]))
+    seen = np.zeros(len(shares[0]), dtype=np.int64)
+    for share, there in zip(shares, present, strict=True):
+        first = np.where(there & (seen == 0), share, first)
+        second = np.where(there & (seen == 1), share, second)
+        seen += there
+    return np.abs((first - second) / 2)
+
+

@@ -1,0 +1,150 @@
+"""NodeResourcesFit: enough free CPU, memory, other resources and pod slots; and a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.config.args import NodeResourcesFitArgs
+from apps.scheduler.framework import resources
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
+from apps.scheduler.framework.status import Code, Status
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.noderesources import fit_hints
+from apps.scheduler.plugins.noderesources.amounts import amounts
+from apps.scheduler.plugins.noderesources.scoring import scorer_for
+
+NAME = names.NODE_RESOURCES_FIT
+REASON_TOO_MANY_PODS: Final = "Too many pods"
+_NATIVE_ORDER: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
+
+#: (resource, amount > 0) in the order in which reasons are given
+_Wanted = tuple[tuple[str, int], ...]
+
+
+class NodeResourcesFit:
+    name = NAME
+
+    def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle) -> None:
+        args = args or NodeResourcesFitArgs()
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._strategy = args.scoring_strategy
+        self._scorer = scorer_for(args.scoring_strategy)
+        self._statuses: list[Status | None] = [None]
+        #: (reasons, unresolvable) -> index into ``_statuses``
+        self._status_ids: dict[tuple[tuple[str, ...], bool], int] = {}
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        state.write(NAME, _PreFilterState(self._wanted(pod.spec_requests)))
+        return None, None
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        wanted = state.read(NAME, _PreFilterState).wanted
+        key = (self, "filter", wanted)
+        ids = nodes.memo(key, lambda table: self._verdicts(wanted, table), depends="pods")
+        return Verdicts(ids, self._statuses)
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        return None
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        requests = resources.scoring_requests(pod.pod, nonzero=True)
+
+        def scores(table: NodeTable) -> Int64Array:
+            columns = amounts(self._strategy.resources, requests, table, nonzero=True)
+            return self._scorer(columns, len(table))
+
+        key = (NAME, "score", self._strategy, tuple(requests.items()))
+        return take(nodes.memo(key, scores, depends="pods"), lines)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return fit_hints.EVENTS
+
+    def _wanted(self, requests: Mapping[str, int]) -> _Wanted:
+        """What has to be free: what is asked for, without what the profile ignores."""
+        ordered = [name for name in _NATIVE_ORDER if name in requests]
+        ordered += [name for name in requests if name not in _NATIVE_ORDER]
+        return tuple(
+            (name, requests[name])
+            for name in ordered
+            if requests[name] > 0 and not self._ignores(name)
+        )
+
+    def _ignores(self, name: str) -> bool:
+        return resources.is_extended(name) and (
+            name in self._ignored or name.partition("/")[0] in self._ignored_groups
+        )
+
+    def _verdicts(self, wanted: _Wanted, nodes: NodeTable) -> UInt16Array:
+        short: list[BoolArray] = [nodes.pod_count >= nodes.allowed_pods]
+        refused = short[0].copy()
+        unresolvable = np.zeros(len(nodes), dtype=np.bool_)
+        for name, amount in wanted:
+            line = nodes.resource_line(name)
+            if line < 0:
+                lacking = exceeds = np.ones(len(nodes), dtype=np.bool_)
+            else:
+                allocatable = nodes.allocatable[line]
+                exceeds = allocatable < amount
+                lacking = allocatable - nodes.requested[line] < amount
+            short.append(lacking)
+            refused |= lacking
+            unresolvable |= lacking & exceeds
+        ids = np.zeros(len(nodes), dtype=np.uint16)
+        lines = np.flatnonzero(refused)
+        if len(lines):
+            answers = np.array([*short, unresolvable])[:, lines]
+            ids[lines] = self._intern(wanted, answers)
+        return ids
+
+    def _intern(self, wanted: _Wanted, answers: BoolArray) -> UInt16Array:
+        """The status of each column of ``answers``: pods, every resource wanted, unresolvable.
+
+        There are few distinct columns, so texts are made once for each.
+        """
+        reasons = [REASON_TOO_MANY_PODS, *(f"Insufficient {name}" for name, _ in wanted)]
+        distinct, inverse = np.unique(np.packbits(answers, axis=0), axis=1, return_inverse=True)
+        bits = np.unpackbits(distinct, axis=0, count=len(answers)).astype(bool)
+        ids = [
+            self._status_id(
+                tuple(r for r, is_short in zip(reasons, column, strict=False) if is_short),
+                bool(column[-1]),
+            )
+            for column in bits.T
+        ]
+        return np.array(ids, dtype=np.uint16)[inverse.reshape(-1)]
+
+    def _status_id(self, reasons: tuple[str, ...], unresolvable: bool) -> int:
+        key = (reasons, unresolvable)
+        number = self._status_ids.get(key)
+        if number is None:
+            code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
+            number = self._status_ids[key] = len(self._statuses)
+            self._statuses.append(Status(code, reasons, NAME))
+        return number
+
+
+class _PreFilterState:
+    """What the pod wants; never changes."""
+
+    __slots__ = ("wanted",)
+
+    def __init__(self, wanted: _Wanted) -> None:
+        self.wanted = wanted
+
+    def clone(self) -> _PreFilterState:
+        return self

@@ -1,0 +1,107 @@
+"""The three scoring strategies of NodeResourcesFit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from apps.scheduler.config.args import (
+    LEAST_ALLOCATED,
+    MAX_CUSTOM_PRIORITY_SCORE,
+    MOST_ALLOCATED,
+    REQUESTED_TO_CAPACITY_RATIO,
+    ScoringStrategy,
+    UtilizationShapePoint,
+)
+from apps.scheduler.framework.interface import MAX_NODE_SCORE
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.plugins.noderesources.amounts import Amounts, percent
+
+#: (resources, number of lines) -> (lines,) int64
+Scorer = Callable[[Sequence[Amounts], int], Int64Array]
+
+
+def scorer_for(strategy: ScoringStrategy) -> Scorer:
+    """The scorer of a validated strategy."""
+    if strategy.type == LEAST_ALLOCATED:
+        return least_allocated
+    if strategy.type == MOST_ALLOCATED:
+        return most_allocated
+    assert strategy.type == REQUESTED_TO_CAPACITY_RATIO
+    assert strategy.requested_to_capacity_ratio is not None
+    return requested_to_capacity_ratio(strategy.requested_to_capacity_ratio.shape)
+
+
+def least_allocated(resources: Sequence[Amounts], lines: int) -> Int64Array:
+    """The weighted mean of the free shares: ``(capacity - requested) * 100 / capacity``."""
+
+    def free_share(requested: Int64Array, capacity: Int64Array, counts: Int64Array) -> Int64Array:
+        return percent(np.maximum(capacity - requested, 0), counts)
+
+    return _weighted_mean(resources, lines, free_share)
+
+
+def most_allocated(resources: Sequence[Amounts], lines: int) -> Int64Array:
+    """The weighted mean of the used shares; what exceeds the capacity does not count."""
+
+    def used_share(requested: Int64Array, capacity: Int64Array, counts: Int64Array) -> Int64Array:
+        return percent(np.minimum(requested, capacity), counts)
+
+    return _weighted_mean(resources, lines, used_share)
+
+
+def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Scorer:
+    """Utilisation in percent through a broken line, then the rounded mean of what is not zero."""
+    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+    points = [(point.utilization, point.score * scale) for point in shape]
+    line = np.array([broken_line(points, percent) for percent in range(101)], dtype=np.int64)
+
+    def score(resources: Sequence[Amounts], lines: int) -> Int64Array:
+        total = np.zeros(lines, dtype=np.int64)
+        weights = np.zeros(lines, dtype=np.int64)
+        for resource in resources:
+            capacity, requested = resource.allocatable, resource.requested + resource.pod
+            used = percent(np.minimum(requested, capacity), np.maximum(capacity, 1))
+            scores = line[used]
+            counts = (capacity != 0) & (scores > 0)
+            total += np.where(counts, scores * resource.weight, 0)
+            weights += np.where(counts, resource.weight, 0)
+        # math.Round: halves away from zero; nothing here is negative.
+        return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
+
+    return score
+
+
+def broken_line(points: Sequence[tuple[int, int]], at: int) -> int:
+    """The value at ``at`` of the line through ``points`` (x ascending), in Go's integers."""
+    for index, (x, y) in enumerate(points):
+        if at <= x:
+            if index == 0:
+                return y
+            x0, y0 = points[index - 1]
+            rise = (y - y0) * (at - x0)
+            steps = abs(rise) // (x - x0)
+            return y0 + (steps if rise >= 0 else -steps)
+    return points[-1][1]
+
+
+def _weighted_mean(
+    resources: Sequence[Amounts],
+    lines: int,
+    share: Callable[[Int64Array, Int64Array, Int64Array], Int64Array],
+) -> Int64Array:
+    """``share(requested, capacity, max(capacity, 1))`` of each resource, by weight, rounded down.
+
+    A resource does not count on lines where its capacity is 0.
+    """
+    total = np.zeros(lines, dtype=np.int64)
+    weights = np.zeros(lines, dtype=np.int64)
+    for resource in resources:
+        capacity = resource.allocatable
+        counts = np.maximum(capacity, 1)
+        shares = share(resource.requested + resource.pod, capacity, counts)
+        present = capacity != 0
+        total += shares * (resource.weight * present)
+        weights += resource.weight * present
+    return total // np.maximum(weights, 1)

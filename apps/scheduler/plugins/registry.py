@@ -1,0 +1,55 @@
+"""Where every in-tree plugin is built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from apps.scheduler.framework.runtime import PluginFactory
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.default_binder import DefaultBinder
+from apps.scheduler.plugins.default_preemption import DefaultPreemption
+from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.image_locality import ImageLocality
+from apps.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+from apps.scheduler.plugins.node_affinity import NodeAffinity
+from apps.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
+from apps.scheduler.plugins.node_name import NodeName
+from apps.scheduler.plugins.node_ports import NodePorts
+from apps.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from apps.scheduler.plugins.node_volume_limits import NodeVolumeLimits
+from apps.scheduler.plugins.noderesources.balanced_allocation import (
+    NodeResourcesBalancedAllocation,
+)
+from apps.scheduler.plugins.noderesources.fit import NodeResourcesFit
+from apps.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from apps.scheduler.plugins.priority_sort import PrioritySort
+from apps.scheduler.plugins.scheduling_gates import SchedulingGates
+from apps.scheduler.plugins.taint_toleration import TaintToleration
+from apps.scheduler.plugins.volume_binding import VolumeBinding
+from apps.scheduler.plugins.volume_restrictions import VolumeRestrictions
+from apps.scheduler.plugins.volume_zone import VolumeZone
+
+#: name -> factory (typed arguments or None, handle) -> plugin
+IN_TREE: Final[Mapping[str, PluginFactory]] = {
+    names.SCHEDULING_GATES: SchedulingGates,
+    names.PRIORITY_SORT: PrioritySort,
+    names.NODE_UNSCHEDULABLE: NodeUnschedulable,
+    names.NODE_NAME: NodeName,
+    names.TAINT_TOLERATION: TaintToleration,
+    names.NODE_AFFINITY: NodeAffinity,
+    names.NODE_PORTS: NodePorts,
+    names.NODE_RESOURCES_FIT: NodeResourcesFit,
+    names.VOLUME_RESTRICTIONS: VolumeRestrictions,
+    names.NODE_VOLUME_LIMITS: NodeVolumeLimits,
+    names.VOLUME_BINDING: VolumeBinding,
+    names.VOLUME_ZONE: VolumeZone,
+    names.POD_TOPOLOGY_SPREAD: PodTopologySpread,
+    names.INTER_POD_AFFINITY: InterPodAffinity,
+    names.DYNAMIC_RESOURCES: DynamicResources,
+    names.DEFAULT_PREEMPTION: DefaultPreemption,
+    names.NODE_RESOURCES_BALANCED_ALLOCATION: NodeResourcesBalancedAllocation,
+    names.IMAGE_LOCALITY: ImageLocality,
+    names.DEFAULT_BINDER: DefaultBinder,
+    names.NODE_DECLARED_FEATURES: NodeDeclaredFeatures,
+}

@@ -1,0 +1,43 @@
+"""SchedulingGates: a pod with gates does not enter the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    Resource,
+)
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.status import Status, unresolvable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+from apps.scheduler.plugins import names
+
+NAME = names.SCHEDULING_GATES
+
+
+class SchedulingGates:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        gates = [gate.name for gate in pod.pod.spec.scheduling_gates]
+        if not gates:
+            return None
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        gone = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        return (ClusterEventWithHint(gone, _hint_gates_eliminated),)
+
+
+def _hint_gates_eliminated(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:
+    """Only the pod's own gates count."""
+    own = new.metadata.uid == pod.uid
+    return QueueingHint.QUEUE if own else QueueingHint.QUEUE_SKIP

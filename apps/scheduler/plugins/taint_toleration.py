@@ -1,0 +1,96 @@
+"""TaintToleration: nodes with taints that the pod does not tolerate, refused or less liked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    Resource,
+)
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.status import Status, unresolvable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Node, Pod, Taint, Toleration
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.normalize import default_normalize_score
+from apps.scheduler.plugins.helper.taints import (
+    PREFER_NO_SCHEDULE,
+    has_untolerated,
+    tolerated,
+)
+
+NAME = names.TAINT_TOLERATION
+REASON: Final = "node(s) had untolerated taint(s)"
+_STATUSES = (None, unresolvable(REASON))
+
+
+class TaintToleration:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        tolerations = pod.pod.spec.tolerations
+        refused = [has_untolerated(taints, tolerations) for taints in nodes.taint_sets]
+        if not any(refused):
+            return None
+        return Verdicts(np.array(refused, dtype=np.uint16)[nodes.taint_ids], _STATUSES)
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        return None
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
+        tolerations = pod.pod.spec.tolerations
+        counts = [count_intolerable(taints, tolerations) for taints in nodes.taint_sets]
+        if not any(counts):
+            return np.zeros(len(lines), dtype=np.int64)
+        return np.array(counts, dtype=np.int64)[nodes.taint_ids[lines]]
+
+    def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
+        return default_normalize_score(scores, reverse=True)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
+        toleration = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return (
+            ClusterEventWithHint(node, _hint_node_changed),
+            ClusterEventWithHint(toleration, _hint_toleration_added),
+        )
+
+
+def _hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
+    """The node's taints are tolerated now, and were not before."""
+    tolerations = pod.pod.spec.tolerations
+    was_untolerated = old is None or has_untolerated(old.spec.taints, tolerations)
+    helps = was_untolerated and not has_untolerated(new.spec.taints, tolerations)
+    return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+
+
+def _hint_toleration_added(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:
+    """Only the pod's own tolerations count."""
+    own = new.metadata.uid == pod.uid
+    return QueueingHint.QUEUE if own else QueueingHint.QUEUE_SKIP
+
+
+def count_intolerable(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
+    """How many PreferNoSchedule taints are not tolerated by a toleration for that effect or any."""
+    soft = [t for t in tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]
+    return sum(
+        taint.effect == PREFER_NO_SCHEDULE and not tolerated(soft, taint) for taint in taints
+    )

@@ -1,0 +1,30 @@
+"""VolumeZone: volumes of a zone are used in that zone."""
+
+from __future__ import annotations
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.status import SKIP, Status, error
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+
+NAME = names.VOLUME_ZONE
+
+
+class VolumeZone:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._handle = handle
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        if not pod.claim_names:
+            return None, SKIP
+        return None, error("PersistentVolumeClaims are not supported yet")
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        return None

@@ -1,0 +1,100 @@
+"""When a pod that VolumeBinding rejected is worth another attempt."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apps.scheduler import quantity
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    Resource,
+)
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+
+MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+
+_ADD_OR_UPDATE: Final = ActionType.ADD | ActionType.UPDATE
+
+
+def _hint(helps: bool) -> QueueingHint:
+    return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+
+
+def hint_storage_class_changed(
+    pod: PodInfo, old: StorageClass | None, new: StorageClass
+) -> QueueingHint:
+    """A class is new, or its volumes are allowed elsewhere; the binding mode cannot change."""
+    return _hint(old is None or old.allowed_topologies != new.allowed_topologies)
+
+
+def hint_claim_changed(
+    pod: PodInfo, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> QueueingHint:
+    """One of the pod's claims was made or changed."""
+    own = new.metadata.namespace == pod.namespace and new.metadata.name in pod.claim_names
+    return _hint(own)
+
+
+def hint_csi_node_changed(pod: PodInfo, old: CSINode | None, new: CSINode) -> QueueingHint:
+    """A node has got its CSI drivers, or serves other in-tree volumes by them."""
+    if old is None:
+        return QueueingHint.QUEUE
+    before, now = old.metadata.annotations, new.metadata.annotations
+    return _hint(before.get(MIGRATED_PLUGINS) != now.get(MIGRATED_PLUGINS))
+
+
+def hint_csi_driver_changed(pod: PodInfo, old: CSIDriver, new: CSIDriver) -> QueueingHint:
+    """A driver that the pod uses inline no longer asks for capacity to be tracked."""
+    uses = any(
+        volume.csi is not None and volume.csi.driver == new.metadata.name
+        for volume in pod.pod.spec.volumes
+    )
+    return _hint(uses and old.spec.storage_capacity and not new.spec.storage_capacity)
+
+
+def hint_capacity_changed(
+    pod: PodInfo, old: CSIStorageCapacity | None, new: CSIStorageCapacity
+) -> QueueingHint:
+    """Larger volumes can be had than before."""
+    before, now = None if old is None else volume_limit(old), volume_limit(new)
+    return _hint(old is None or (now is not None and (before is None or now > before)))
+
+
+def volume_limit(capacity: CSIStorageCapacity) -> int | None:
+    """The bytes that one new volume can have at most; None = unknown."""
+    limit = capacity.maximum_volume_size
+    if limit is None:
+        limit = capacity.capacity
+    return None if limit is None else quantity.value(limit)
+
+
+EVENTS: Final = (
+    ClusterEventWithHint(
+        ClusterEvent(Resource.STORAGE_CLASS, _ADD_OR_UPDATE), hint_storage_class_changed
+    ),
+    ClusterEventWithHint(
+        ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, _ADD_OR_UPDATE), hint_claim_changed
+    ),
+    # Which claims a volume may be bound to takes the binder to find out.
+    ClusterEventWithHint(ClusterEvent(Resource.PERSISTENT_VOLUME, _ADD_OR_UPDATE)),
+    ClusterEventWithHint(
+        ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+    ),
+    ClusterEventWithHint(ClusterEvent(Resource.CSI_NODE, _ADD_OR_UPDATE), hint_csi_node_changed),
+    ClusterEventWithHint(
+        ClusterEvent(Resource.CSI_DRIVER, ActionType.UPDATE), hint_csi_driver_changed
+    ),
+    ClusterEventWithHint(
+        ClusterEvent(Resource.CSI_STORAGE_CAPACITY, _ADD_OR_UPDATE), hint_capacity_changed
+    ),
+)
