@@ -60,7 +60,6 @@ def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    loader.flatten_mapping(node)
     seen: set[str] = set()
     for key_node, _ in node.value:
         key = str(key_node.value)
