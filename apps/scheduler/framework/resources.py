@@ -74,9 +74,10 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
     return rounded.get(CPU, 0), rounded.get(MEMORY, 0)
 
 
-def scoring_requests(pod: Pod, *, nonzero: bool) -> dict[str, int]:
-    """What the incoming pod counts when nodes are compared; ``nonzero`` = with the defaults."""
-    return _rounded(_total(pod, use_status=True, defaults=_DEFAULTS if nonzero else {}))
+def fit_scoring_requests(pod: Pod) -> dict[str, int]:
+    """What NodeResourcesFit scores an incoming pod by: with the defaults, and, as upstream has it,
+    without a look at the pod-level requests."""
+    return _rounded(_total(pod, use_status=True, defaults=_DEFAULTS, pod_level=False))
 
 
 def node_allocatable(allocatable: ResourceList) -> tuple[dict[str, int], int]:
@@ -99,7 +100,9 @@ def has_resize_status(pod: Pod) -> bool:
     return any(each.resources is not None or each.allocated_resources for each in statuses)
 
 
-def _total(pod: Pod, *, use_status: bool, defaults: Mapping[str, int]) -> _Nanos:
+def _total(
+    pod: Pod, *, use_status: bool, defaults: Mapping[str, int], pod_level: bool = True
+) -> _Nanos:
     """Containers and sidecars together, or the greediest init step, then pod level and overhead."""
     spec = pod.spec
     resizing = use_status and has_resize_status(pod)
@@ -107,7 +110,7 @@ def _total(pod: Pod, *, use_status: bool, defaults: Mapping[str, int]) -> _Nanos
         total = _container_requests(spec.containers[0], defaults)
     else:
         total = _containers_total(pod, resizing, defaults)
-    if _pod_level_requests(pod):
+    if pod_level and _pod_level_requests(pod):
         total.update(_pod_level(pod, use_status))
     if spec.overhead:
         _add(total, _nanos(spec.overhead))

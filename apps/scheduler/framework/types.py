@@ -89,6 +89,11 @@ class PodInfo:
         return resources.nonzero_requests(self.pod)
 
     @cached_property
+    def fit_scoring_requests(self) -> dict[str, int]:
+        """What NodeResourcesFit scores the pod by; see framework.resources."""
+        return resources.fit_scoring_requests(self.pod)
+
+    @cached_property
     def host_ports(self) -> tuple[HostPort, ...]:
         """Ports of the node taken by containers and by restartable init containers."""
         return tuple(_host_ports(self.pod))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.config.args import NodeResourcesBalancedAllocationArgs
-from apps.scheduler.framework import resources
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.nodes import Int64Array, NodeTable, take
@@ -51,8 +50,7 @@ class NodeResourcesBalancedAllocation:
         return take(nodes.memo(key, scores, depends="pods"), lines)
 
     def _requests(self, pod: PodInfo) -> list[int]:
-        requests = resources.scoring_requests(pod.pod, nonzero=False)
-        return [requests.get(resource.name, 0) for resource in self._resources]
+        return [pod.requests.get(resource.name, 0) for resource in self._resources]
 
 
 def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeTable) -> Int64Array:

@@ -62,7 +62,7 @@ class NodeResourcesFit:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
     ) -> Int64Array:
-        requests = resources.scoring_requests(pod.pod, nonzero=True)
+        requests = pod.fit_scoring_requests
 
         def scores(table: NodeTable) -> Int64Array:
             columns = amounts(self._strategy.resources, requests, table, nonzero=True)

@@ -1,0 +1,110 @@
+"""Runs families of recorded cases: one line a family, and the total."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from apps.scheduler.conformance.options import Options
+from apps.scheduler.conformance.scheduling import compare_scheduling
+
+Json = Mapping[str, Any]
+#: (case, expect, options) -> differences, one line each
+Compare = Callable[[Json, Json, Options], list[str]]
+
+#: families whose cases are not scheduling cases
+RUNNERS: Final[dict[str, Compare]] = {}
+#: recorded, but not for this core: what the API server does to a pod is told by the cluster
+NOT_OURS: Final = frozenset({"apidefaults"})
+
+
+@dataclass(slots=True)
+class FamilyReport:
+    family: str
+    cases: int = 0
+    #: case id -> differences; only cases with any
+    mismatches: dict[str, list[str]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.family}: {self.cases} cases, {len(self.mismatches)} mismatches"
+
+
+@dataclass(slots=True)
+class Report:
+    families: list[FamilyReport] = field(default_factory=list)
+
+    @property
+    def cases(self) -> int:
+        return sum(family.cases for family in self.families)
+
+    @property
+    def mismatches(self) -> int:
+        """Number of cases with any difference."""
+        return sum(len(family.mismatches) for family in self.families)
+
+    def __str__(self) -> str:
+        return f"{self.cases} cases, {self.mismatches} mismatches"
+
+
+def run(
+    paths: Iterable[Path],
+    options: Options = Options(),
+    *,
+    runners: Mapping[str, Compare] = RUNNERS,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Report:
+    """Run every ``*.jsonl.gz`` (or all of a folder) in ``paths``; ``tell`` gets a line per family.
+
+    ``runners`` says how the families that are not scheduling cases are compared. With
+    ``options.show`` the differences of that case are told as well.
+    """
+    report = Report()
+    for path in _files(paths):
+        family = path.name.removesuffix(".jsonl.gz")
+        if family in NOT_OURS and family not in runners:
+            continue
+        found = run_family(family, path, options, runners.get(family, compare_scheduling))
+        if not found.cases:
+            continue
+        report.families.append(found)
+        if options.show:
+            for difference in found.mismatches.get(options.show, ()):
+                tell(difference)
+        tell(str(found))
+    tell(str(report))
+    return report
+
+
+def run_family(family: str, path: Path, options: Options, compare: Compare) -> FamilyReport:
+    report = FamilyReport(family)
+    for case, expect in read_cases(path):
+        if options.show and case["id"] != options.show:
+            continue
+        if options.default_profile and "config" in case:
+            continue
+        report.cases += 1
+        differences = compare(case, expect, options)
+        if differences:
+            report.mismatches[case["id"]] = differences
+    return report
+
+
+def read_cases(path: Path) -> Iterator[tuple[Json, Json]]:
+    """(case, expect) of each line."""
+    with gzip.open(path, "rb") as lines:
+        for line in lines:
+            recorded = msgspec.json.decode(line)
+            yield recorded["case"], recorded["expect"]
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.glob("*.jsonl.gz"))
+        else:
+            yield path

@@ -1,0 +1,221 @@
+"""Runs recorded scheduling cases and compares every field of every pod's result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apps.scheduler import schedule_one
+from apps.scheduler.config.errors import ConfigError
+from apps.scheduler.config.loading import default_configuration, load
+from apps.scheduler.config.types import Configuration
+from apps.scheduler.conformance.options import Options
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.interface import PostFilterResult
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Node, Pod, decode
+from apps.scheduler.plugins import names
+from apps.scheduler.schedule_one import Attempt
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.clock import FakeClock
+
+Json = Mapping[str, Any]
+
+_POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
+#: the recordings leave its scores, always 0, out
+_NOT_RECORDED = names.DYNAMIC_RESOURCES
+
+
+def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
+    """Every difference between the recording and what this scheduler does, as lines for people."""
+    try:
+        config = load(case["config"]) if "config" in case else default_configuration()
+    except ConfigError as invalid:
+        if "configError" in expect:
+            return []
+        return [f"{case['id']}: configuration is refused: {invalid}"]
+    if "configError" in expect:
+        return [f"{case['id']}: configuration is accepted, recorded {expect['configError']}"]
+    differences = list(_profile_differences(case["id"], config, expect))
+    replay = CaseReplay(case, config)
+    for body, wanted in zip(case.get("pods") or (), expect.get("pods") or (), strict=True):
+        found = replay.schedule(body)
+        for field, ours, theirs in _differences(found, wanted, options):
+            where = f"{case['id']} {wanted['pod']} {field}"
+            differences.append(f"{where}: {ours!r}, recorded {theirs!r}")
+    return differences
+
+
+def _profile_differences(case_id: str, config: Configuration, expect: Json) -> Iterator[str]:
+    if "profiles" not in expect:
+        return
+    found = {p.scheduler_name: p.extension_points() for p in config.profiles}
+    if found != expect["profiles"]:
+        yield f"{case_id} profiles: {found}, recorded {expect['profiles']}"
+
+
+def _differences(found: Json, wanted: Json, options: Options) -> Iterator[tuple[str, Any, Any]]:
+    skipped = _POST_FILTER_FIELDS if options.no_postfilter else ()
+    for field in sorted((found.keys() | wanted.keys()) - set(skipped)):
+        ours, theirs = found.get(field), wanted.get(field)
+        if field == "error":
+            ours, theirs = ours is not None, theirs is not None
+        if ours == theirs:
+            continue
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            for key in sorted(ours.keys() | theirs.keys()):
+                if ours.get(key) != theirs.get(key):
+                    yield f"{field}[{key}]", ours.get(key), theirs.get(key)
+        else:
+            yield field, ours, theirs
+
+
+@dataclass(slots=True)
+class CaseReplay:
+    """A scheduler that knows a case's objects, and schedules its pods in the order given."""
+
+    scheduler: Scheduler
+
+    def __init__(self, case: Json, config: Configuration) -> None:
+        self.scheduler = Scheduler(config, clock=FakeClock(), tie_break="first-name")
+        bodies = case.get("objects") or ()
+        # An image has the size that the first node in name order reports.
+        nodes = sorted((b for b in bodies if b["kind"] == "Node"), key=_name)
+        for body in (*nodes, *(b for b in bodies if b["kind"] != "Node")):
+            self._add(body)
+        for body in case.get("pods") or ():
+            pod = decode("Pod", body)
+            if pod.status.nominated_node_name:
+                self.scheduler.queue.add_nominated_pod(PodInfo(pod))
+
+    def _add(self, body: Json) -> None:
+        item = decode(body["kind"], body)
+        cache = self.scheduler.cache
+        if isinstance(item, Node):
+            cache.add_node(item)
+        elif isinstance(item, Pod) and item.spec.node_name:
+            cache.add_pod(PodInfo(item))
+        elif isinstance(item, Pod):
+            self.scheduler.queue.add_nominated_pod(PodInfo(item))
+        else:
+            cache.listers.by_kind[body["kind"]].put(item)
+
+    def schedule(self, body: Json) -> Json:
+        """One cycle without the queue; the result in the recording's form."""
+        pod = PodInfo(decode("Pod", body))
+        result: dict[str, Any] = {"pod": pod.key, "node": None}
+        framework = self.scheduler.profiles.get(pod.pod.spec.scheduler_name)
+        if framework is None:
+            return {**result, "ignored": True}
+        gate = framework.run_pre_enqueue_plugins(pod)
+        if not gate.is_success:
+            return {**result, "preEnqueue": _status(gate)}
+        attempt = schedule_one.new_attempt(framework, pod)
+        status = schedule_one.scheduling_cycle(self.scheduler, attempt)
+        if status.is_success:
+            attempt.decision.result = Result.SCHEDULED
+            self.scheduler.queue.delete_nominated_pod(pod)
+        else:
+            schedule_one.handle_scheduling_failure(self.scheduler, attempt, status)
+        return {**result, **describe(attempt)}
+
+
+def describe(attempt: Attempt) -> Json:
+    """A finished attempt in the recording's form; fields that do not apply are left out."""
+    decision = attempt.decision
+    found: dict[str, Any] = {}
+    if not decision.total_nodes:
+        return {"error": decision.message}
+    found["preFilter"] = _status(decision.pre_filter)
+    if decision.pre_filter_nodes is not None:
+        found["preFilter"]["nodeNames"] = sorted(decision.pre_filter_nodes)
+    if decision.pre_filter.is_success:
+        found["filterSkipped"] = sorted(decision.filter_skipped)
+    if decision.result is Result.ERROR:
+        return {**found, "error": decision.message}
+    if decision.node_statuses is not None:
+        found["filter"] = _filter(decision)
+    if decision.unschedulable_plugins:
+        found["unschedulablePlugins"] = sorted(decision.unschedulable_plugins)
+    if decision.feasible.size:
+        found |= _choice(decision)
+    else:
+        found["message"] = decision.filter_message
+        found |= _post_filter(decision)
+    return found
+
+
+def _choice(decision: Decision) -> Json:
+    found: dict[str, Any] = {
+        "scoreSkipped": sorted(decision.score_skipped),
+        "node": decision.node,
+        "ties": decision.tied_nodes(),
+        "scores": {
+            decision.nodes[row]: {
+                "total": int(total),
+                "plugins": {
+                    plugin: list(scores)
+                    for plugin, scores in decision.scores_of(decision.nodes[row]).items()
+                    if plugin != _NOT_RECORDED
+                },
+            }
+            for row, total in zip(decision.feasible, decision.total, strict=True)
+        },
+    }
+    if decision.nominated_fast_path:
+        found["nominatedNodeFastPath"] = True
+    if decision.rejection is not None:
+        found["reserve"] = _status(decision.rejection)
+    return found
+
+
+def _filter(decision: Decision) -> Json:
+    statuses = decision.node_statuses
+    assert statuses is not None
+    answers = {}
+    for row, name in enumerate(decision.nodes):
+        if name and not (decision.nominated_fast_path and row not in decision.feasible):
+            status = statuses.at(row)
+            answers[name] = None if status is None else _status(status)
+    return answers
+
+
+def _post_filter(decision: Decision) -> Json:
+    status, result = decision.post_filter_status, decision.post_filter
+    if status is None:
+        return {}
+    found: dict[str, Any] = {"code": status.code.label, "plugin": status.plugin}
+    found["reasons"] = sorted(status.reasons)
+    if result is not None:
+        found |= _preemption(result)
+    return {"messageWithPostFilter": decision.message, "postFilter": found}
+
+
+def _preemption(result: PostFilterResult) -> Json:
+    found: dict[str, Any] = {}
+    if result.nominating is not None:
+        found["nominatingMode"] = "Override"
+        found["nominatedNode"] = result.nominating.nominated_node
+    if result.victims:
+        found["victims"] = sorted(pod.key for pod in result.victims)
+    if result.candidates:
+        found["candidates"] = {
+            each.node: {"pods": sorted(each.victims), "pdbViolations": each.pdb_violations}
+            for each in result.candidates
+        }
+        found["ties"] = sorted(result.ties)
+    if result.node_status:
+        found["nodeStatus"] = {node: _status(why) for node, why in result.node_status.items()}
+    return found
+
+
+def _status(status: Status) -> dict[str, Any]:
+    reasons = sorted(status.reasons)
+    return {"plugin": status.plugin, "code": status.code.label, "reasons": reasons}
+
+
+def _name(body: Json) -> str:
+    name: str = body["metadata"]["name"]
+    return name
