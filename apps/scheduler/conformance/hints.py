@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apps.scheduler.conformance.default_profile import default_hints
 from apps.scheduler.framework import events
 from apps.scheduler.framework.events import (
     ActionType,
@@ -23,9 +24,13 @@ from apps.scheduler.queue.hinting import QueueingHintMap
 Json = Mapping[str, Any]
 
 
-def compare_hints(case: Json, expect: Json, hints: QueueingHintMap) -> list[str]:
-    """Every difference, as lines for people. `hints` knows the case's objects already."""
+def run_hints_case(case: Json, expect: Json) -> list[str]:
+    """Every difference, as lines for people.
+
+    The case's objects are not needed: no hint looks beyond the pod and the change.
+    """
     differences = []
+    hints = default_hints()
     pod = decode_as(Pod, case["pod"])
     for index, (event, wanted) in enumerate(zip(case["events"], expect["results"], strict=True)):
         raised, old, new = _objects(event)
@@ -98,12 +103,10 @@ def _ask(hint_fn: QueueingHintFn, pod: PodInfo, old: Any, new: Any) -> str:
         return "Error"
 
 
-def compare_registered_events(
-    recorded: Mapping[str, Sequence[Json]], hints: QueueingHintMap
-) -> list[str]:
+def check_registered_events(recorded: Mapping[str, Sequence[Json]]) -> list[str]:
     """How the events that plugins register differ from the recorded table of them."""
     found: dict[str, dict[str, set[str]]] = {}
-    for event, listeners in hints.items():
+    for event, listeners in default_hints().items():
         for plugin, _ in listeners:
             actions = found.setdefault(plugin, {}).setdefault(event.resource, set())
             actions.update(_action_names(event.action))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apps.scheduler.conformance.default_profile import default_framework, default_hints
 from apps.scheduler.framework.events import (
     ClusterEvent,
     action_by_name,
@@ -12,8 +13,6 @@ from apps.scheduler.framework.events import (
     pod_update_events,
 )
 from apps.scheduler.objects import Node, Pod, decode_as
-from apps.scheduler.queue.hinting import QueueingHintMap
-from apps.scheduler.queue.pre_enqueue import PreEnqueuePlugins
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 from apps.scheduler.testing.clock import FakeClock
@@ -21,8 +20,13 @@ from apps.scheduler.testing.clock import FakeClock
 Json = Mapping[str, Any]
 
 
-def compare_queue(case: Json, expect: Json, replay: QueueReplay) -> list[str]:
+def run_queue_case(case: Json, expect: Json) -> list[str]:
     """The first difference, as lines for people; empty if there is none."""
+    return compare_queue(case, expect, QueueReplay(case))
+
+
+def compare_queue(case: Json, expect: Json, replay: QueueReplay) -> list[str]:
+    """`run_queue_case` with a replay of one's own."""
     for step, (operation, wanted) in enumerate(zip(case["ops"], expect["states"], strict=True)):
         state = replay.perform(operation)
         differences = [
@@ -39,15 +43,8 @@ def compare_queue(case: Json, expect: Json, replay: QueueReplay) -> list[str]:
 class QueueReplay:
     """A queue, a clock, and the latest version of every pod that the trace has given."""
 
-    def __init__(
-        self,
-        case: Json,
-        hints: Mapping[str, QueueingHintMap],
-        pre_enqueue: PreEnqueuePlugins,
-    ) -> None:
+    def __init__(self, case: Json) -> None:
         self._case = case
-        self._hints = hints
-        self._pre_enqueue = pre_enqueue
         self._clock = FakeClock()
         self._now_ms = 0
         self._pods: dict[str, Pod] = {}
@@ -56,10 +53,12 @@ class QueueReplay:
 
     def new_queue(self) -> PriorityQueue:
         """An empty queue with the settings and the clock of the trace."""
+        profile = default_framework()
         return PriorityQueue(
             self._clock,
-            hints=self._hints,
-            pre_enqueue=self._pre_enqueue,
+            rank=profile.queue_sort_key,
+            hints={profile.name: default_hints()},
+            pre_enqueue={profile.name: profile.pre_enqueue_functions()},
             pod_initial_backoff_seconds=self._case["podInitialBackoffSeconds"],
             pod_max_backoff_seconds=self._case["podMaxBackoffSeconds"],
         )

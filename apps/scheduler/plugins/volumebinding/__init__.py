@@ -1,0 +1,1 @@
+"""VolumeBinding: claims get volumes that the chosen node can reach."""
