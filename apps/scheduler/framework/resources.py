@@ -142,7 +142,10 @@ def _containers_total(pod: Pod, resizing: bool, defaults: Mapping[str, int]) -> 
 
 
 class _RequestsOf:
-    """The requests of each container of a pod that may be in the middle of a resize."""
+    """The requests of each container of a pod that may be in the middle of a resize.
+
+    What the node has set aside counts only with a report of what is in force.
+    """
 
     def __init__(self, pod: Pod, defaults: Mapping[str, int]) -> None:
         self._defaults = defaults
@@ -152,9 +155,9 @@ class _RequestsOf:
 
     def __call__(self, container: Container) -> _Nanos:
         status = self._statuses.get(container.name)
-        if status is None or (status.resources is None and not status.allocated_resources):
+        if status is None or status.resources is None:
             return _container_requests(container, self._defaults)
-        in_force = status.resources.requests if status.resources is not None else {}
+        in_force = status.resources.requests
         wanted = {} if self._infeasible else container.resources.requests
         amounts = _nanos(wanted)
         _maximise(amounts, _nanos(in_force))
