@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
-from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.config.args import PodTopologySpreadArgs
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.status import SKIP, Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins import names
+from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint, hard_constraints
+from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
 
 NAME = names.POD_TOPOLOGY_SPREAD
 
@@ -50,4 +51,4 @@ class PodTopologySpread:
         return SpreadHints(self._hard_constraints).events()
 
     def _hard_constraints(self, pod: PodInfo) -> Sequence[SpreadConstraint]:
-        return hard_constraints(pod)
+        return hard_constraints(pod, pod.pod.spec.topology_spread_constraints)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apps.scheduler.plugins.volumebinding import hints
-from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.config.args import VolumeBindingArgs
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.status import SKIP, Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins import names
+from apps.scheduler.plugins.volumebinding import hints
 
 NAME = names.VOLUME_BINDING
 
