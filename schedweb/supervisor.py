@@ -82,9 +82,9 @@ class Supervisor:
             return
         prepare = self._service("prepare", "manage.py", "prepare", visible=True)
         prepare.start()
-        while prepare.poll() is None and not self._stopping:
+        while prepare.poll() is None and not self._told_to_stop():
             self._sleep(1.0)
-        if self._stopping:
+        if self._told_to_stop():
             prepare.end(signal.SIGTERM)
         elif prepare.poll() != 0:
             raise StartError("the database could not be prepared (see above)")
@@ -225,6 +225,10 @@ class Supervisor:
         if not self._stopping:
             say("stopping")
         self._stopping = True
+
+    def _told_to_stop(self) -> bool:
+        """Asked anew each time: a signal may have come since."""
+        return self._stopping
 
     def _sleep(self, seconds: float) -> None:
         select.select([self._wakeup], [], [], seconds)

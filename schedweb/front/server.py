@@ -7,7 +7,9 @@ import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 from collections.abc import Iterator
+from functools import partial
 
 import uvicorn
 from django.conf import settings
@@ -74,8 +76,12 @@ def _uvicorn_config(front: Front, *, certificates: tls.Files | None) -> uvicorn.
         proxy_headers=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        ssl_context_factory=certificates and (lambda *_: tls.server_context(certificates)),
+        ssl_context_factory=partial(_context, certificates) if certificates else None,
     )
+
+
+def _context(certificates: tls.Files, *uvicorn_default: object) -> ssl.SSLContext:
+    return tls.server_context(certificates)
 
 
 def main() -> None:

@@ -1,0 +1,38 @@
+# make up      the whole site on this machine, in the foreground; Ctrl-C ends it
+# make test    the tests, with everything they need
+# make check   style, types, layers, settings, migrations
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Of production, for `manage.py check --deploy`.
+PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
+
+.PHONY: up db test check format runtime development
+
+up: runtime
+	@exec $(BIN)/python -m schedweb.supervisor
+
+db: runtime
+	@exec $(BIN)/python -m schedweb.embedded
+
+test: development
+	@tools/chromium.sh
+	$(BIN)/python -m pytest
+
+check: development
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+format: development
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+runtime:
+	@$(PYTHON) tools/venv.py requirements.lock
+
+development:
+	@$(PYTHON) tools/venv.py requirements.lock requirements-dev.lock
