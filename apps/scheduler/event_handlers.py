@@ -32,9 +32,7 @@ _RESOURCES: Final = {
 }
 
 
-def handle(
-    sched: Scheduler, kind: str, old: KubeObject | None, new: KubeObject | None
-) -> None:
+def handle(sched: Scheduler, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
     """Added: ``old`` is None; deleted: ``new`` is None. Kinds nobody reads are ignored."""
     if kind == "Pod":
         handle_pod(sched, _as_pod(old), _as_pod(new))

@@ -37,6 +37,7 @@ from apps.scheduler.framework.status import (
 )
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.sampling import num_feasible_nodes_to_find
 
 if TYPE_CHECKING:
@@ -91,9 +92,7 @@ def next_attempt(sched: Scheduler) -> Attempt | None:
     return None
 
 
-def new_attempt(
-    framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None = None
-) -> Attempt:
+def new_attempt(framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None = None) -> Attempt:
     decision = Decision(
         pod_key=pod.key,
         pod_uid=pod.uid,
@@ -447,10 +446,11 @@ def handle_scheduling_failure(sched: Scheduler, attempt: Attempt, status: Status
             decision.message += f" {diagnosis.post_filter_message}"
     if attempt.queued is None:
         return
-    sched.queue.add_unschedulable_if_not_present(
+    place = sched.queue.add_unschedulable_if_not_present(
         attempt.queued,
         unschedulable_plugins=diagnosis.unschedulable_plugins if diagnosis is not None else (),
         pending_plugins=diagnosis.pending_plugins if diagnosis is not None else (),
     )
-    if decision.nominating is not None:
-        sched.queue.add_nominated_pod(attempt.pod, decision.nominating.nominated_node)
+    if decision.nominating is not None and place is not SubQueue.OUTSIDE:
+        node = decision.nominating.nominated_node
+        sched.queue.add_nominated_pod(attempt.queued.pod_info, node)

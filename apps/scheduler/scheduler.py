@@ -22,6 +22,7 @@ from apps.scheduler.framework.waiting_pods import WaitingPods
 from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.plugins.registry import IN_TREE
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
+from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 from apps.scheduler.schedule_one import Attempt
@@ -69,9 +70,7 @@ class Scheduler:
         for framework in self.profiles.values():
             framework.handle.nominator = self.queue.nominator
 
-    def handle(
-        self, kind: str, old: KubeObject | None, new: KubeObject | None
-    ) -> None:
+    def handle(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
         """Something was added (``old`` None), deleted (``new`` None) or modified."""
         event_handlers.handle(self, kind, old, new)
 
@@ -162,7 +161,8 @@ class Scheduler:
         handle = Handle(
             self.snapshot,
             self.cache.listers,
-            clock=self.clock,
+            Nominator(),
+            self.clock,
             waiting_pods=self.waiting_pods,
             extenders=self.extenders,
         )
@@ -188,5 +188,3 @@ class Scheduler:
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:
         known = self.cache.listers.namespaces.get(namespace)
         return known.metadata.labels if known is not None else {}
-
-

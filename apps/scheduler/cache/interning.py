@@ -69,4 +69,4 @@ class RowLog:
         """Drop all but the last ``keep`` entries."""
         if len(self._rows) > keep:
             self._start += len(self._rows) - keep
-            del self._rows[:-keep or None]
+            del self._rows[: -keep or None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from apps.scheduler.objects import (
     CSIDriver,
@@ -79,7 +79,7 @@ class Listers:
         self.volume_attachments: Lister[VolumeAttachment] = Lister()
         self.pod_disruption_budgets: Lister[PodDisruptionBudget] = Lister()
         self.priority_classes: Lister[PriorityClass] = Lister()
-        self.by_kind: dict[str, Lister[KubeObject]] = {
+        self.by_kind: dict[str, Lister[Any]] = {
             "Namespace": self.namespaces,
             "Service": self.services,
             "ReplicationController": self.replication_controllers,
@@ -94,4 +94,4 @@ class Listers:
             "VolumeAttachment": self.volume_attachments,
             "PodDisruptionBudget": self.pod_disruption_budgets,
             "PriorityClass": self.priority_classes,
-        }  # type: ignore[dict-item]  # each value is a Lister of its own kind; invariant in T
+        }

@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
+from apps.scheduler.conformance.hints import run_hints_case
 from apps.scheduler.conformance.options import Options
+from apps.scheduler.conformance.queue import run_queue_case
 from apps.scheduler.conformance.scheduling import compare_scheduling
 
 Json = Mapping[str, Any]
@@ -18,7 +20,10 @@ Json = Mapping[str, Any]
 Compare = Callable[[Json, Json, Options], list[str]]
 
 #: families whose cases are not scheduling cases
-RUNNERS: Final[dict[str, Compare]] = {}
+RUNNERS: Final[dict[str, Compare]] = {
+    "queue": lambda case, expect, options: run_queue_case(case, expect),
+    "hints": lambda case, expect, options: run_hints_case(case, expect),
+}
 #: recorded, but not for this core: what the API server does to a pod is told by the cluster
 NOT_OURS: Final = frozenset({"apidefaults"})
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from apps.scheduler.cache.listers import Listers
     from apps.scheduler.cache.snapshot import Snapshot
     from apps.scheduler.clock import Clock
+    from apps.scheduler.framework.extender import Extender
     from apps.scheduler.framework.runtime import Framework
     from apps.scheduler.framework.types import PodInfo
     from apps.scheduler.objects import Pod
@@ -42,9 +43,9 @@ class Handle:
 
     snapshot: Snapshot
     listers: Listers
+    #: the queue's; it takes its place when the queue exists, which needs the plugins
+    nominator: PodNominator
     clock: Clock
-    #: set once the queue exists, which needs the plugins
-    nominator: PodNominator = ()
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
     extenders: Sequence[Extender] = ()
     _framework: Framework | None = None

@@ -165,7 +165,9 @@ class Framework:
         result, narrowing = PreFilterResult(), set[str]()
         outcome = SUCCESS
         for plugin in self._pre_filter:
-            narrowed, status = _guarded(plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes)
+            narrowed, status = _guarded(
+                plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes
+            )
             if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -185,9 +187,7 @@ class Framework:
         state.durations["PreFilter"] = perf_counter_ns() - start
         return result, outcome, narrowing
 
-    def run_filter_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
-    ) -> NodeStatuses:
+    def run_filter_plugins(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> NodeStatuses:
         """The first refusal for every line that is alive. Raises StatusError on an internal error.
 
         ``nodes`` may be an overlay; see framework.interface.
@@ -348,7 +348,7 @@ class Framework:
         if not deadlines:
             return SUCCESS
         self.handle.waiting_pods.hold(pod, node, deadlines)
-        return Status(Code.WAIT, (f'one or more plugins asked to wait: {list(deadlines)}',))
+        return Status(Code.WAIT, (f"one or more plugins asked to wait: {list(deadlines)}",))
 
     def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         return self._run(state, "PreBind", self._pre_bind, "pre_bind", pod, node)
@@ -400,7 +400,7 @@ def _refuse(found: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:
         return True
     said = verdicts.ids[refused]
     numbers = np.zeros(int(said.max()) + 1, dtype=found.ids.dtype)
-    for verdict in np.flatnonzero(np.bincount(said)):
+    for verdict in map(int, np.flatnonzero(np.bincount(said))):
         status = verdicts.statuses[verdict]
         assert status is not None
         if status.code is Code.ERROR:

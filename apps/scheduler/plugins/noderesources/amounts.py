@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,6 @@ def amounts(
 def percent(part: Int64Array, whole: Int64Array) -> Int64Array:
     """``part * 100 // whole``, exact also beyond int64; ``whole`` > 0 and ``part`` >= 0."""
     if len(part) and part.max() > _SAFE:
-        exact: NDArray[np.object_] = part.astype(object) * 100 // whole
-        return exact.astype(np.int64)
+        exact: NDArray[Any] = part.astype(object)
+        return (exact * 100 // whole).astype(np.int64)
     return part * 100 // whole

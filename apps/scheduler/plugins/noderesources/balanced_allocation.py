@@ -98,5 +98,3 @@ def _half_difference(
         second = np.where(there & (seen == 1), share, second)
         seen += there
     return np.abs((first - second) / 2)
-
-
