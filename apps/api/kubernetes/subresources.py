@@ -1,4 +1,4 @@
-"""What is below an object: binding, eviction, scale. `status` goes the way of the object."""
+"""What is below an object: binding, eviction, finalize. `status` goes the way of the object."""
 
 from __future__ import annotations
 
@@ -9,11 +9,60 @@ from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.verbs import other_uid
 from apps.cluster import selectors, store
 from apps.cluster.errors import BadRequest
+from apps.cluster.eviction import evict
 from apps.cluster.schema import definition_of
 
 Body = dict[str, Any]
 
 _BINDING = definition_of("", "v1", "Binding")
+_EVICTION = definition_of("policy", "v1", "Eviction")
+
+
+def evict_pod(call: Call) -> Answer:
+    """POST of an Eviction."""
+    eviction, warnings = bodies.read_object(
+        call.raw,
+        call.content_type,
+        kind="Eviction",
+        api_version="policy/v1",
+        definition=_EVICTION,
+        validation=params.field_validation(call.query, call.method),
+    )
+    name = (eviction.get("metadata") or {}).get("name") or call.target.name
+    if name != call.target.name:
+        raise BadRequest("name in URL does not match name in Eviction object")
+    options = eviction.get("deleteOptions") or {}
+    in_body = any(value == "All" for value in options.pop("dryRun", None) or ())
+    evict(
+        call.cluster,
+        call.namespace,
+        name,
+        actor=call.actor,
+        options=options,
+        dry_run=params.dry_run(call.query, call.method) or in_body,
+    )
+    return Answer(success(code=201), 201, warnings)
+
+
+def finalize(call: Call) -> Answer:
+    """PUT of a namespace whose `spec.finalizers` count, and nothing else of it."""
+    body, warnings = call.read_object(params.field_validation(call.query, call.method))
+    finalizers = (body.get("spec") or {}).get("finalizers") or []
+
+    def change(old: Body) -> Body:
+        return {**old, "spec": {**(old.get("spec") or {}), "finalizers": finalizers}}
+
+    changed = store.patch(
+        call.cluster,
+        call.resource.kind,
+        "",
+        call.target.name,
+        change,
+        actor=call.actor,
+        subresource="finalize",
+        dry_run=params.dry_run(call.query, call.method),
+    )
+    return Answer(changed, 200, warnings)
 
 
 def bind(call: Call) -> Answer:

@@ -13,7 +13,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from apps.api.kubernetes import bodies, documents, media, paths, subresources, verbs
+from apps.api.kubernetes import bodies, documents, media, paths, scale, subresources, verbs
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
@@ -52,6 +52,9 @@ _STATUS: Mapping[str, Handler] = {
 }
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": subresources.bind},
+    "eviction": {"POST": subresources.evict_pod},
+    "finalize": {"PUT": subresources.finalize},
+    "scale": {"GET": scale.get, "PUT": scale.update, "PATCH": scale.patch},
     "status": _STATUS,
 }
 
@@ -131,18 +134,19 @@ def handler_of(target: Target, method: str) -> Handler:
     """What serves a method at a target; WrongMethod when nothing does."""
     if target.subresource:
         handler = _SUBRESOURCES[target.subresource].get(method)
-    elif (
-        (verb := _VERBS.get((method, bool(target.name)))) not in target.resource.verbs
-        or verb == "create"
-        and target.resource.namespaced
-        and target.namespace is None
-    ):
-        handler = None
     else:
-        handler = (_OBJECT if target.name else _COLLECTION)[method]
+        handler = _verb_handler(target, method)
     if handler is None:
         raise WrongMethod
     return handler
+
+
+def _verb_handler(target: Target, method: str) -> Handler | None:
+    verb = _VERBS.get((method, bool(target.name)))
+    nowhere = target.resource.namespaced and target.namespace is None
+    if verb not in target.resource.verbs or (verb == "create" and nowhere):
+        return None
+    return (_OBJECT if target.name else _COLLECTION)[method]
 
 
 def refusal_response(refusal: ApiError) -> HttpResponse:

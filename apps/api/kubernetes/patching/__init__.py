@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.api.kubernetes.errors import unknown_format
-from apps.api.kubernetes.patching import json_patch, merge_patch, strategic
+from apps.api.kubernetes.patching import json_patch, strategic
+from apps.cluster import merge_patch
 from apps.cluster.documents import Unreadable, parse_json
 from apps.cluster.errors import BadRequest
 

@@ -1,0 +1,118 @@
+"""The subresource `scale`: the replicas of a workload, whatever its kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.api.kubernetes import bodies, params
+from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.patching import read_patch
+from apps.cluster import selectors, store
+from apps.cluster.errors import BadRequest, Cause, Invalid
+from apps.cluster.schema import ShapeError, decode, definition_of
+
+Body = dict[str, Any]
+
+_DEFINITION = definition_of("autoscaling", "v1", "Scale")
+_KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def get(call: Call) -> Answer:
+    target = call.target
+    workload = selectors.get(call.cluster, call.resource.kind, call.namespace, target.name)
+    return Answer(_scale(workload))
+
+
+def update(call: Call) -> Answer:
+    scale, warnings = bodies.read_object(
+        call.raw,
+        call.content_type,
+        kind="Scale",
+        api_version="autoscaling/v1",
+        definition=_DEFINITION,
+        validation=params.field_validation(call.query, call.method),
+    )
+    return _write(call, lambda old: scale, warnings)
+
+
+def patch(call: Call) -> Answer:
+    apply = read_patch(call.raw, call.content_type, _DEFINITION)
+
+    def change(old: Body) -> Body:
+        try:
+            return decode(_DEFINITION, apply(old)).body
+        except ShapeError as error:
+            raise BadRequest(error.message) from error
+
+    return _write(call, change, [])
+
+
+def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
+    def scaled(workload: Body) -> Body:
+        wanted = change(_scale(workload))
+        metadata = wanted.get("metadata") or {}
+        if metadata.get("name", call.target.name) != call.target.name:
+            raise BadRequest(
+                f"the name of the object ({metadata['name']}) does not match the name on the URL "
+                f"({call.target.name})"
+            )
+        version = metadata.get("resourceVersion") or workload["metadata"]["resourceVersion"]
+        return {
+            **workload,
+            "metadata": {**workload["metadata"], "resourceVersion": version},
+            "spec": {**workload["spec"], "replicas": _replicas(call, wanted)},
+        }
+
+    body = store.patch(
+        call.cluster,
+        call.resource.kind,
+        call.namespace,
+        call.target.name,
+        scaled,
+        actor=call.actor,
+        dry_run=params.dry_run(call.query, call.method),
+    )
+    return Answer(_scale(body), 200, warnings)
+
+
+def _replicas(call: Call, scale: Body) -> int:
+    replicas: int = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        cause = Cause(
+            "FieldValueInvalid",
+            f"Invalid value: {replicas}: must be greater than or equal to 0",
+            "spec.replicas",
+        )
+        raise Invalid("Scale", call.target.name, [cause], "autoscaling")
+    return replicas
+
+
+def _scale(workload: Body) -> Body:
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    replicas = spec.get("replicas", 0)
+    metadata = workload["metadata"]
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in _KEPT if name in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": status.get("replicas", 0), **_selector(spec.get("selector"))},
+    }
+
+
+def _selector(selector: Any) -> Body:
+    """The selector as text, under its name."""
+    if not isinstance(selector, dict):
+        return {}
+    structured = "matchLabels" in selector or "matchExpressions" in selector
+    labels = selector.get("matchLabels") or {} if structured else selector
+    terms = [f"{key}={value}" for key, value in sorted(labels.items())]
+    for term in (selector.get("matchExpressions") or []) if structured else []:
+        terms.append(_expression(term))
+    return {"selector": ",".join(terms)} if terms else {}
+
+
+def _expression(term: Body) -> str:
+    key, values = term["key"], ",".join(term.get("values") or [])
+    words = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
+    return words.get(term["operator"], f"!{key}")

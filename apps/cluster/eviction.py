@@ -1,0 +1,173 @@
+"""Evicting a pod: a delete that asks the pod's disruption budget first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from apps.cluster import kinds, selectors, store
+from apps.cluster.binding import with_condition
+from apps.cluster.errors import ApiError, BadRequest, Forbidden, TooManyRequests
+from apps.cluster.metadata import timestamp
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.scheduler.labels import SelectorError, from_label_selector
+from apps.scheduler.objects import LabelSelector
+from apps.scheduler.objects import decode as decode_object
+
+Body = dict[str, Any]
+Budget = Mapping[str, Any]
+
+MAX_DISRUPTED_PODS = 2000
+_VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
+_CONDITION = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+
+def evict(
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    *,
+    actor: Actor,
+    options: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Mark the pod as disrupted and delete it; TooManyRequests when its budget forbids that."""
+    pod = selectors.get(cluster, kinds.POD, namespace, name)
+    operations: list[store.Operation] = []
+    if not _needs_no_budget(pod):
+        budgets = budgets_of(cluster, pod)
+        if len(budgets) > 1:
+            raise BadRequest(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource "
+                "does not support."
+            )
+        operations += [_spend(budget, pod, cluster.now()) for budget in budgets]
+    mark = store.Modify(kinds.POD, namespace, name, _marked(cluster.now()), "status", trusted=True)
+    remove = store.Remove(kinds.POD, namespace, name, options or {})
+    # the budget goes first: when it refuses, nothing is marked
+    store.write(cluster, [*operations, mark, remove], actor=actor, dry_run=dry_run)
+
+
+def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
+    """The disruption budgets whose selector the pod matches."""
+    kind = kinds.by_name("PodDisruptionBudget")
+    namespace = pod["metadata"]["namespace"]
+    found = selectors.list_objects(cluster, kind, namespace=namespace).items
+    labels = pod["metadata"].get("labels") or {}
+    return [budget for budget in found if _selects(budget, labels)]
+
+
+def _selects(budget: Budget, labels: Mapping[str, str]) -> bool:
+    decoded = decode_object("PodDisruptionBudget", budget)
+    selector: LabelSelector | None = decoded.spec.selector
+    try:
+        return from_label_selector(selector).matches(labels)
+    except SelectorError:
+        return False
+
+
+def _needs_no_budget(pod: Body) -> bool:
+    """Whether taking this pod away disrupts nothing."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in ("Succeeded", "Failed", "Pending") or bool(
+        pod["metadata"].get("deletionTimestamp")
+    )
+
+
+def _spend(budget: Body, pod: Body, now: datetime) -> store.Modify:
+    metadata = budget["metadata"]
+    return store.Modify(
+        kinds.by_name("PodDisruptionBudget"),
+        metadata["namespace"],
+        metadata["name"],
+        lambda current: _spent(current, pod, now),
+        "status",
+        trusted=True,
+    )
+
+
+def _spent(budget: Body, pod: Body, now: datetime) -> Body:
+    """The budget with one disruption fewer; it raises when there is none left."""
+    status = dict(budget.get("status") or {})
+    name = budget["metadata"]["name"]
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _violation(
+            f"The disruption budget {name} is still being processed by the server.", retry=10
+        )
+    if not _ready(pod) and _unready_may_go(budget):
+        return budget
+    allowed = status.get("disruptionsAllowed", 0)
+    disrupted = dict(status.get("disruptedPods") or {})
+    if allowed < 0:
+        raise Forbidden(
+            f'poddisruptionbudgets.policy "{name}": pdb disruptions allowed is negative'
+        )
+    if len(disrupted) > MAX_DISRUPTED_PODS:
+        raise Forbidden(
+            f'poddisruptionbudgets.policy "{name}": DisruptedPods map too big - too many evictions '
+            "not confirmed by PDB controller"
+        )
+    if allowed == 0:
+        raise _violation(
+            f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
+            f"and has {status.get('currentHealthy', 0)} currently"
+        )
+    disrupted[pod["metadata"]["name"]] = timestamp(now)
+    status |= {"disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
+    status["conditions"] = _with_allowance(budget, allowed - 1, now)
+    return {**budget, "status": status}
+
+
+def _with_allowance(budget: Budget, allowed: int, now: datetime) -> list[Body]:
+    """The budget's conditions, with what it allows now."""
+    conditions = list((budget.get("status") or {}).get("conditions") or [])
+    before = next((c for c in conditions if c["type"] == "DisruptionAllowed"), {})
+    value = "True" if allowed > 0 else "False"
+    moved = before.get("status") != value
+    condition = {
+        "type": "DisruptionAllowed",
+        "status": value,
+        "observedGeneration": budget["metadata"].get("generation", 0),
+        "lastTransitionTime": timestamp(now) if moved else before.get("lastTransitionTime"),
+        "reason": "SufficientPods" if allowed > 0 else "InsufficientPods",
+        "message": "",
+    }
+    return [*(c for c in conditions if c["type"] != "DisruptionAllowed"), condition]
+
+
+def _unready_may_go(budget: Budget) -> bool:
+    """Whether pods that are not ready may be evicted without spending the budget."""
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    desired = status.get("desiredHealthy", 0)
+    return bool(desired > 0 and status.get("currentHealthy", 0) >= desired)
+
+
+def _ready(pod: Body) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def _marked(now: datetime) -> Callable[[Body], Body]:
+    def change(pod: Body) -> Body:
+        status = dict(pod.get("status") or {})
+        conditions = status.get("conditions") or []
+        status["conditions"] = with_condition(conditions, dict(_CONDITION), now)
+        return {**pod, "status": status}
+
+    return change
+
+
+def _violation(why: str, *, retry: int = 0) -> ApiError:
+    details: Body = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+    if retry:
+        details["retryAfterSeconds"] = retry
+    return TooManyRequests(_VIOLATION, details=details)
