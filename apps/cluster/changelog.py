@@ -79,5 +79,16 @@ def object_at(cluster_id: int, version: int) -> dict[str, Any] | None:
     return None if row is None else sql.load_json(row[0])
 
 
+def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Objects as the changes of these versions left them; forgotten ones are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            'SELECT version, "object"::text FROM cluster_change '
+            "WHERE cluster_id = %s AND version = ANY(%s)",
+            [cluster_id, list(versions)],
+        )
+        return {version: sql.load_json(text) for version, text in cursor.fetchall()}
+
+
 def _logged(row: tuple[Any, ...]) -> LoggedChange:
     return LoggedChange(*row[:6], sql.load_json(row[6]), *row[7:])

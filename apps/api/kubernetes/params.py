@@ -95,6 +95,24 @@ def selection(query: Mapping[str, str]) -> Selection:
     )
 
 
+def check_watch(query: Mapping[str, str]) -> None:
+    """Refuse parameters of a watch that contradict each other."""
+    match = query.get("resourceVersionMatch", "")
+    if "sendInitialEvents" in query:
+        if match != "NotOlderThan":
+            raise _forbidden(
+                "resourceVersionMatch",
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            )
+    elif match:
+        raise _forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )
+    if query.get("continue"):
+        raise _forbidden("continue", "continue is forbidden for watch")
+
+
 def dry_run(query: QueryDict, method: str) -> bool:
     """Whether nothing shall be stored."""
     values = query.getlist("dryRun")

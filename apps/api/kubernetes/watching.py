@@ -1,0 +1,169 @@
+"""Watches: what a stream says, read from the change log. No I/O with the client here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from apps.api.kubernetes import params
+from apps.api.kubernetes.calls import Call
+from apps.api.kubernetes.presenting import as_event_object
+from apps.cluster import changelog, selectors
+from apps.cluster.changelog import LoggedChange
+from apps.cluster.errors import ApiError, Expired
+from apps.cluster.matching import Matcher
+
+Body = dict[str, Any]
+
+#: Changes read from the log at a time.
+BATCH = 500
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """The parameters of a watch beside its selectors."""
+
+    #: Seconds until the server ends it; None: it need not.
+    timeout: int | None
+    bookmarks: bool
+    #: Begin with what exists.
+    initial: bool
+    #: Begin after this version; None: with the current one.
+    version: int | None
+
+
+def options(call: Call) -> WatchOptions:
+    """The parameters of a watch; Invalid or BadRequest for a contradiction."""
+    query = call.query
+    params.check_watch(query)
+    version = params.resource_version(query)
+    given = "sendInitialEvents" in query
+    wanted = params.flag(query, "sendInitialEvents") if given else not version
+    return WatchOptions(
+        timeout=params.number(query, "timeoutSeconds"),
+        bookmarks=params.flag(query, "allowWatchBookmarks"),
+        initial=wanted,
+        version=version or None,
+    )
+
+
+@dataclass(slots=True)
+class Watch:
+    """One watch: what has been told, and what is to be told next, as lines of JSON."""
+
+    call: Call
+    options: WatchOptions
+    version: int = 0
+    _matcher: Matcher = field(init=False)
+    #: uid -> whether the object matched when it was last seen; for selective watches.
+    _matched: dict[str, bool] = field(default_factory=dict)
+    _first: bool = True
+
+    def __post_init__(self) -> None:
+        call, query = self.call, self.call.query
+        fields = query.get("fieldSelector", "")
+        if call.target.name:
+            fields = f"metadata.name={call.target.name}"
+        self._matcher = Matcher(
+            call.resource.kind, call.target.namespace, query.get("labelSelector", ""), fields
+        )
+
+    def begin(self) -> list[bytes]:
+        """What exists, where that was asked for; sets the version to go on from."""
+        if not self.options.initial:
+            self.version = self.options.version or self.call.cluster.resource_version
+            return []
+        page = selectors.list_objects(
+            self.call.cluster, self.call.resource.kind, namespace=self.call.target.namespace
+        )
+        self.version = page.resource_version
+        found = [body for body in page.items if self._matcher.matches(body)]
+        if self._matcher.selective:
+            self._matched = {body["metadata"]["uid"]: True for body in found}
+        lines = [self._line("ADDED", body) for body in found]
+        if self.options.bookmarks:
+            lines.append(self.bookmark(initial_events_end=True))
+        return lines
+
+    def more(self) -> list[bytes]:
+        """What has changed since; empty when nothing has. Expired when that is forgotten."""
+        cluster = self.call.cluster
+        if self.version < cluster.forgotten_version:
+            raise Expired(f"too old resource version: {self.version} ({cluster.forgotten_version})")
+        lines: list[bytes] = []
+        while not lines:
+            changes = changelog.changes_after(
+                cluster.pk, self.version, kinds=[self.call.resource.kind.name], limit=BATCH
+            )
+            if not changes:
+                break
+            lines.extend(self._told(changes))
+            self.version = changes[-1].version
+        return lines
+
+    def bookmark(self, *, initial_events_end: bool = False) -> bytes:
+        """A line that says how far the stream is."""
+        resource = self.call.resource
+        metadata: Body = {"resourceVersion": str(self.version)}
+        if initial_events_end:
+            metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
+        return _encode(
+            "BOOKMARK",
+            {
+                "kind": resource.kind.name,
+                "apiVersion": resource.api_version,
+                "metadata": metadata,
+            },
+        )
+
+    def _told(self, changes: list[LoggedChange]) -> Iterator[bytes]:
+        if not self._matcher.selective:
+            for change in changes:
+                if self._matcher.matches(change.object):
+                    yield self._line(change.type, change.object)
+            return
+        before = self._objects_before(changes)
+        for change in changes:
+            if event := self._selected(change, before):
+                yield self._line(*event)
+
+    def _objects_before(self, changes: Iterable[LoggedChange]) -> dict[int, Body]:
+        """The objects as they were before these changes."""
+        versions = [c.previous_version for c in changes if c.previous_version is not None]
+        return changelog.objects_at(self.call.cluster.pk, versions) if versions else {}
+
+    def _selected(self, change: LoggedChange, before: dict[int, Body]) -> tuple[str, Body] | None:
+        """The event of a change for those who watch a selection: objects enter and leave it."""
+        old = before.get(change.previous_version or 0)
+        known = self._matched.get(change.uid)
+        was = known if known is not None else old is not None and self._matcher.matches(old)
+        is_ = change.type != "DELETED" and self._matcher.matches(change.object)
+        if change.type == "DELETED":
+            self._matched.pop(change.uid, None)
+        else:
+            self._matched[change.uid] = is_
+        if is_:
+            return "MODIFIED" if was else "ADDED", change.object
+        if not was:
+            return None
+        last = change.object if change.type == "DELETED" or old is None else old
+        metadata = {**last["metadata"], "resourceVersion": str(change.version)}
+        return "DELETED", {**last, "metadata": metadata}
+
+    def _line(self, event: str, body: Body) -> bytes:
+        line = _encode(event, as_event_object(self.call, body, first=self._first))
+        self._first = False
+        return line
+
+
+def error_line(refusal: ApiError) -> bytes:
+    """The last line of a watch that cannot go on."""
+    return _encode("ERROR", refusal.status())
+
+
+def _encode(event: str, body: Body) -> bytes:
+    return msgspec.json.encode({"type": event, "object": body}) + b"\n"

@@ -1,0 +1,137 @@
+"""The streams of the api room: watches, served on the event loop by the web front."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.db import close_old_connections, connection
+from django.http import HttpResponse, QueryDict
+
+from apps.api.kubernetes import media, paths, verbs, watching
+from apps.api.kubernetes.calls import Call
+from apps.api.kubernetes.errors import UnknownPath
+from apps.api.kubernetes.presenting import present
+from apps.api.kubernetes.views import find_cluster, refusal_response
+from apps.api.kubernetes.watching import Watch, error_line
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import ApiError
+from apps.cluster.listen import listener
+from apps.cluster.store import Actor
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+T = TypeVar("T")
+
+#: A watch that says nothing else tells at least this often how far it is.
+BOOKMARK_SECONDS = 60.0
+
+
+async def watch(
+    scope: Scope, receive: Receive, send: Send, match: re.Match[str], user: User
+) -> None:
+    """GET with `watch=true`: one JSON object a line, until the client or the time ends it."""
+    try:
+        call = await _in_thread(lambda: _call(scope, match, user))
+        if call.target.name and not call.target.watch:
+            # a single object is not watched: the parameter is passed over
+            return await _respond(send, await _in_thread(lambda: present(call, verbs.get(call))))
+        stream = Watch(call, watching.options(call))
+    except ApiError as refusal:
+        return await _respond(send, refusal_response(refusal))
+    leaving = asyncio.ensure_future(_gone(receive))
+    telling = asyncio.ensure_future(_tell(stream, send))
+    try:
+        await asyncio.wait({leaving, telling}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        if not telling.done():
+            telling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await telling
+
+
+async def _tell(stream: Watch, send: Send) -> None:
+    """Send what the watch has to say until its time is over."""
+    timeout = stream.options.timeout
+    end = time.monotonic() + timeout if timeout else float("inf")
+    # listening starts before the first look, so nothing falls between the two
+    async with listener().subscribe(stream.call.cluster.pk) as subscription:
+        await send(_start(200, [(b"content-type", b"application/json")]))
+        try:
+            lines = await _in_thread(stream.begin)
+            while True:
+                if lines:
+                    await send(_chunk(b"".join(lines)))
+                lines = await _in_thread(stream.more)
+                if lines:
+                    continue
+                left = end - time.monotonic()
+                if left <= 0:
+                    break
+                if await subscription.news(min(left, BOOKMARK_SECONDS)) is None:
+                    lines = _idle(stream, time.monotonic() < end)
+        except ApiError as refusal:
+            await send(_chunk(error_line(refusal)))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _idle(stream: Watch, goes_on: bool) -> list[bytes]:
+    return [stream.bookmark()] if stream.options.bookmarks and goes_on else []
+
+
+def _call(scope: Scope, match: re.Match[str], user: User) -> Call:
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    target = paths.parse(match["path"])
+    if target is None or target.subresource:
+        raise UnknownPath
+    return Call(
+        cluster=find_cluster(match["cluster"]),
+        target=target,
+        method="GET",
+        query=QueryDict(scope["query_string"].decode("latin-1")),
+        raw=b"",
+        content_type="",
+        media=media.negotiate(headers.get(b"accept", "")),
+        actor=Actor(user.get_username(), current_request_id()),
+    )
+
+
+async def _gone(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    """Run what needs the database off the event loop, and give its connection back."""
+
+    def run() -> T:
+        close_old_connections()
+        try:
+            return function()
+        finally:
+            connection.close()
+
+    return await sync_to_async(run, thread_sensitive=False)()
+
+
+async def _respond(send: Send, response: HttpResponse) -> None:
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in response.items()]
+    await send(_start(response.status_code, headers))
+    await send(_chunk(response.content, more=False))
+
+
+def _start(status: int, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def _chunk(body: bytes, *, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
