@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
+from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
 
@@ -75,14 +76,15 @@ def _arrays(model: type[models.Model], columns: Sequence[str], rows: Rows) -> li
     arrays = []
     for column in columns:
         values = [row[column] for row in rows]
-        if _is_json(model, column):
+        if _travels_as_json(model, column):
             values = [dump_json(value) for value in values]
         arrays.append(values)
     return arrays
 
 
-def _is_json(model: type[models.Model], column: str) -> bool:
-    return isinstance(_field(model, column), models.JSONField)
+def _travels_as_json(model: type[models.Model], column: str) -> bool:
+    """An array goes as JSON too, since unnest would flatten an array of arrays."""
+    return isinstance(_field(model, column), models.JSONField | ArrayField)
 
 
 @cache
@@ -91,7 +93,7 @@ def _field(model: type[models.Model], column: str) -> models.Field[Any, Any]:
 
 
 def _array_type(model: type[models.Model], column: str) -> str:
-    if _is_json(model, column):
+    if _travels_as_json(model, column):
         return "text"
     return str(_field(model, column).rel_db_type(connection))
 
@@ -101,7 +103,11 @@ def _parameters(model: type[models.Model], columns: Sequence[str]) -> str:
 
 
 def _cast(model: type[models.Model], column: str) -> str:
-    return f'd."{column}"::jsonb' if _is_json(model, column) else f'd."{column}"'
+    field = _field(model, column)
+    if isinstance(field, ArrayField):
+        items = f'jsonb_array_elements_text(d."{column}"::jsonb)'
+        return f"ARRAY(SELECT {items})::{field.rel_db_type(connection)}"
+    return f'd."{column}"::jsonb' if isinstance(field, models.JSONField) else f'd."{column}"'
 
 
 def _casts(model: type[models.Model], columns: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from django.db import connection, transaction
@@ -12,7 +12,6 @@ from apps.cluster import kinds, sql
 from apps.cluster.changelog import LoggedChange, changes_after
 from apps.cluster.models import Cluster
 from apps.scheduler import objects
-from apps.scheduler.event_handlers import ObjectChange
 from apps.scheduler.objects import KubeObject, Pod
 
 log = logging.getLogger(__name__)
@@ -35,7 +34,8 @@ class Informer:
     """Feeds a scheduler's event handlers: everything there is, then every change in order."""
 
     cluster_id: int
-    handle: Callable[[ObjectChange], None]
+    #: (kind, old, new): `Scheduler.handle`
+    handle: Callable[[str, KubeObject | None, KubeObject | None], None]
     #: The version up to which the scheduler knows everything.
     position: int = 0
     #: The request that created each pending pod, for the ledger; uid -> request id.
@@ -54,7 +54,7 @@ class Informer:
             if isinstance(item, Pod) and item.metadata.uid in held_back:
                 restored.append(item)
             else:
-                self.handle(ObjectChange("ADDED", kind, None, item))
+                self.handle(kind, None, item)
         return restored
 
     def catch_up(self) -> int:
@@ -68,6 +68,11 @@ class Informer:
             count += len(changes)
         return count
 
+    def node_labels(self, name: str) -> Mapping[str, str]:
+        """Labels of a node; none of one that does not exist."""
+        node = self._known.get(("Node", "", name))
+        return node.metadata.labels if node is not None else {}
+
     def _take_in(self, change: LoggedChange) -> None:
         key = (change.kind, change.namespace, change.name)
         old = self._known.pop(key, None)
@@ -78,10 +83,8 @@ class Informer:
                 return
             self._known[key] = new
         self._remember_request(change)
-        if old is None and new is None:
-            return
-        change_type = change.type if old is not None or new is None else "ADDED"
-        self.handle(ObjectChange(change_type, change.kind, old, new))
+        if old is not None or new is not None:
+            self.handle(change.kind, old, new)
 
     def _remember_request(self, change: LoggedChange) -> None:
         if change.kind == "Pod":

@@ -77,7 +77,6 @@ class QueueEntry(models.Model):
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
     queue = models.CharField(max_length=16, choices=Queue.choices)
-    priority = models.IntegerField(default=0)
     attempts = models.IntegerField(default=0)
     #: When the pod entered this queue.
     timestamp = models.DateTimeField()
@@ -153,7 +152,9 @@ class SchedulingDecision(models.Model):
     #: The chosen node; empty when there is none.
     node = models.CharField(max_length=253, blank=True)
     nominated_node = models.CharField(max_length=253, blank=True)
+    #: Why it fits nowhere, without what PostFilter added; empty when scheduled.
     message = models.TextField(blank=True)
+    post_filter_message = models.TextField(blank=True, default="")
     #: Plugins that rejected some node (or the pod).
     unschedulable_plugins = ArrayField(models.CharField(max_length=100), default=list)
     nodes = models.PositiveIntegerField()

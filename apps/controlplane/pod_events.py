@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.metadata import micro_timestamp

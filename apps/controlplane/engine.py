@@ -1,0 +1,116 @@
+"""One cluster's scheduler with its eyes and hands: what a worker keeps warm between tasks."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+from django.db import connection, transaction
+
+from apps.cluster.models import Cluster
+from apps.controlplane import profiles
+from apps.controlplane.informer import Informer
+from apps.controlplane.lease import Lease
+from apps.controlplane.models import QueueEntry, SchedulerProfile
+from apps.controlplane.recorder import Made, Recorder
+from apps.scheduler.clock import RealClock
+from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.scheduler import Scheduler
+
+#: A batch ends after so many decisions or so long, whichever comes first: large enough to share
+#: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
+BATCH_DECISIONS = 200
+BATCH_SECONDS = 0.1
+#: Upstream's flush of leftovers runs so often.
+FLUSH_UNSCHEDULABLE_SECONDS = 30.0
+
+
+class Engine:
+    """Runs the loop of one cluster: look, flush, schedule a batch, record it, again.
+
+    Lives as long as its lease's epoch. It is thrown away when anything fails between memory and
+    database, and rebuilt from rows and objects, which are always the truth.
+    """
+
+    def __init__(self, cluster: Cluster, lease: Lease, profile: SchedulerProfile) -> None:
+        self.cluster = cluster
+        self.lease = lease
+        self.profile = profile
+        self.scheduler = Scheduler(
+            profiles.configuration(profile),
+            clock=RealClock(),
+            tie_break=cluster.tie_break,
+            seed=cluster.seed,
+        )
+        self.informer = Informer(cluster.pk, self.scheduler.handle)
+        self.recorder = Recorder(cluster, lease, profile.revision)
+        self._flushed_at = time.monotonic()
+
+    @classmethod
+    def load(cls, cluster: Cluster, lease: Lease) -> Engine:
+        """An engine that knows the cluster and has its queue as it was last recorded."""
+        engine = cls(cluster, lease, profiles.active(cluster))
+        rows = QueueEntry.objects.filter(cluster=cluster).values_list("pod_uid", "state")
+        entries = {str(uid): msgspec.convert(state, SavedEntry) for uid, state in rows}
+        pods = engine.informer.load(held_back=frozenset(entries))
+        by_uid = {pod.metadata.uid: pod for pod in pods}
+        engine.scheduler.queue.restore(entries.values(), by_uid.get)
+        engine.recorder.start_with(entries, [uid for uid in entries if uid not in by_uid])
+        return engine
+
+    def fits(self, cluster: Cluster, lease: Lease) -> bool:
+        """Whether this engine may go on under `lease`, with the cluster's active profile."""
+        return (
+            self.lease.epoch == lease.epoch
+            and profiles.active(cluster).revision == self.profile.revision
+        )
+
+    def run(self, seconds: float) -> bool:
+        """Work until nothing is left or `seconds` are over; True if there is more to do."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self.informer.catch_up()
+            self._flush()
+            batch = self._schedule_batch()
+            changes = self.scheduler.queue.take_changes()
+            if batch or self.recorder.concerns(changes):
+                self.recorder.record(self.scheduler, self.informer, batch, changes)
+            elif self._rest():
+                return False
+            if time.monotonic() > deadline or self._stopped():
+                return not self._stopped()
+
+    def _schedule_batch(self) -> list[Made]:
+        batch: list[Made] = []
+        until = time.monotonic() + BATCH_SECONDS
+        while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
+            decision = self.scheduler.schedule_one()
+            if decision is None:
+                break
+            now = self.cluster.now()
+            batch.append(Made(decision, now, self.informer.position, len(batch)))
+        return batch
+
+    def _flush(self) -> None:
+        queue = self.scheduler.queue
+        queue.flush_backoff_completed()
+        if time.monotonic() - self._flushed_at > FLUSH_UNSCHEDULABLE_SECONDS:
+            queue.flush_unschedulable_leftover()
+            self._flushed_at = time.monotonic()
+
+    def _stopped(self) -> bool:
+        """Whether the cluster was paused, deleted, or given another profile meanwhile."""
+        cluster = Cluster.objects.filter(pk=self.cluster.pk, paused=False).first()
+        return cluster is None or not self.fits(cluster, self.lease)
+
+    def _rest(self) -> bool:
+        """Stop being due, unless something has changed since the last look."""
+        with transaction.atomic():
+            self.lease.renew(consumed_version=self.informer.position)
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "UPDATE cluster_cluster SET due_at = NULL "
+                    "WHERE id = %s AND resource_version = %s",
+                    [self.cluster.pk, self.informer.position],
+                )
+                return cursor.rowcount == 1

@@ -1,0 +1,258 @@
+"""The decision ledger: a `Decision` of the core as a row, and back.
+
+The row's own columns are what lists and filters need. Everything else goes into one blob: the
+verdict of every node as a small integer with the few distinct statuses beside it, and each
+plugin's raw scores of the feasible nodes (normalised ones only where they differ). Feasible nodes,
+totals and ties follow from these and are computed again when a decision is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import numpy as np
+import zstandard
+from django.db import connection
+from numpy.typing import NDArray
+
+from apps.cluster import sql
+from apps.controlplane import columns
+from apps.controlplane.models import NodeTable, SchedulingDecision
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
+from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.status import SUCCESS, Code, Status
+
+_NORMALIZED = "normalized/"
+
+
+class NodeTables:
+    """Finds or stores the table of node names that decisions refer to."""
+
+    def __init__(self, cluster_id: int) -> None:
+        self._cluster_id = cluster_id
+        self._last: tuple[str, ...] | None = None
+        self._last_id = 0
+
+    def id_of(self, names: tuple[str, ...]) -> int:
+        """The table's id; consecutive decisions over the same nodes cost nothing."""
+        if names is not self._last:
+            self._last_id = self._store([name for name in names if name])
+            self._last = names
+        return self._last_id
+
+    def _store(self, names: list[str]) -> int:
+        text = msgspec.json.encode(names)
+        digest = hashlib.sha256(text).digest()
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO controlplane_nodetable (cluster_id, digest, names) "
+                "VALUES (%s, %s, %s) ON CONFLICT (cluster_id, digest) DO NOTHING",
+                [self._cluster_id, digest, zstandard.compress(text)],
+            )
+            cursor.execute(
+                "SELECT id FROM controlplane_nodetable WHERE cluster_id = %s AND digest = %s",
+                [self._cluster_id, digest],
+            )
+            row = cursor.fetchone()
+        return int(row[0])
+
+
+def row_of(
+    decision: Decision,
+    *,
+    cluster_id: int,
+    node_table_id: int,
+    at: datetime,
+    profile_revision: int,
+    cluster_version: int,
+    sequence: int,
+    request_id: str,
+) -> dict[str, Any]:
+    """The ledger row of a decision, by column name."""
+    namespace, _, name = decision.pod_key.partition("/")
+    nominated = decision.nominating.nominated_node if decision.nominating else ""
+    chosen = decision.result == Result.SCHEDULED and len(decision.total)
+    return {
+        "cluster_id": cluster_id,
+        "pod_uid": decision.pod_uid,
+        "namespace": namespace,
+        "name": name,
+        "attempt": decision.attempt,
+        "at": at,
+        "profile_revision": profile_revision,
+        "scheduler_name": decision.profile,
+        "result": decision.result.value,
+        "node": decision.node if decision.result == Result.SCHEDULED else "",
+        "nominated_node": nominated,
+        "message": decision.filter_message or decision.message,
+        "post_filter_message": _post_filter_message(decision),
+        "unschedulable_plugins": sorted(decision.unschedulable_plugins),
+        "nodes": decision.total_nodes,
+        "feasible_nodes": len(decision.feasible),
+        "tied_nodes": len(decision.ties),
+        "total_score": int(decision.total.max()) if chosen else None,
+        "cluster_version": cluster_version,
+        "sequence": sequence,
+        "duration_us": sum(decision.durations.values()) // 1000,
+        "request_id": request_id,
+        "node_table_id": node_table_id,
+        "columns": _encode(decision),
+    }
+
+
+def insert(rows: list[dict[str, Any]]) -> None:
+    """Write ledger rows in the caller's transaction."""
+    with connection.cursor() as cursor:
+        sql.insert_rows(cursor, SchedulingDecision, rows)
+
+
+def load(row: SchedulingDecision) -> Decision:
+    """The decision as the core made it; nodes are numbered by the row's node table."""
+    table = NodeTable.objects.get(pk=row.node_table_id)
+    names = tuple(msgspec.json.decode(zstandard.decompress(bytes(table.names))))
+    plain, arrays = columns.decode(bytes(row.columns))
+    decision = Decision(
+        pod_key=f"{row.namespace}/{row.name}",
+        pod_uid=str(row.pod_uid),
+        profile=row.scheduler_name,
+        attempt=row.attempt,
+        result=Result(row.result),
+        node=row.node or plain["node"],
+        message=" ".join(filter(None, (row.message, row.post_filter_message))),
+        filter_message=row.message if plain["explained"] else "",
+        nodes=names,
+        total_nodes=row.nodes,
+        start=plain["start"],
+        evaluated=plain["evaluated"],
+        nominated_fast_path=plain["fast_path"],
+        pre_filter=_status(plain["pre_filter"]) or SUCCESS,
+        pre_filter_nodes=_names_or_none(plain["pre_filter_nodes"]),
+        filter_skipped=frozenset(plain["filter_skipped"]),
+        score_skipped=frozenset(plain["score_skipped"]),
+        unschedulable_plugins=frozenset(row.unschedulable_plugins),
+        pending_plugins=frozenset(plain["pending_plugins"]),
+        draw=plain["draw"],
+        post_filter_status=_status(plain["post_filter_status"]),
+        post_filter=_post_filter(plain["post_filter"]),
+        nominating=_nominating(plain["nominating"]),
+        rejection=_status(plain["rejection"]),
+        durations=plain["durations"],
+    )
+    _restore_nodes(decision, plain, arrays)
+    return decision
+
+
+def _restore_nodes(
+    decision: Decision, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.int64]]
+) -> None:
+    """Verdicts and scores, and what follows from them."""
+    if "ids" not in arrays:
+        return
+    statuses: list[Status | None] = [_status(each) for each in plain["statuses"]]
+    absent = _status(plain["absent"])
+    assert absent is not None
+    decision.node_statuses = NodeStatuses(arrays["ids"].astype(np.int32), statuses, absent)
+    decision.feasible = np.flatnonzero(arrays["ids"] == NodeStatuses.FEASIBLE)
+    for plugin, weight in plain["weights"].items():
+        raw = arrays[plugin]
+        normalized = arrays.get(_NORMALIZED + plugin, raw)
+        decision.scores[plugin] = ScoreColumn(raw, normalized, weight)
+    if not plain["scored"]:
+        return
+    total = np.zeros(len(decision.feasible), dtype=np.int64)
+    for column in decision.scores.values():
+        total += column.weighted
+    decision.total = total if decision.scores else total + 1
+    decision.ties = decision.feasible[decision.total == decision.total.max()]
+
+
+def _encode(decision: Decision) -> bytes:
+    arrays: dict[str, NDArray[Any]] = {}
+    plain: dict[str, Any] = {
+        "node": decision.node,
+        "explained": bool(decision.filter_message),
+        "start": decision.start,
+        "evaluated": decision.evaluated,
+        "fast_path": decision.nominated_fast_path,
+        "pre_filter": _plain_status(decision.pre_filter),
+        "pre_filter_nodes": _sorted_or_none(decision.pre_filter_nodes),
+        "filter_skipped": sorted(decision.filter_skipped),
+        "score_skipped": sorted(decision.score_skipped),
+        "pending_plugins": sorted(decision.pending_plugins),
+        "draw": decision.draw,
+        "post_filter_status": _plain_status(decision.post_filter_status),
+        "post_filter": _plain_post_filter(decision.post_filter),
+        "nominating": decision.nominating and decision.nominating.nominated_node,
+        "rejection": _plain_status(decision.rejection),
+        "durations": dict(decision.durations),
+        "scored": bool(len(decision.total)),
+    }
+    if decision.node_statuses is not None:
+        statuses = decision.node_statuses
+        alive = np.array([bool(name) for name in decision.nodes], dtype=np.bool_)
+        arrays["ids"] = statuses.ids[alive]
+        plain["statuses"] = [_plain_status(each) for each in statuses.statuses]
+        plain["absent"] = _plain_status(statuses.absent)
+        plain["weights"] = {name: column.weight for name, column in decision.scores.items()}
+    for plugin, column in decision.scores.items():
+        arrays[plugin] = column.raw
+        if column.normalized is not column.raw and (column.normalized != column.raw).any():
+            arrays[_NORMALIZED + plugin] = column.normalized
+    return columns.encode(plain, arrays)
+
+
+def _post_filter_message(decision: Decision) -> str:
+    """What PostFilter added to the message."""
+    if not decision.filter_message:
+        return ""
+    return decision.message.removeprefix(decision.filter_message).strip()
+
+
+def _plain_status(status: Status | None) -> list[Any] | None:
+    return None if status is None else [int(status.code), list(status.reasons), status.plugin]
+
+
+def _status(plain: list[Any] | None) -> Status | None:
+    return None if plain is None else Status(Code(plain[0]), tuple(plain[1]), plain[2])
+
+
+def _plain_post_filter(result: PostFilterResult | None) -> dict[str, Any] | None:
+    if result is None:
+        return None
+    return {
+        "candidates": [[c.node, list(c.victims), c.pdb_violations] for c in result.candidates],
+        "node_status": {node: _plain_status(each) for node, each in result.node_status.items()},
+        "ties": list(result.ties),
+    }
+
+
+def _post_filter(plain: dict[str, Any] | None) -> PostFilterResult | None:
+    if plain is None:
+        return None
+    statuses = {node: _status(each) for node, each in plain["node_status"].items()}
+    return PostFilterResult(
+        candidates=tuple(
+            Candidate(node, tuple(victims), violations)
+            for node, victims, violations in plain["candidates"]
+        ),
+        node_status={node: each for node, each in statuses.items() if each is not None},
+        ties=tuple(plain["ties"]),
+    )
+
+
+def _nominating(node: str | None) -> NominatingInfo | None:
+    return None if node is None else NominatingInfo(node)
+
+
+def _sorted_or_none(names: Iterable[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _names_or_none(names: list[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)

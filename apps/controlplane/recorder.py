@@ -1,0 +1,335 @@
+"""The loop's hands: a batch of decisions, and all they intend, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.db import connection, transaction
+
+from apps.cluster import kinds, merge_patch, sql, store
+from apps.cluster.binding import bind_change, binding_to, with_condition
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor, Create, Modify, Operation, Remove
+from apps.controlplane import ledger
+from apps.controlplane.informer import Informer
+from apps.controlplane.lease import Lease
+from apps.controlplane.models import QueueEntry
+from apps.controlplane.pod_events import pod_event
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.intents import Binding, Eviction, Intent
+from apps.scheduler.framework.status import error
+from apps.scheduler.queue.records import QueueChanges, SubQueue
+from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.scheduler import Scheduler
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A decision with when it was made, and after which version and earlier decisions."""
+
+    decision: Decision
+    at: datetime
+    cluster_version: int
+    sequence: int
+
+
+class Recorder:
+    """Writes what the loop decided, as long as the lease is its own."""
+
+    def __init__(self, cluster: Cluster, lease: Lease, profile_revision: int) -> None:
+        self._cluster = cluster
+        self._lease = lease
+        self._profile_revision = profile_revision
+        self._node_tables = ledger.NodeTables(cluster.pk)
+        self._event_serial = 0
+        #: pods that have a queue entry in the database
+        self._persisted: set[str] = set()
+
+    def start_with(self, entries: Mapping[str, SavedEntry], gone: Sequence[str]) -> None:
+        """Remember which entries are in the database; delete those whose pod is `gone`."""
+        self._persisted = set(entries)
+        with transaction.atomic():
+            self._lease.renew()
+            self._write_entries({}, gone)
+
+    def concerns(self, changes: QueueChanges) -> bool:
+        """Whether these changes of the queue have to be written."""
+        return any(map(self._is_worth_keeping, changes.saved)) or not self._persisted.isdisjoint(
+            changes.removed
+        )
+
+    def record(
+        self,
+        scheduler: Scheduler,
+        informer: Informer,
+        batch: Sequence[Made],
+        changes: QueueChanges,
+    ) -> None:
+        """Commit a batch and the queue's changes, and tell the scheduler how that went.
+
+        A binding that the store refuses (the pod is gone, or somebody bound it) takes the whole
+        transaction back; its decision becomes an error, the pod is requeued, and the rest is
+        written. Raises LeaseLost when the cluster has another holder; nothing is written then.
+        """
+        changed: dict[str, SavedEntry | None] = {}
+        while True:
+            changed |= {entry.pod_uid: entry for entry in changes.saved}
+            changed |= dict.fromkeys(changes.removed)
+            refused = self._commit(informer, batch, changed)
+            if not refused:
+                break
+            for decision, refusal in refused:
+                scheduler.bind_failed(decision, error(refusal.message))
+            changes = scheduler.queue.take_changes()
+        for made in batch:
+            if made.decision.result == Result.SCHEDULED:
+                scheduler.bound(made.decision)
+
+    def _commit(
+        self,
+        informer: Informer,
+        batch: Sequence[Made],
+        changed: Mapping[str, SavedEntry | None],
+    ) -> list[tuple[Decision, ApiError]]:
+        """One try; with refused bindings nothing is written and they are returned."""
+        bound = {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
+        kept = {
+            uid: entry
+            for uid, entry in changed.items()
+            if entry is not None and uid not in bound and self._is_worth_keeping(entry)
+        }
+        gone = [uid for uid in {*changed, *bound} if uid not in kept and uid in self._persisted]
+        with transaction.atomic():
+            self._lease.renew(consumed_version=informer.position)
+            ledger.insert([self._ledger_row(informer, made) for made in batch])
+            self._write_entries(kept, gone)
+            refused = self._write_objects(informer, batch)
+            if refused:
+                transaction.set_rollback(True)
+        if not refused:
+            self._persisted.difference_update(gone)
+            self._persisted.update(kept)
+        return refused
+
+    def _is_worth_keeping(self, entry: SavedEntry) -> bool:
+        """A pod that waits for its first attempt is known from the pod itself."""
+        is_new = entry.queue == SubQueue.ACTIVE and not entry.attempts and not entry.nominated_node
+        return not is_new or entry.pod_uid in self._persisted
+
+    # the ledger and the queue
+
+    def _ledger_row(self, informer: Informer, made: Made) -> dict[str, Any]:
+        decision = made.decision
+        return ledger.row_of(
+            decision,
+            cluster_id=self._cluster.pk,
+            node_table_id=self._node_tables.id_of(decision.nodes),
+            at=made.at,
+            profile_revision=self._profile_revision,
+            cluster_version=made.cluster_version,
+            sequence=made.sequence,
+            request_id=informer.request_ids.get(decision.pod_uid, ""),
+        )
+
+    def _write_entries(self, kept: Mapping[str, SavedEntry], gone: Sequence[str]) -> None:
+        replaced = [*gone, *kept]
+        if not replaced:
+            return
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM controlplane_queueentry "
+                "WHERE cluster_id = %s AND pod_uid = ANY(%s::uuid[])",
+                [self._cluster.pk, replaced],
+            )
+            rows = [_entry_row(self._cluster.pk, entry) for entry in kept.values()]
+            sql.insert_rows(cursor, QueueEntry, rows)
+
+    # objects
+
+    def _write_objects(
+        self, informer: Informer, batch: Sequence[Made]
+    ) -> list[tuple[Decision, ApiError]]:
+        planned = [
+            (made.decision, operation)
+            for made in batch
+            for operation in self._operations(informer, made)
+        ]
+        outcomes = store.write(
+            self._cluster,
+            [operation for _, operation in planned],
+            actor=Actor("kube-scheduler"),
+            collect_refusals=True,
+            wake=False,
+        )
+        # a pod that is gone needs no status, and a victim that is gone made room already
+        return [
+            (decision, outcome)
+            for (decision, operation), outcome in zip(planned, outcomes, strict=True)
+            if isinstance(outcome, ApiError) and _must_succeed(decision, operation)
+        ]
+
+    def _operations(self, informer: Informer, made: Made) -> Iterator[Operation]:
+        decision = made.decision
+        pod = _pod_reference(decision)
+        if decision.result == Result.SCHEDULED:
+            for intent in decision.intents:
+                yield from self._intended(informer, made, intent)
+            note = f"Successfully assigned {decision.pod_key} to {decision.node}"
+            yield self._event(pod, made, "Scheduled", note, "Binding")
+            return
+        for intent in decision.intents:
+            if not isinstance(intent, Binding):
+                yield from self._intended(informer, made, intent)
+        yield Modify(
+            kinds.POD,
+            pod["namespace"],
+            pod["name"],
+            _failed(made),
+            "status",
+            trusted=True,
+            uid=decision.pod_uid,
+        )
+        yield self._event(
+            pod, made, "FailedScheduling", decision.message, "Scheduling", warning=True
+        )
+
+    def _intended(self, informer: Informer, made: Made, intent: Intent) -> Iterator[Operation]:
+        if isinstance(intent, Binding):
+            binding = binding_to(intent.node, uid=intent.uid)
+            change = bind_change(binding, informer.node_labels(intent.node), made.at)
+            yield Modify(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)
+        elif isinstance(intent, Eviction):
+            yield from self._evict(made, intent)
+        else:
+            yield Modify(
+                kinds.by_name(intent.kind),
+                intent.namespace,
+                intent.name,
+                partial(merge_patch.merge, patch=dict(intent.patch)),
+                trusted=True,
+            )
+
+    def _evict(self, made: Made, victim: Eviction) -> Iterator[Operation]:
+        decision = made.decision
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": victim.message,
+        }
+        where = (kinds.POD, victim.namespace, victim.name)
+        yield Modify(
+            *where, _conditioned(condition, made.at), "status", trusted=True, uid=victim.uid
+        )
+        yield Remove(*where, {"preconditions": {"uid": victim.uid}})
+        node = decision.nominating.nominated_node if decision.nominating else ""
+        reference = {"name": victim.name, "namespace": victim.namespace, "uid": victim.uid}
+        note = f"Preempted by pod {decision.pod_uid} on node {node}"
+        yield self._event(reference, made, "Preempted", note, "Preempting")
+
+    def _event(
+        self,
+        pod: Mapping[str, str],
+        made: Made,
+        reason: str,
+        note: str,
+        action: str,
+        *,
+        warning: bool = False,
+    ) -> Create:
+        self._event_serial += 1
+        return pod_event(
+            pod,
+            reason=reason,
+            note=note,
+            action=action,
+            now=made.at,
+            serial=self._event_serial,
+            reporter=made.decision.profile,
+            warning=warning,
+        )
+
+
+def _must_succeed(decision: Decision, operation: Operation) -> bool:
+    """Whether the refusal of this write takes the decision back: its binding, or before it."""
+    return (
+        decision.result == Result.SCHEDULED
+        and isinstance(operation, Modify)
+        and operation.subresource != "status"
+    )
+
+
+def _failed(made: Made) -> Callable[[Body], Body]:
+    """The status of a pod that could not be scheduled."""
+    decision = made.decision
+    rejected = decision.result == Result.UNSCHEDULABLE
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable" if rejected else "SchedulerError",
+        "message": decision.message,
+    }
+    conditioned = _conditioned(condition, made.at)
+
+    def change(pod: Body) -> Body:
+        changed = conditioned(pod)
+        if decision.nominating is None:
+            return changed
+        status = dict(changed["status"])
+        status.pop("nominatedNodeName", None)
+        if decision.nominating.nominated_node:
+            status["nominatedNodeName"] = decision.nominating.nominated_node
+        return {**changed, "status": status}
+
+    return change
+
+
+def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
+    def change(pod: Body) -> Body:
+        status = pod.get("status") or {}
+        conditions = with_condition(
+            status.get("conditions") or [],
+            condition,
+            now,
+            generation=pod["metadata"].get("generation"),
+        )
+        return {**pod, "status": {**status, "conditions": conditions}}
+
+    return change
+
+
+def _pod_reference(decision: Decision) -> dict[str, str]:
+    namespace, _, name = decision.pod_key.partition("/")
+    return {"name": name, "namespace": namespace, "uid": decision.pod_uid}
+
+
+def _entry_row(cluster_id: int, entry: SavedEntry) -> dict[str, Any]:
+    namespace, _, name = entry.pod_key.partition("/")
+    return {
+        "cluster_id": cluster_id,
+        "pod_uid": UUID(entry.pod_uid),
+        "namespace": namespace,
+        "name": name,
+        "queue": entry.queue.value,
+        "attempts": entry.attempts,
+        "timestamp": _moment(entry.timestamp),
+        "backoff_expiry": entry.backoff_expiry and _moment(entry.backoff_expiry),
+        "unschedulable_plugins": list(entry.unschedulable_plugins),
+        "pending_plugins": list(entry.pending_plugins),
+        "gated_by": entry.gating_plugin,
+        "nominated_node": entry.nominated_node,
+        "state": msgspec.to_builtins(entry),
+    }
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -1,0 +1,124 @@
+"""The one hard rule of the change log, with real connections and real commits."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+
+from apps.cluster import kinds, store
+from apps.cluster.changelog import changes_after
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane.clusters import create_cluster
+
+WRITERS = 6
+WRITES_EACH = 350
+ACTOR = Actor("writer", "request-1")
+
+
+@pytest.fixture
+def cluster(transactional_db: None) -> Cluster:
+    return create_cluster("busy", user="tests", paused=True)
+
+
+def _pod(name: str) -> dict[str, object]:
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def _write(cluster: Cluster, writer: int, failures: list[BaseException]) -> None:
+    """Create, relabel and delete pods, alone and in bulk."""
+    draw = random.Random(writer)
+    try:
+        for number in range(WRITES_EACH):
+            name = f"pod-{writer}-{number}"
+            if number % 5 == 0:
+                names = [f"{name}-{part}" for part in range(draw.randint(2, 5))]
+                store.write(
+                    cluster,
+                    [store.Create(kinds.POD, _pod(each), "default") for each in names],
+                    actor=ACTOR,
+                )
+            else:
+                store.create(cluster, kinds.POD, _pod(name), actor=ACTOR, namespace="default")
+                if number % 3 == 0:
+                    store.delete(cluster, kinds.POD, "default", name, actor=ACTOR)
+                # every writer changes this one: their transactions wait for each other
+                store.patch(
+                    cluster, kinds.NAMESPACE, "", "default", _counted(name), actor=ACTOR
+                )
+    except BaseException as failure:
+        failures.append(failure)
+    finally:
+        connection.close()
+
+
+def _counted(name: str) -> store.Callable[[dict[str, object]], dict[str, object]]:
+    def change(body: dict[str, object]) -> dict[str, object]:
+        metadata = body["metadata"]
+        assert isinstance(metadata, dict)
+        return {**body, "metadata": {**metadata, "annotations": {"last": name}}}
+
+    return change
+
+
+def _read_until(cluster: Cluster, done: threading.Event) -> Iterator[int]:
+    """Versions as a reader sees them that asks for what is new, over and over."""
+    position = 0
+    while True:
+        finished = done.is_set()
+        changes = changes_after(cluster.pk, position, limit=100)
+        for change in changes:
+            yield change.version
+            position = change.version
+        if finished and not changes:
+            return
+
+
+def test_a_reader_never_misses_a_change_under_concurrent_writers(cluster: Cluster) -> None:
+    done, failures, seen = threading.Event(), list[BaseException](), list[int]()
+
+    def read() -> None:
+        seen.extend(_read_until(cluster, done))
+        connection.close()
+
+    reader = threading.Thread(target=read)
+    writers = [
+        threading.Thread(target=_write, args=(cluster, number, failures))
+        for number in range(WRITERS)
+    ]
+    reader.start()
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    done.set()
+    reader.join()
+    assert not failures
+    cluster.refresh_from_db()
+    assert len(seen) > WRITERS * WRITES_EACH
+    assert seen == list(range(1, cluster.resource_version + 1))
+
+
+def test_every_change_says_what_it_replaced_and_who_made_it(cluster: Cluster) -> None:
+    start = Cluster.objects.get(pk=cluster.pk).resource_version
+    actor = Actor("alice", "request-7")
+    store.create(cluster, kinds.POD, _pod("p"), actor=actor, namespace="default")
+    store.patch(
+        cluster, kinds.POD, "default", "p",
+        lambda body: {**body, "metadata": {**body["metadata"], "labels": {"a": "b"}}},
+        actor=actor,
+    )
+    store.delete(cluster, kinds.POD, "default", "p", actor=actor)
+    added, modified, deleted = changes_after(cluster.pk, start)
+    assert [added.type, modified.type, deleted.type] == ["ADDED", "MODIFIED", "DELETED"]
+    assert added.previous_version is None
+    assert modified.previous_version == added.version
+    assert deleted.previous_version == modified.version
+    assert deleted.object["metadata"]["resourceVersion"] == str(deleted.version)
+    assert {(change.user, change.request_id) for change in (added, modified, deleted)} == {
+        ("alice", "request-7")
+    }
