@@ -12,7 +12,7 @@ import numpy as np
 from apps.scheduler.config.types import Profile
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
-from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.events import EVERY_EVENT, ClusterEventWithHint
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import (
     EXTENSION_POINTS,
@@ -51,6 +51,9 @@ from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
 
 #: builds a plugin from its typed arguments (None if it takes none) and the handle
 PluginFactory = Callable[[Any, Handle], Plugin]
+
+#: the extension points at which a pod can be rejected
+_REJECTING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +138,17 @@ class Framework:
         return [(plugin.name, plugin.pre_enqueue) for plugin in self._pre_enqueue]
 
     def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
-        """(plugin, events it wants to hear of), for the scheduling queue."""
-        return [
-            (plugin.name, plugin.events_to_register())
-            for plugin in self.plugins.values()
-            if isinstance(plugin, EnqueueExtensions)
-        ]
+        """(plugin, events it wants to hear of), for the scheduling queue.
+
+        A plugin that may reject pods and does not say what would help hears of every event.
+        """
+        events: dict[str, Sequence[ClusterEventWithHint]] = {}
+        for name, plugin in self.plugins.items():
+            if isinstance(plugin, EnqueueExtensions):
+                events[name] = plugin.events_to_register()
+            elif isinstance(plugin, _REJECTING):
+                events[name] = EVERY_EVENT
+        return list(events.items())
 
     # -- before the queue ----------------------------------------------------------------------
 
