@@ -9,6 +9,8 @@ from apps.cluster.models import Cluster
 
 Body = dict[str, Any]
 
+_IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
+
 
 class StoreLookups:
     """Answers admission's questions from the database, each of them once a write."""
@@ -38,6 +40,19 @@ class StoreLookups:
             )
             self._known[key] = (
                 defaults.order_by("value", "name").values_list("body", flat=True).first()
+            )
+        return self._known[key]
+
+    def default_storage_class(self) -> Body | None:
+        """The class for claims that name none: of several, the newest."""
+        key = ("StorageClass", "")
+        if key not in self._known:
+            defaults = models.StorageClass.objects.filter(
+                cluster=self._cluster,
+                body__metadata__annotations__contains={_IS_DEFAULT: "true"},
+            )
+            self._known[key] = (
+                defaults.order_by("-created_at", "name").values_list("body", flat=True).first()
             )
         return self._known[key]
 
