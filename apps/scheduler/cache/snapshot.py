@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.scheduler.cache.domains import Domains, by_label
 from apps.scheduler.cache.interning import Interner, RowLog
 from apps.scheduler.cache.memo import Memos
 from apps.scheduler.cache.pod_index import PodIndex
 from apps.scheduler.cache.ports import PortIndex
+from apps.scheduler.cache.term_index import TermIndex
 from apps.scheduler.framework.nodes import (
     CPU,
     MEMORY,
@@ -31,9 +33,11 @@ from apps.scheduler.objects import Taint
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.cache import Cache, ImageState
-    from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
+    from apps.scheduler.framework.types import HostPort, LabelClass, NodeInfo, PodInfo
 
 _SPARE = 64
+#: partings by a node label kept; the oldest one is dropped first
+_MAX_DOMAINS = 256
 
 
 class Snapshot(NodeTable):
@@ -62,10 +66,11 @@ class Snapshot(NodeTable):
         self._pods_log = RowLog()
         self._memos = Memos()
         self._ports = PortIndex()
+        self._domains: dict[Hashable, Domains] = {}
         #: pods by (namespace, labels, terminating): what label selectors can tell apart
-        self.pods_by_labels = PodIndex(lambda pod: pod.label_class)
-        #: pods with inter-pod (anti-)affinity terms by their terms, labels and namespace
-        self.pods_by_affinity = PodIndex(_affinity_class)
+        self.pods_by_labels = PodIndex(_label_class)
+        #: pods by the inter-pod (anti-)affinity terms they carry
+        self.pods_by_term = TermIndex()
         #: (nodes,) int64, rows in visiting order: zones in turn
         self.order: Int64Array = np.empty(0, dtype=np.int64)
         #: names by row; "" where the row is dead
@@ -128,6 +133,32 @@ class Snapshot(NodeTable):
     def select(self, lines: Int64Array) -> Overlay:
         return Overlay(self, lines)
 
+    def domains(
+        self,
+        topology_key: str,
+        *,
+        among: tuple[Hashable, BoolArray] | None = None,
+        absent_is_empty: bool = False,
+    ) -> Domains:
+        """The rows parted by a label; the same object until a Node object changes.
+
+        ``among``: only these rows (a column that depends on nothing but Node objects and a name
+        for it). ``absent_is_empty`` is explained at ``cache.domains.by_label``.
+        """
+        name = (topology_key, among[0] if among is not None else None, absent_is_empty)
+        known = self._domains.get(name)
+        if known is None:
+            known = self._domains[name] = by_label(
+                name,
+                self.label(topology_key),
+                self.alive,
+                among=among[1] if among is not None else None,
+                absent_is_empty=absent_is_empty,
+            )
+            if len(self._domains) > _MAX_DOMAINS:
+                del self._domains[next(iter(self._domains))]
+        return known
+
     # -- bringing it up to date ----------------------------------------------------------------
 
     def update(self, cache: Cache) -> None:
@@ -136,6 +167,7 @@ class Snapshot(NodeTable):
         if not changes:
             return
         self.version += 1
+        nodes_before = self._node_log.position
         self._image_states = cache.image_states
         if cache.images_version != self._images_version:
             self._images.clear()
@@ -149,6 +181,8 @@ class Snapshot(NodeTable):
         if cache.order_version != self._order_version:
             self._reorder(cache)
             self._order_version = cache.order_version
+        if self._node_log.position != nodes_before:
+            self._domains.clear()
         self._node_log.forget(4096)
         self._pods_log.forget(4096)
 
@@ -224,7 +258,7 @@ class Snapshot(NodeTable):
 
     def _index(self, pod: PodInfo, row: int, sign: int) -> None:
         self.pods_by_labels.change(pod, row, sign)
-        self.pods_by_affinity.change(pod, row, sign)
+        self.pods_by_term.change(pod, row, sign)
 
     def _reorder(self, cache: Cache) -> None:
         self.order = np.array([self._row_of[name] for name in cache.node_tree], dtype=np.int64)
@@ -283,7 +317,7 @@ class Snapshot(NodeTable):
             setattr(self, name, column[..., : self._used])
         self.rows = np.arange(self._used, dtype=np.int64)
         self.pods_by_labels.resize(self._used)
-        self.pods_by_affinity.resize(self._used)
+        self.pods_by_term.resize(self._used)
         self._memos.clear()
 
     def _read_label(self, key: str) -> tuple[Interner[str], Int32Array]:
@@ -311,5 +345,5 @@ def _untimed(taint: Taint) -> Taint:
     return Taint(key=taint.key, value=taint.value, effect=taint.effect)
 
 
-def _affinity_class(pod: PodInfo) -> Hashable | None:
-    return pod.affinity_class
+def _label_class(pod: PodInfo) -> tuple[LabelClass]:
+    return (pod.label_class,)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from apps.scheduler.framework import resources
+from apps.scheduler.framework.affinity_terms import PodTerms, pod_terms
 
 if TYPE_CHECKING:
     from apps.scheduler.objects import Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm
+
+#: (namespace, labels, terminating): pods which no label selector can tell apart
+LabelClass = tuple[str, frozenset[tuple[str, str]], bool]
 
 #: host IPs which stand for all addresses of a node
 ANY_IP = frozenset({"", "0.0.0.0"})
@@ -138,19 +140,13 @@ class PodInfo:
         )
 
     @cached_property
-    def label_class(self) -> tuple[str, frozenset[tuple[str, str]], bool]:
-        """(namespace, labels, terminating): pods which no label selector can tell apart."""
+    def label_class(self) -> LabelClass:
         return (self.namespace, frozenset(self.labels.items()), self.is_terminating)
 
     @cached_property
-    def affinity_class(self) -> tuple[object, ...] | None:
-        """What tells pods with inter-pod affinity terms apart for other pods; None without any."""
-        if not self.has_pod_affinity:
-            return None
-        affinity = self.pod.spec.affinity
-        assert affinity is not None
-        terms = msgspec.json.encode((affinity.pod_affinity, affinity.pod_anti_affinity))
-        return (*self.label_class, terms)
+    def terms(self) -> PodTerms:
+        """The pod's inter-pod (anti-)affinity terms, compiled."""
+        return pod_terms(self.pod)
 
     @cached_property
     def claim_names(self) -> tuple[str, ...]:
