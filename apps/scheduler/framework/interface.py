@@ -238,3 +238,16 @@ EXTENSION_POINTS: Mapping[str, type[Any]] = {
     "bind": BindPlugin,
     "postBind": PostBindPlugin,
 }
+
+
+def implemented_points(plugin: type[Any]) -> frozenset[str]:
+    """The extension points whose methods a plugin class has, for `config.load`'s known_plugins."""
+    return frozenset(
+        point
+        for point, protocol in EXTENSION_POINTS.items()
+        if all(
+            callable(getattr(plugin, name, None))
+            for name, member in vars(protocol).items()
+            if callable(member) and not name.startswith("_")
+        )
+    )

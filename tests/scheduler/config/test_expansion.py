@@ -10,6 +10,7 @@ from apps.scheduler.config import API_VERSION, KIND, ConfigError, Profile, load
 from apps.scheduler.config.in_tree import DEFAULT_PLUGINS, IN_TREE_PLUGINS
 from apps.scheduler.config.types import EXTENSION_POINTS
 from apps.scheduler.framework import interface
+from apps.scheduler.plugins.registry import IN_TREE
 
 CUSTOM = {"Quota": ["preFilter", "filter", "score"], "Sort": ["queueSort"]}
 
@@ -139,3 +140,24 @@ def test_plugins_known_by_custom_name_cannot_replace_those_of_the_tree() -> None
 def test_plugin_names_lists_each_plugin_in_effect_once() -> None:
     found = profile()
     assert sorted(found.plugin_names) == sorted(IN_TREE_PLUGINS)
+
+
+def test_the_table_of_in_tree_plugins_says_what_the_classes_implement() -> None:
+    implemented = {
+        name: interface.implemented_points(cls)
+        for name, cls in IN_TREE.items()
+        if isinstance(cls, type)
+    }
+    assert implemented == IN_TREE_PLUGINS
+
+
+def test_a_plugin_class_tells_its_extension_points() -> None:
+    class Quota:
+        name = "Quota"
+
+        def filter(self) -> None: ...
+
+        def reserve(self) -> None: ...
+
+    # Without unreserve it is no Reserve plugin.
+    assert interface.implemented_points(Quota) == {"filter"}
