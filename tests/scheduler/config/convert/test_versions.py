@@ -1,0 +1,406 @@
+"""KubeSchedulerConfiguration of v1alpha1 to v1beta3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from apps.scheduler.config import KIND, ConfigError, Profile, default_configuration, load
+from apps.scheduler.config.args import LIST_DEFAULTING, SYSTEM_DEFAULTING, ResourceSpec
+from apps.scheduler.config.convert import Conversion, convert
+
+GROUP = "kubescheduler.config.k8s.io"
+
+#: As it stood on master nodes of 1.16, field by field.
+V1ALPHA1 = """
+apiVersion: kubescheduler.config.k8s.io/v1alpha1
+kind: KubeSchedulerConfiguration
+algorithmSource:
+  provider: DefaultProvider
+bindTimeoutSeconds: 300
+clientConnection:
+  acceptContentTypes: ""
+  burst: 200
+  contentType: application/vnd.kubernetes.protobuf
+  kubeconfig: "/etc/kubernetes/kube-scheduler.kubeconfig"
+  qps: 100
+disablePreemption: false
+enableContentionProfiling: false
+enableProfiling: true
+hardPodAffinitySymmetricWeight: 2
+healthzBindAddress: 192.168.56.101:10251
+leaderElection:
+  leaderElect: true
+  lockObjectName: my-scheduler
+  lockObjectNamespace: kube-system
+  resourceLock: endpoints
+metricsBindAddress: 192.168.56.101:10251
+schedulerName: my-scheduler
+"""
+
+
+def converted(version: str, **fields: Any) -> Conversion:
+    return convert({"apiVersion": f"{GROUP}/{version}", "kind": KIND, **fields})
+
+
+def profiles(conversion: Conversion) -> tuple[Profile, ...]:
+    return load(conversion.configuration_yaml, legacy=conversion.legacy).profiles
+
+
+def scores(conversion: Conversion) -> dict[str, int]:
+    [profile] = profiles(conversion)
+    return dict(profile.score_weights)
+
+
+def test_v1alpha1_becomes_one_profile_with_the_plugins_of_its_time() -> None:
+    conversion = convert(V1ALPHA1)
+    configuration = load(conversion.configuration_yaml, legacy=True)
+    [profile] = configuration.profiles
+    assert profile.scheduler_name == "my-scheduler"
+    assert profile.extension_points()["score"] == [
+        ["NodeResourcesBalancedAllocationLegacy", 1],
+        ["ImageLocality", 1],
+        ["InterPodAffinity", 1],
+        ["NodeResourcesLeastAllocated", 1],
+        ["NodeAffinity", 1],
+        ["NodePreferAvoidPods", 10000],
+        ["PodTopologySpread", 2],
+        ["TaintToleration", 1],
+        ["SelectorSpread", 1],
+    ]
+    assert profile.plugins["preEnqueue"] == ("SchedulingGates",)
+    assert profile.args["InterPodAffinity"].hard_pod_affinity_weight == 2
+    assert profile.args["VolumeBinding"].bind_timeout_seconds == 300
+    assert profile.args["PodTopologySpread"].defaulting_type == LIST_DEFAULTING
+    assert configuration.leader_election.resource_name == "my-scheduler"
+    assert configuration.client_connection.burst == 200
+    assert not configuration.enable_contention_profiling
+
+
+def test_v1alpha1_settings_without_meaning_are_noted() -> None:
+    assert convert(V1ALPHA1).notes[:3] == (
+        "healthzBindAddress does not exist in v1 and is left out",
+        "metricsBindAddress does not exist in v1 and is left out",
+        "leaderElection.resourceLock endpoints is now leases, the only one left",
+    )
+
+
+def test_the_cluster_autoscaler_provider_packs_nodes() -> None:
+    weights = scores(
+        converted("v1alpha1", algorithmSource={"provider": "ClusterAutoscalerProvider"})
+    )
+    assert "NodeResourcesMostAllocated" in weights
+    assert "NodeResourcesLeastAllocated" not in weights
+
+
+def test_an_unknown_provider_is_noted() -> None:
+    conversion = converted("v1alpha1", algorithmSource={"provider": "Mine"})
+    assert "algorithmSource.provider Mine is not known; DefaultProvider is used" in conversion.notes
+
+
+def test_v1alpha1_with_its_policy_runs_the_policys_plugins() -> None:
+    policy = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "predicates": [{"name": "HostName"}],
+        "priorities": [{"name": "ImageLocalityPriority", "weight": 4}],
+        "extenders": [{"urlPrefix": "http://x"}],
+    }
+    source = {"policy": {"file": {"path": "/etc/policy.cfg"}}}
+    body = {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": KIND,
+        "algorithmSource": source,
+        "plugins": {"score": {"enabled": [{"name": "NodeAffinity"}]}},
+    }
+    conversion = convert(body, policy=policy)
+    assert scores(conversion) == {"ImageLocality": 4}
+    assert "plugins and pluginConfig are left out: a Policy goes before them" in conversion.notes
+    assert load(conversion.configuration_yaml, legacy=True).extenders[0].url_prefix == "http://x"
+
+
+@pytest.mark.parametrize(
+    ("policy", "place"),
+    [
+        ({"file": {"path": "/etc/policy.cfg"}}, "file /etc/policy.cfg"),
+        (
+            {"configMap": {"namespace": "kube-system", "name": "policy"}},
+            "config map kube-system/policy",
+        ),
+    ],
+)
+def test_a_policy_that_is_elsewhere_is_asked_for(policy: dict[str, Any], place: str) -> None:
+    conversion = converted("v1alpha1", algorithmSource={"policy": policy})
+    assert conversion.notes[0] == (
+        f"the Policy of algorithmSource ({place}) is not part of this text; the default plugins "
+        "take its place. Convert the two together"
+    )
+
+
+def test_v1alpha1s_post_filter_is_the_pre_score_of_today() -> None:
+    conversion = converted(
+        "v1alpha1",
+        plugins={"postFilter": {"disabled": [{"name": "*"}]}, "unreserve": {"enabled": []}},
+    )
+    [profile] = profiles(conversion)
+    assert profile.plugins["postFilter"] == ("DefaultPreemption",)
+    assert "plugins.postFilter is now preScore, as this point has been called since" in (
+        conversion.notes
+    )
+
+
+@pytest.mark.parametrize("version", ["v1alpha1", "v1beta1"])
+def test_preemption_can_have_been_switched_off(version: str) -> None:
+    [profile] = profiles(converted(version, disablePreemption=True))
+    assert profile.plugins["postFilter"] == ()
+
+
+def test_v1beta1_spells_out_the_defaults_of_its_time() -> None:
+    assert scores(converted("v1beta1")) == {
+        "NodeResourcesBalancedAllocationLegacy": 1,
+        "ImageLocality": 1,
+        "InterPodAffinity": 1,
+        "NodeResourcesLeastAllocated": 1,
+        "NodeAffinity": 1,
+        "NodePreferAvoidPods": 10000,
+        "PodTopologySpread": 2,
+        "TaintToleration": 1,
+    }
+
+
+def test_v1beta1_bin_packing_as_documented() -> None:
+    conversion = convert("""
+apiVersion: kubescheduler.config.k8s.io/v1beta1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    score:
+      disabled:
+      - name: NodeResourcesLeastAllocated
+      enabled:
+      - name: NodeResourcesMostAllocated
+        weight: 3
+  pluginConfig:
+  - name: NodeResourcesMostAllocated
+    args:
+      apiVersion: kubescheduler.config.k8s.io/v1beta1
+      kind: NodeResourcesMostAllocatedArgs
+      resources:
+      - name: intel.com/foo
+        weight: 5
+""")
+    [profile] = profiles(conversion)
+    assert profile.score_weights["NodeResourcesMostAllocated"] == 3
+    assert "NodeResourcesLeastAllocated" not in profile.score_weights
+    assert profile.args["NodeResourcesMostAllocated"].resources == (
+        ResourceSpec(name="intel.com/foo", weight=5),
+    )
+
+
+def test_v1beta1_node_label_becomes_added_affinity() -> None:
+    both = {"enabled": [{"name": "NodeLabel", "weight": 1}]}
+    args = {"presentLabels": ["zone"], "presentLabelsPreference": ["ssd"]}
+    affinity = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]
+        }
+    }
+    conversion = converted(
+        "v1beta1",
+        profiles=[
+            {
+                "plugins": {"filter": both, "score": both},
+                "pluginConfig": [
+                    {"name": "NodeLabel", "args": args},
+                    {"name": "NodeAffinity", "args": {"addedAffinity": affinity}},
+                ],
+            }
+        ],
+    )
+    [profile] = profiles(conversion)
+    added = profile.args["NodeAffinity"].added_affinity
+    [term] = added.required_during_scheduling_ignored_during_execution.node_selector_terms
+    assert [e.key for e in term.match_expressions] == ["a", "zone"]
+    assert "NodeLabel" not in profile.plugin_names
+    assert "NodeLabel's preference for labels (ssd) is left out" in conversion.notes
+
+
+def test_service_affinity_is_left_out_aloud() -> None:
+    filters = {"filter": {"enabled": [{"name": "ServiceAffinity"}]}}
+    conversion = converted("v1beta1", profiles=[{"plugins": filters}])
+    assert any(note.startswith("ServiceAffinity has no counterpart") for note in conversion.notes)
+    assert "ServiceAffinity" not in profiles(conversion)[0].plugin_names
+
+
+def test_selector_spread_is_known_by_its_earlier_name() -> None:
+    scorers = {"score": {"enabled": [{"name": "DefaultPodTopologySpread", "weight": 2}]}}
+    assert scores(converted("v1alpha2", profiles=[{"plugins": scorers}]))["SelectorSpread"] == 2
+
+
+@pytest.mark.parametrize(
+    ("constraints", "defaulting"), [([], SYSTEM_DEFAULTING), (["rack"], LIST_DEFAULTING)]
+)
+def test_v1beta1_default_constraints_made_their_own_type(
+    constraints: list[str], defaulting: str
+) -> None:
+    given = [
+        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"}
+        for key in constraints
+    ]
+    config = [{"name": "PodTopologySpread", "args": {"defaultConstraints": given}}]
+    [profile] = profiles(converted("v1beta1", profiles=[{"pluginConfig": config}]))
+    assert profile.args["PodTopologySpread"].defaulting_type == defaulting
+
+
+def test_v1beta2_scores_resources_as_today_with_the_weights_of_its_time() -> None:
+    conversion = converted(
+        "v1beta2",
+        profiles=[
+            {
+                "plugins": {"score": {"enabled": [{"name": "NodeAffinity", "weight": 9}]}},
+                "pluginConfig": [
+                    {
+                        "name": "NodeResourcesFit",
+                        "args": {
+                            "apiVersion": f"{GROUP}/v1beta2",
+                            "kind": "NodeResourcesFitArgs",
+                            "scoringStrategy": {"type": "MostAllocated"},
+                        },
+                    }
+                ],
+            }
+        ],
+    )
+    [profile] = profiles(conversion)
+    assert profile.extension_points()["score"] == [
+        ["NodeResourcesBalancedAllocation", 1],
+        ["ImageLocality", 1],
+        ["InterPodAffinity", 1],
+        ["NodeResourcesFit", 1],
+        ["NodeAffinity", 9],
+        ["PodTopologySpread", 2],
+        ["TaintToleration", 1],
+    ]
+    assert profile.args["NodeResourcesFit"].scoring_strategy.type == "MostAllocated"
+    # What these scorers prepare, today they prepare in preScore.
+    assert "NodeResourcesFit" in profile.plugins["preScore"]
+
+
+def test_a_scorer_less_profile_stays_without_scorers() -> None:
+    nothing = {"disabled": [{"name": "*"}]}
+    conversion = converted(
+        "v1beta2",
+        profiles=[
+            {"schedulerName": "default-scheduler"},
+            {"schedulerName": "fast", "plugins": {"preScore": nothing, "score": nothing}},
+        ],
+    )
+    default, fast = profiles(conversion)
+    assert fast.plugins["score"] == fast.plugins["preScore"] == ()
+    assert default.plugins["score"]
+
+
+def test_v1beta3_stays_as_it_is_written() -> None:
+    text = """
+apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+parallelism: 8
+profiles:
+- schedulerName: multipoint-scheduler
+  percentageOfNodesToScore: 40
+  plugins:
+    multiPoint:
+      enabled:
+      - name: ImageLocality
+        weight: 5
+      disabled:
+      - name: NodeName
+  pluginConfig:
+  - name: InterPodAffinity
+    args:
+      apiVersion: kubescheduler.config.k8s.io/v1beta3
+      kind: InterPodAffinityArgs
+      hardPodAffinityWeight: 3
+"""
+    conversion = convert(text)
+    wanted = text.replace("v1beta3", "v1")
+    assert yaml.safe_load(conversion.configuration_yaml) == yaml.safe_load(wanted)
+    assert len(conversion.notes) == 2
+
+
+def test_an_empty_v1beta3_is_the_default_configuration() -> None:
+    assert profiles(converted("v1beta3")) == default_configuration().profiles
+
+
+def test_v1beta3_may_run_plugins_that_v1_has_removed() -> None:
+    limits = {"multiPoint": {"enabled": [{"name": "CinderLimits"}]}}
+    conversion = converted("v1beta3", profiles=[{"plugins": limits}])
+    assert profiles(conversion)[0].plugins["filter"][-1] == "CinderLimits"
+    assert conversion.notes[-1] == "these plugins of earlier releases are kept: CinderLimits"
+
+
+def test_v1_is_no_work() -> None:
+    body = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "parallelism": 3}
+    conversion = convert(body)
+    assert not conversion.legacy
+    assert yaml.safe_load(conversion.configuration_yaml) == body
+
+
+def test_plugins_from_outside_the_tree_stay() -> None:
+    body = {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": KIND,
+        "profiles": [
+            {
+                "plugins": {"filter": {"enabled": [{"name": "Quota"}]}},
+                "pluginConfig": [{"name": "Quota", "args": {"limit": 1}}],
+            }
+        ],
+    }
+    known = {"Quota": ["filter"]}
+    conversion = convert(body, known_plugins=known)
+    configuration = load(conversion.configuration_yaml, legacy=True, known_plugins=known)
+    assert configuration.profiles[0].args["Quota"] == {"limit": 1}
+    with pytest.raises(ConfigError, match='"Quota" does not exist'):
+        convert(body)
+
+
+def test_the_source_is_not_changed() -> None:
+    affinity: dict[str, Any] = {}
+    body = {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": KIND,
+        "profiles": [
+            {
+                "plugins": {"filter": {"enabled": [{"name": "NodeLabel"}]}},
+                "pluginConfig": [
+                    {"name": "NodeLabel", "args": {"presentLabels": ["a"]}},
+                    {"name": "NodeAffinity", "args": {"addedAffinity": affinity}},
+                ],
+            }
+        ],
+    }
+    convert(body)
+    assert affinity == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"apiVersion": f"{GROUP}/v2", "kind": KIND}, "apiVersion"),
+        ({"apiVersion": "apps/v1beta1", "kind": KIND}, "apiVersion"),
+        ({"apiVersion": "v2", "kind": "Policy"}, "apiVersion"),
+        ({"apiVersion": f"{GROUP}/v1beta1", "kind": KIND, "profiles": "a"}, "profiles"),
+        (
+            {"apiVersion": f"{GROUP}/v1beta1", "kind": KIND, "parallelism": 0},
+            "parallelism",
+        ),
+        ({}, "apiVersion"),
+    ],
+)
+def test_what_is_no_old_configuration_is_refused(body: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        convert(body)
+    assert refusal.value.causes[0].field == field
