@@ -134,6 +134,7 @@ class ClusterEvent:
 
 POP = "Pop"
 DONE = "Done"
+RESTORED = "Restored"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
@@ -226,7 +227,7 @@ def _conditions(node: Node) -> Mapping[str, str]:
 
 
 def _scaled_down(old: Pod, new: Pod) -> bool:
-    if old.spec.containers == new.spec.containers and old.status == new.status:
+    if (old.spec, old.status) == (new.spec, new.status):
         return False
     after = PodInfo(new).requests
     return any(amount > after.get(name, -1) for name, amount in PodInfo(old).requests.items())

@@ -72,10 +72,10 @@ class InFlight:
         """Keep the pod's new version for after its flight; the attempt goes on with the old."""
         self._flights[pod_info.uid].latest = pod_info
 
-    def latest_version(self, uid: str) -> PodInfo | None:
-        """The version that came in flight; None if none came."""
-        flight = self._flights.get(uid)
-        return flight.latest if flight else None
+    def newest(self, uid: str) -> PodInfo:
+        """The version that came last, in flight or before; KeyError if it is not in flight."""
+        flight = self._flights[uid]
+        return flight.latest or flight.info.pod_info
 
     def mark_deleted(self, uid: str) -> None:
         self._flights[uid].deleted = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from apps.scheduler.framework.events import RESTORED
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.nominator import Nomination
@@ -40,7 +41,10 @@ def take_changes(parts: SubQueues) -> QueueChanges:
 def restore(
     parts: SubQueues, entries: Iterable[QueueEntry], pod_by_uid: Callable[[str], Pod | None]
 ) -> None:
-    """Fill an empty queue; entries whose pod is no more are left out."""
+    """Fill an empty queue; entries whose pod is no more are left out.
+
+    Gates are tried, because nothing but a change of the pod would open them later.
+    """
     nominations = []
     for entry in entries:
         pod = pod_by_uid(entry.pod_uid)
@@ -52,6 +56,8 @@ def restore(
                 parts.active.add(info)
             case SubQueue.BACKOFF:
                 parts.backoff.add(info)
+            case SubQueue.GATED:
+                parts.to_active(info, RESTORED, SubQueue.GATED)
             case _:
                 parts.unschedulable.put(info)
         if entry.nominated_node:

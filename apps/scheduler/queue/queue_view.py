@@ -99,7 +99,8 @@ class QueueView:
     ) -> None:
         """Fill the empty queue with what another one dumped.
 
-        `pod_by_uid` gives the pods as they are now; an entry whose pod is no more is left out.
+        `pod_by_uid` gives the pods as they were when the entries were saved; what changed since
+        is told by `update` and `delete` afterwards. An entry whose pod is no more is left out.
         """
         if len(self) or len(self._parts.in_flight):
             raise ValueError("only an empty queue can be restored")

@@ -82,9 +82,17 @@ class PriorityQueue(QueueView):
     # --- pods come, change and go -------------------------------------------------------------
 
     def add(self, pod: Pod) -> None:
-        """Take in a new pending pod."""
+        """Take in a new pending pod; one that is here already is only brought up to date."""
+        known = self._parts.known(pod)
+        if known is not None:
+            if known != pod:
+                self.update(known, pod)
+            return
+        self._add_new(pod, events.EVENT_UNSCHEDULED_POD_ADD.label)
+
+    def _add_new(self, pod: Pod, event: str) -> None:
         info = QueuedPodInfo(PodInfo(pod), self._clock.now())
-        self._parts.to_active(info, events.EVENT_UNSCHEDULED_POD_ADD.label, SubQueue.OUTSIDE)
+        self._parts.to_active(info, event, SubQueue.OUTSIDE)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Follow an update of a pending pod; for a rejected pod it may be reason to retry.
@@ -107,7 +115,7 @@ class PriorityQueue(QueueView):
         if (info := self._parts.unschedulable.get(new.key)) is not None:
             self._update_unschedulable(info, changes, old, pod_info)
             return
-        self.add(new)
+        self._add_new(new, events.EVENT_UNSCHEDULED_POD_UPDATE.label)
 
     def _update_unschedulable(
         self, info: QueuedPodInfo, changes: Iterable[ClusterEvent], old: Pod, pod_info: PodInfo
@@ -181,11 +189,11 @@ class PriorityQueue(QueueView):
         if the pod was deleted in flight, or is in the queue again.
         """
         flight = self._parts.in_flight
-        deleted, latest = flight.is_deleted(info.uid), flight.latest_version(info.uid)
-        if deleted or self._parts.find(info.key) is not None:
+        if flight.is_deleted(info.uid) or self._parts.find(info.key) is not None:
             self.done(info.uid)
             return SubQueue.OUTSIDE
-        info.pod_info = latest or info.pod_info
+        if info.uid in flight:
+            info.pod_info = flight.newest(info.uid)
         info.note_failure(
             self._clock.now(), frozenset(unschedulable_plugins), frozenset(pending_plugins)
         )
@@ -283,9 +291,7 @@ class PriorityQueue(QueueView):
             self._move(leftover, events.EVENT_UNSCHEDULABLE_TIMEOUT, None, None)
 
     def close(self) -> None:
-        """End all flights; from now on `pop` returns None."""
-        for info in list(self._parts.in_flight):
-            self.done(info.uid)
+        """From now on `pop` returns None. What the queue knows can still be dumped."""
         self._closed = True
 
     # --- nominations --------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
 from apps.scheduler.queue.active_queue import ActiveQueue
 from apps.scheduler.queue.backoff_queue import BackoffQueue
 from apps.scheduler.queue.hinting import SKIP, QueueingStrategy, Verdict
@@ -55,6 +56,14 @@ class SubQueues:
         if (info := self.unschedulable.get(key)) is not None:
             return place_among_unschedulable(info), info
         return None
+
+    def known(self, pod: Pod) -> Pod | None:
+        """The version we have of this very pod, waiting or in flight; None if it is new to us."""
+        uid = pod.metadata.uid
+        if uid in self.in_flight and not self.in_flight.is_deleted(uid):
+            return self.in_flight.newest(uid).pod
+        found = self.find(pod.key)
+        return found[1].pod if found is not None and found[1].uid == uid else None
 
     def requeue(
         self, info: QueuedPodInfo, verdict: Verdict, event: str, source: SubQueue

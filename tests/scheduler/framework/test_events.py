@@ -123,6 +123,11 @@ TOLERANT = {"tolerations": [{"key": "k"}]}
         (pod(), pod({"a": "b"}), ["UnschedulablePodUpdatePodLabel"]),
         (pod(cpu="1"), pod(cpu="500m"), ["UnschedulablePodUpdatePodScaleDown"]),
         (pod(cpu="1"), pod(cpu="2"), ["UnschedulablePodUpdate"]),
+        (
+            pod(resources={"requests": {"cpu": "4"}}),
+            pod(resources={"requests": {"cpu": "3"}}),
+            ["UnschedulablePodUpdatePodScaleDown"],
+        ),
         (pod(**GATED), pod(), ["UnschedulablePodUpdatePodSchedulingGatesEliminated"]),
         (pod(), pod(**TOLERANT), ["UnschedulablePodUpdatePodToleration"]),
         (

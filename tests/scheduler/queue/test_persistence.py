@@ -71,6 +71,12 @@ def test_an_entry_whose_pod_is_gone_is_left_out(world):
     assert restored(world).get("shop/waits") is None
 
 
+def test_a_gate_that_opened_meanwhile_does_not_stay_shut(world):
+    world.add("a", gated=True)
+    world.pod("a")
+    assert restored(world).place_of("shop/a") is SubQueue.ACTIVE
+
+
 def test_a_queue_in_use_cannot_be_restored_into(world):
     world.add("a")
     with pytest.raises(ValueError, match="only an empty queue can be restored"):

@@ -126,6 +126,17 @@ def test_an_update_of_an_unknown_pod_adds_it(world):
     assert world.place("a") is SubQueue.ACTIVE
 
 
+def test_a_pod_added_twice_keeps_its_history(world):
+    pod = world.add_rejected("a", "Eager")
+    world.queue.add(pod)
+    assert (world.place("a"), world.queue.get("shop/a").attempts) == (SubQueue.UNSCHEDULABLE, 1)
+    world.node_added()
+    flying = world.pop()
+    world.queue.add(world.pod("a", priority=4))
+    world.reject(flying, "Eager")
+    assert [info.pod.spec.priority for info in world.queue.unschedulable_pods()] == [4]
+
+
 @pytest.mark.parametrize("rejectors", [(), ("Eager",)])
 def test_a_deleted_pod_is_gone_from_wherever_it_waits(world, rejectors):
     pod = world.add_rejected("a", *rejectors)
@@ -157,4 +168,4 @@ def test_a_closed_queue_gives_out_nothing_more(world):
     world.add("b")
     world.queue.close()
     assert world.queue.pop() is None
-    assert world.queue.in_flight_pods() == []
+    assert set(world.entries()) == {"uid-a", "uid-b"}
