@@ -155,7 +155,7 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
     if zones < 1:
         causes.append(Cause("FieldValueInvalid", "must be at least 1", "zones"))
     try:
-        cluster.clean_fields()
+        cluster.clean_fields(exclude=["due_at"])
     except ValidationError as error:
         causes += [
             Cause("FieldValueInvalid", text, field)
