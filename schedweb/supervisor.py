@@ -33,6 +33,18 @@ STOP_SECONDS = 10.0
 #: Seconds until a start that is not complete is called slow.
 READY_SECONDS = 60.0
 
+WORKER = (
+    *("-m", "celery", "--quiet", "--app=schedweb.celery", "worker"),
+    # What workers tell one another is of no use here, and each such word is a message.
+    *("--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel=INFO"),
+)
+
+BEAT = (
+    *("-m", "celery", "--quiet", "--app=schedweb.beat", "beat"),
+    # Its intervals are seconds; there is nothing to remember over a restart.
+    "--scheduler=celery.beat:Scheduler",
+)
+
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -92,23 +104,13 @@ class Supervisor:
     def _start_services(self, plain: socket.socket, secure: socket.socket) -> None:
         descriptors = (plain.fileno(), secure.fileno())
         front = ("-m", "schedweb.front", "--fd", str(descriptors[0]), "--tls-fd")
-        celery = ("-m", "celery", "--quiet", "--app")
-        quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-        threads = ("--pool", "threads", "--concurrency", "4")
         self._services = [
             self._service("web", *front, str(descriptors[1]), descriptors=descriptors),
             *(
-                self._service(
-                    f"worker-{number}",
-                    *(*celery, "schedweb.celery", "worker", "--hostname", f"worker-{number}@%h"),
-                    *(*threads, *quiet, "--loglevel", "INFO"),
-                )
+                self._service(f"worker-{number}", *WORKER, f"--hostname=worker-{number}@%h")
                 for number in range(1, self._config.workers + 1)
             ),
-            # Beat's intervals are seconds; there is nothing to remember over a restart.
-            self._service(
-                "beat", *celery, "schedweb.beat", "beat", "--scheduler", "celery.beat:Scheduler"
-            ),
+            self._service("beat", *BEAT),
         ]
 
     def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
