@@ -1,0 +1,81 @@
+"""What the API server does to an object before it is stored, as functions over plain bodies.
+
+`admit` is the one entry: shape, name, defaults, and what the admission plugins of a Kubernetes
+1.36 server change or refuse. It never alters what it is given and needs no database: what it must
+know of the cluster it asks of a `Lookups`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from apps.cluster.admission.defaulting import set_defaults
+from apps.cluster.admission.defaulting.services import keep_allocated
+from apps.cluster.admission.draft import Body, draft_of
+from apps.cluster.admission.lookups import Lookups
+from apps.cluster.admission.names import generate_name
+from apps.cluster.admission.nodes import taint_not_ready
+from apps.cluster.admission.pods import create_pod, update_pod
+from apps.cluster.admission.priority import check_default_class
+from apps.cluster.admission.statuses import set_initial_status
+from apps.cluster.admission.storage import (
+    add_protection_finalizer,
+    set_default_storage_class,
+)
+
+__all__ = ["Lookups", "admit"]
+
+
+def admit(
+    kind: str,
+    body: Mapping[str, Any],
+    lookups: Lookups,
+    *,
+    old: Mapping[str, Any] | None = None,
+    taint_new_nodes: bool = False,
+) -> Body:
+    """The object as it will be stored, if validation agrees.
+
+    `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it
+    is an update: defaults are filled in again, what admission once set is kept. New nodes get the
+    taint `node.kubernetes.io/not-ready:NoSchedule` only if `taint_new_nodes`, for clusters in which
+    something marks them ready.
+
+    Raises BadRequest for a body of the wrong shape, Forbidden for what admission refuses.
+    """
+    draft = draft_of(kind, body)
+    if old is None:
+        _create(kind, draft, lookups, taint_new_nodes)
+    else:
+        _update(kind, draft, lookups, old)
+    return draft
+
+
+def _create(kind: str, draft: Body, lookups: Lookups, taint_new_nodes: bool) -> None:
+    generate_name(draft["metadata"])
+    set_defaults(kind, draft)
+    set_initial_status(kind, draft)
+    if kind == "Node" and taint_new_nodes:
+        taint_not_ready(draft)
+    review = _ON_CREATE.get(kind)
+    if review is not None:
+        review(draft, lookups)
+
+
+def _update(kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any]) -> None:
+    if kind == "Service":
+        keep_allocated(draft, old)
+    set_defaults(kind, draft)
+    if kind == "Pod":
+        update_pod(draft, old)
+    elif kind == "PriorityClass":
+        check_default_class(draft, lookups)
+
+
+_ON_CREATE: Final[dict[str, Callable[[Body, Lookups], None]]] = {
+    "Pod": create_pod,
+    "PriorityClass": check_default_class,
+    "PersistentVolume": add_protection_finalizer("kubernetes.io/pv-protection"),
+    "PersistentVolumeClaim": set_default_storage_class,
+}

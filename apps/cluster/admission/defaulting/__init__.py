@@ -1,0 +1,71 @@
+"""Defaults: every field the API server fills in, kind by kind.
+
+Each function alters the draft it is given, and does nothing to a draft that has its defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from apps.cluster.admission.defaulting.cluster import (
+    default_csi_driver,
+    default_csi_storage_capacity,
+    default_event,
+    default_lease,
+    default_namespace,
+    default_node,
+    default_priority_class,
+    default_runtime_class,
+)
+from apps.cluster.admission.defaulting.pods import default_pod
+from apps.cluster.admission.defaulting.services import default_service
+from apps.cluster.admission.defaulting.storage import (
+    default_persistent_volume,
+    default_persistent_volume_claim,
+    default_storage_class,
+)
+from apps.cluster.admission.defaulting.workloads import (
+    default_pod_disruption_budget,
+    default_replica_set,
+    default_replication_controller,
+    default_stateful_set,
+)
+from apps.cluster.admission.draft import Body, drop_empty
+
+__all__ = ["set_defaults"]
+
+_DEFAULTERS: Final[dict[str, Callable[[Body], None]]] = {
+    "Pod": default_pod,
+    "Node": default_node,
+    "Namespace": default_namespace,
+    "PriorityClass": default_priority_class,
+    "RuntimeClass": default_runtime_class,
+    "Lease": default_lease,
+    "Event": default_event,
+    "CSIDriver": default_csi_driver,
+    "CSIStorageCapacity": default_csi_storage_capacity,
+    "PersistentVolume": default_persistent_volume,
+    "PersistentVolumeClaim": default_persistent_volume_claim,
+    "StorageClass": default_storage_class,
+    "Service": default_service,
+    "ReplicationController": default_replication_controller,
+    "ReplicaSet": default_replica_set,
+    "StatefulSet": default_stateful_set,
+    "PodDisruptionBudget": default_pod_disruption_budget,
+}
+
+
+def set_defaults(kind: str, draft: Body) -> None:
+    """Fill in the defaults of an object of `kind`."""
+    drop_empty(
+        draft["metadata"],
+        "generateName",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+    )
+    default = _DEFAULTERS.get(kind)
+    if default is not None:
+        default(draft)

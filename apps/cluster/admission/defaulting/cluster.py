@@ -1,0 +1,105 @@
+"""Defaults of nodes, namespaces and the other small kinds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apps.cluster.admission.defaulting.resources import canonicalize
+from apps.cluster.admission.draft import Body, child, drop_empty
+from apps.scheduler import quantity
+
+#: Fields of nodeInfo that are always written.
+_NODE_INFO: Final = (
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
+
+
+def default_node(node: Body) -> None:
+    """A node: what it can give is what it has, unless it says otherwise."""
+    spec, status = child(node, "spec"), child(node, "status")
+    drop_empty(spec, "unschedulable", "taints", "podCIDR", "podCIDRs", "providerID", "externalID")
+    for taint in spec.get("taints", ()):
+        drop_empty(taint, "value")
+    if "podCIDR" in spec and "podCIDRs" not in spec:
+        spec["podCIDRs"] = [spec["podCIDR"]]
+    if "podCIDRs" in spec:
+        spec["podCIDR"] = spec["podCIDRs"][0]
+    canonicalize(status, "capacity")
+    canonicalize(status, "allocatable")
+    if "capacity" in status:
+        status.setdefault("allocatable", dict(status["capacity"]))
+    drop_empty(status, "capacity", "allocatable")
+    child(child(status, "daemonEndpoints"), "kubeletEndpoint").setdefault("Port", 0)
+    info = child(status, "nodeInfo")
+    for name in _NODE_INFO:
+        info.setdefault(name, "")
+    for condition in status.get("conditions", ()):
+        condition.setdefault("lastHeartbeatTime", None)
+        condition.setdefault("lastTransitionTime", None)
+
+
+def default_namespace(namespace: Body) -> None:
+    """A namespace carries its name as a label, and is removed by its own finalizer."""
+    metadata = namespace["metadata"]
+    if metadata.get("name"):
+        labels = child(metadata, "labels")
+        labels["kubernetes.io/metadata.name"] = metadata["name"]
+    child(namespace, "spec").setdefault("finalizers", ["kubernetes"])
+
+
+def default_priority_class(priority_class: Body) -> None:
+    """A PriorityClass preempts unless it says otherwise; its value is always written."""
+    drop_empty(priority_class, "globalDefault", "description", "preemptionPolicy")
+    priority_class.setdefault("value", 0)
+    priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def default_runtime_class(runtime_class: Body) -> None:
+    """A RuntimeClass; its overhead is a resource list, its tolerations are a pod's."""
+    canonicalize(runtime_class.get("overhead", {}), "podFixed")
+    for toleration in runtime_class.get("scheduling", {}).get("tolerations", ()):
+        drop_empty(toleration, "key", "operator", "value", "effect")
+
+
+def default_lease(lease: Body) -> None:
+    """A Lease may be held by nobody."""
+    child(lease, "spec")
+
+
+def default_event(event: Body) -> None:
+    """An event of the core group, in which some fields are written even if unset."""
+    drop_empty(event, "reason", "message", "type", "count", "action")
+    child(event, "source")
+    for name in ("firstTimestamp", "lastTimestamp", "eventTime"):
+        event.setdefault(name, None)
+    for name in ("reportingComponent", "reportingInstance"):
+        event.setdefault(name, "")
+
+
+def default_csi_driver(driver: Body) -> None:
+    """A CSIDriver attaches its volumes and reports no capacity unless it says otherwise."""
+    spec = child(driver, "spec")
+    spec.setdefault("attachRequired", True)
+    spec.setdefault("podInfoOnMount", False)
+    spec.setdefault("storageCapacity", False)
+    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
+    spec.setdefault("requiresRepublish", False)
+    spec.setdefault("seLinuxMount", False)
+    if not spec.get("volumeLifecycleModes"):
+        spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+def default_csi_storage_capacity(capacity: Body) -> None:
+    """The sizes of a CSIStorageCapacity are quantities."""
+    for name in ("capacity", "maximumVolumeSize"):
+        if name in capacity:
+            capacity[name] = quantity.canonical(capacity[name])

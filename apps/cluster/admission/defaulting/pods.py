@@ -1,0 +1,96 @@
+"""Defaults of pods and of pod templates."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Final
+
+from apps.cluster.admission.defaulting.containers import (
+    default_containers,
+    host_ports_from_container_ports,
+)
+from apps.cluster.admission.defaulting.resources import (
+    canonicalize,
+    default_pod_level,
+    default_requirements,
+    requests_from_limits,
+)
+from apps.cluster.admission.defaulting.volumes import default_volume
+from apps.cluster.admission.draft import Body, child, drop_empty
+
+#: Fields whose empty value is not written.
+_DROPPED: Final = frozenset(
+    (
+        "volumes",
+        "initContainers",
+        "ephemeralContainers",
+        "nodeName",
+        "nodeSelector",
+        "tolerations",
+        "topologySpreadConstraints",
+        "schedulingGates",
+        "priorityClassName",
+        "overhead",
+        "resourceClaims",
+        "readinessGates",
+        "hostAliases",
+        "imagePullSecrets",
+        "hostNetwork",
+        "hostPID",
+        "hostIPC",
+        "hostname",
+        "subdomain",
+        "serviceAccountName",
+        "serviceAccount",
+    )
+)
+
+
+def default_pod(pod: Body) -> None:
+    """A pod, and the conditions of its status."""
+    spec = child(pod, "spec")
+    default_pod_spec(spec)
+    spec.setdefault("enableServiceLinks", True)
+    for container in chain(spec.get("initContainers", ()), spec.get("containers", ())):
+        requests_from_limits(container["resources"])
+    default_pod_level(spec)
+    if spec.get("hostNetwork"):
+        host_ports_from_container_ports(spec.get("containers", ()))
+        host_ports_from_container_ports(spec.get("initContainers", ()))
+    for condition in pod.get("status", {}).get("conditions", ()):
+        condition.setdefault("lastProbeTime", None)
+        condition.setdefault("lastTransitionTime", None)
+
+
+def default_template(template: Body) -> None:
+    """A pod template of a controller."""
+    drop_empty(child(template, "metadata"), "labels", "annotations")
+    default_pod_spec(child(template, "spec"))
+
+
+def default_pod_spec(spec: Body) -> None:
+    """What pods and templates have in common."""
+    for name in _DROPPED & spec.keys():
+        drop_empty(spec, name)
+    _mirror_service_account(spec)
+    spec["restartPolicy"] = spec.get("restartPolicy") or "Always"
+    spec["dnsPolicy"] = spec.get("dnsPolicy") or "ClusterFirst"
+    spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("securityContext", {})
+    default_containers(spec.get("initContainers", ()))
+    default_containers(spec.get("containers", ()))
+    for volume in spec.get("volumes", ()):
+        default_volume(volume)
+    for toleration in spec.get("tolerations", ()):
+        drop_empty(toleration, "key", "operator", "value", "effect")
+    canonicalize(spec, "overhead")
+    if "resources" in spec:
+        default_requirements(spec["resources"])
+
+
+def _mirror_service_account(spec: Body) -> None:
+    """The deprecated serviceAccount always equals serviceAccountName."""
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if name:
+        spec["serviceAccountName"] = spec["serviceAccount"] = name

@@ -1,0 +1,53 @@
+"""Defaults of the controllers that own pods, and of disruption budgets."""
+
+from __future__ import annotations
+
+from apps.cluster.admission.defaulting.pods import default_template
+from apps.cluster.admission.defaulting.storage import default_claim_template
+from apps.cluster.admission.draft import Body, child
+
+
+def default_replica_set(replica_set: Body) -> None:
+    """One replica."""
+    spec = child(replica_set, "spec")
+    spec.setdefault("replicas", 1)
+    default_template(child(spec, "template"))
+
+
+def default_replication_controller(controller: Body) -> None:
+    """One replica; selector and labels are those of the template."""
+    spec = child(controller, "spec")
+    spec.setdefault("replicas", 1)
+    template = spec.get("template")
+    if template is None:
+        return
+    default_template(template)
+    labels = template["metadata"].get("labels")
+    if labels:
+        if not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        if not controller["metadata"].get("labels"):
+            controller["metadata"]["labels"] = dict(labels)
+
+
+def default_stateful_set(stateful_set: Body) -> None:
+    """One replica, started in order, updated one by one, its claims kept."""
+    spec = child(stateful_set, "spec")
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
+    strategy = child(spec, "updateStrategy")
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        child(strategy, "rollingUpdate").setdefault("partition", 0)
+    retention = child(spec, "persistentVolumeClaimRetentionPolicy")
+    retention.setdefault("whenDeleted", "Retain")
+    retention.setdefault("whenScaled", "Retain")
+    default_template(child(spec, "template"))
+    for claim in spec.get("volumeClaimTemplates", ()):
+        default_claim_template(claim)
+
+
+def default_pod_disruption_budget(budget: Body) -> None:
+    """A budget without a spec protects nothing."""
+    child(budget, "spec")

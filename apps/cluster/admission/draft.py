@@ -1,0 +1,54 @@
+"""The body that admission works on: a copy of its own, known to have the shape of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.cluster.errors import BadRequest, Forbidden, qualified
+from apps.cluster.schema import ShapeError, decode, definition_of
+
+Body = dict[str, Any]
+
+
+def draft_of(kind: str, body: Mapping[str, Any]) -> Body:
+    """A deep copy of `body` without nulls and unknown fields; BadRequest names a wrong field."""
+    api_version = str(body.get("apiVersion") or "")
+    group, _, version = api_version.rpartition("/")
+    try:
+        definition = definition_of(group, version, kind)
+    except KeyError as error:
+        raise BadRequest(
+            f'{kind} in version "{version}" cannot be handled as a {kind}: no kind "{kind}" is '
+            f'registered for version "{api_version}"'
+        ) from error
+    try:
+        draft = decode(definition, dict(body)).body
+    except ShapeError as error:
+        raise undecodable(kind, version, error.message) from error
+    draft.setdefault("metadata", {})
+    return draft
+
+
+def undecodable(kind: str, version: str, why: str) -> BadRequest:
+    """The refusal of a body that is not of the shape of its kind."""
+    return BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+def forbidden(plural: str, name: str, why: str, group: str = "") -> Forbidden:
+    """The refusal of an admission plugin: `pods "p1" is forbidden: <why>`."""
+    about = {"name": name, **({"group": group} if group else {}), "kind": plural}
+    return Forbidden(f'{qualified(plural, group)} "{name}" is forbidden: {why}', details=about)
+
+
+def child(parent: Body, name: str) -> Body:
+    """The object at `name`, made if it is absent."""
+    found: Body = parent.setdefault(name, {})
+    return found
+
+
+def drop_empty(parent: Body, *names: str) -> None:
+    """Remove the members that hold the zero value of their type, which the API does not write."""
+    for name in names:
+        if name in parent and not parent[name]:
+            del parent[name]

@@ -1,0 +1,29 @@
+"""Admission of pods, in the order of a Kubernetes API server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.cluster.admission.draft import Body, child
+from apps.cluster.admission.lookups import Lookups
+from apps.cluster.admission.match_label_keys import merge_label_keys
+from apps.cluster.admission.priority import keep_priority, set_priority
+from apps.cluster.admission.runtimeclass import apply_runtime_class
+from apps.cluster.admission.tolerations import add_default_tolerations
+
+
+def create_pod(pod: Body, lookups: Lookups) -> None:
+    """What admission adds to a new pod that has its defaults; Forbidden if it refuses the pod."""
+    child(pod, "spec")
+    set_priority(pod, lookups)
+    add_default_tolerations(pod["spec"])
+    apply_runtime_class(pod, lookups)
+    merge_label_keys(pod)
+
+
+def update_pod(pod: Body, old: Mapping[str, Any]) -> None:
+    """Keep what admission once added and an update leaves out."""
+    child(pod, "spec")
+    keep_priority(pod, old)
+    add_default_tolerations(pod["spec"])

@@ -1,0 +1,108 @@
+"""Priorities (plugin Priority): pods get theirs from a class, and one class may be the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apps.cluster.admission.draft import Body, forbidden
+from apps.cluster.admission.lookups import Lookups
+
+GROUP: Final = "scheduling.k8s.io"
+#: Classes that every cluster has from its beginning: name → (value, description).
+SYSTEM_CLASSES: Final = {
+    "system-cluster-critical": (
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another "
+        "node if necessary.",
+    ),
+    "system-node-critical": (
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
+_NO_CLASS: Final[Mapping[str, Any]] = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
+
+
+def system_class(name: str) -> Body | None:
+    """A system class as a PriorityClass body; None for any other name."""
+    if name not in SYSTEM_CLASSES:
+        return None
+    value, description = SYSTEM_CLASSES[name]
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "description": description,
+        "preemptionPolicy": "PreemptLowerPriority",
+    }
+
+
+def set_priority(pod: Body, lookups: Lookups) -> None:
+    """Fill in spec.priority and spec.preemptionPolicy of a new pod from its class.
+
+    Forbidden when the class is unknown, or when the pod itself says something else.
+    """
+    spec = pod["spec"]
+    chosen = _class_of(pod, lookups)
+    value, policy = chosen.get("value", 0), chosen.get("preemptionPolicy")
+    if spec.get("priority", value) != value:
+        raise _refuse(
+            pod,
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
+            f"priority admission controller computed {value} from the given PriorityClass name",
+        )
+    spec["priority"] = value
+    if not policy:
+        return
+    if spec.get("preemptionPolicy", policy) != policy:
+        raise _refuse(
+            pod,
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be "
+            f"provided in pod spec; priority admission controller computed {policy} from the given "
+            "PriorityClass name",
+        )
+    spec["preemptionPolicy"] = policy
+
+
+def keep_priority(pod: Body, old: Mapping[str, Any]) -> None:
+    """Fill in what an update leaves out and `set_priority` once set."""
+    spec, before = pod["spec"], old.get("spec") or {}
+    for field in ("priority", "preemptionPolicy"):
+        if field not in spec and field in before:
+            spec[field] = before[field]
+
+
+def check_default_class(priority_class: Body, lookups: Lookups) -> None:
+    """Forbid a second class that is the default for pods without a class."""
+    if not priority_class.get("globalDefault"):
+        return
+    name = priority_class["metadata"].get("name", "")
+    default = lookups.default_priority_class()
+    if default is not None and default["metadata"]["name"] != name:
+        raise forbidden(
+            "priorityclasses",
+            name,
+            f"PriorityClass {default['metadata']['name']} is already marked as default. Only one "
+            "default can exist",
+            GROUP,
+        )
+
+
+def _class_of(pod: Body, lookups: Lookups) -> Mapping[str, Any]:
+    name = pod["spec"].get("priorityClassName")
+    if not name:
+        default = lookups.default_priority_class()
+        if default is None:
+            return _NO_CLASS
+        pod["spec"]["priorityClassName"] = default["metadata"]["name"]
+        return default
+    found = lookups.priority_class(name)
+    if found is None:
+        raise _refuse(pod, f"no PriorityClass with name {name} was found")
+    return found
+
+
+def _refuse(pod: Body, why: str) -> Exception:
+    return forbidden("pods", pod["metadata"].get("name", ""), why)
