@@ -168,7 +168,7 @@ def find_nodes_that_fit_pod(sched: Scheduler, attempt: Attempt) -> None:
 
 
 def evaluate_nominated_node(sched: Scheduler, attempt: Attempt) -> bool:
-    """Try the node promised to the pod first; whether it was feasible, so that no other is asked."""
+    """Try the node promised to the pod; if it is feasible (True) no other is asked."""
     row = sched.snapshot.line_of(attempt.pod.pod.status.nominated_node_name)
     if row < 0:
         return False
@@ -328,7 +328,7 @@ def add_extender_scores(sched: Scheduler, attempt: Attempt, extender: Extender) 
 def select_host(sched: Scheduler, decision: Decision) -> None:
     """One of the nodes with the greatest total, drawn or first by name."""
     total = decision.total
-    decision.ties = decision.feasible[total == total.max()]
+    decision.ties = decision.feasible[np.flatnonzero(total == total.max())]
     decision.draw = sched.draw(decision.ties)
     decision.node = decision.nodes[decision.ties[decision.draw]]
 

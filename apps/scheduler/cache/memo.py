@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from apps.scheduler.cache.interning import RowLog
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
 
 #: columns kept; at 5,000 nodes an int64 column is 40 KB
 _MAX_COLUMNS = 512
@@ -28,10 +28,13 @@ class Memos:
 
     def __init__(self) -> None:
         self._memos: OrderedDict[Hashable, _Memo] = OrderedDict()
+        #: the overlay of changed rows made last, for the other columns that lag as far behind
+        self._lagging: tuple[RowLog, int, int, Int64Array | None, NodeTable] | None = None
 
     def clear(self) -> None:
         """Forget everything, e.g. because there are more rows now."""
         self._memos.clear()
+        self._lagging = None
 
     def get(
         self,
@@ -47,15 +50,26 @@ class Memos:
                 self._memos.popitem(last=False)
         elif memo.position != log.position:
             self._memos.move_to_end(key)
-            rows = log.since(memo.position, limit=len(nodes) // 4)
+            rows, changed = self._changed(nodes, log, memo.position)
             if rows is None:
                 memo.column = _frozen(compute(nodes))
             else:
                 column = memo.column.copy()
-                column[..., rows] = compute(nodes.select(rows))
+                column[..., rows] = compute(changed)
                 memo.column = _frozen(column)
             memo.position = log.position
         return memo.column
+
+    def _changed(
+        self, nodes: NodeTable, log: RowLog, position: int
+    ) -> tuple[Int64Array | None, NodeTable]:
+        """The rows changed since ``position`` as a table; (None, all) if they are too many."""
+        last = self._lagging
+        if last is None or last[0] is not log or last[1:3] != (position, log.position):
+            rows = log.since(position, limit=len(nodes) // 4)
+            changed = nodes if rows is None else nodes.select(rows)
+            last = self._lagging = (log, position, log.position, rows, changed)
+        return last[3:]
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:

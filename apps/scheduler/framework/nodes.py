@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -143,6 +144,14 @@ class NodeTable(ABC):
     @abstractmethod
     def select(self, lines: Int64Array) -> NodeTable:
         """A table of k of these lines, on which pods can be added and removed (see Overlay)."""
+
+
+@lru_cache(maxsize=64)
+def constant(lines: int, value: int) -> Int64Array:
+    """(lines,) int64, all ``value``; shared and read-only."""
+    column = np.full(lines, value, dtype=np.int64)
+    column.setflags(write=False)
+    return column
 
 
 def take(column: NDArray[Any], lines: Int64Array) -> NDArray[Any]:

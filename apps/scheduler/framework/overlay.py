@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.nodes import (
     CPU,
     MEMORY,
@@ -42,35 +42,35 @@ class Overlay(NodeTable):
     def __len__(self) -> int:
         return len(self.rows)
 
-    @cached_property
+    @lazy
     def alive(self) -> BoolArray:  # type: ignore[override]  # gathered lazily
         return self._base.alive[self.rows]
 
-    @cached_property
+    @lazy
     def allocatable(self) -> Int64Array:  # type: ignore[override]
         return self._base.allocatable[:, self.rows]
 
-    @cached_property
+    @lazy
     def requested(self) -> Int64Array:  # type: ignore[override]
         return self._base.requested[:, self.rows]
 
-    @cached_property
+    @lazy
     def nonzero_requested(self) -> Int64Array:  # type: ignore[override]
         return self._base.nonzero_requested[:, self.rows]
 
-    @cached_property
+    @lazy
     def pod_count(self) -> Int64Array:  # type: ignore[override]
         return self._base.pod_count[self.rows]
 
-    @cached_property
+    @lazy
     def allowed_pods(self) -> Int64Array:  # type: ignore[override]
         return self._base.allowed_pods[self.rows]
 
-    @cached_property
+    @lazy
     def unschedulable(self) -> BoolArray:  # type: ignore[override]
         return self._base.unschedulable[self.rows]
 
-    @cached_property
+    @lazy
     def taint_ids(self) -> Int32Array:  # type: ignore[override]
         return self._base.taint_ids[self.rows]
 

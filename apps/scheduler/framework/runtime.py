@@ -93,7 +93,7 @@ class Framework:
         self._filter: list[FilterPlugin] = at["filter"]
         self._post_filter: list[PostFilterPlugin] = at["postFilter"]
         self._pre_score: list[PreScorePlugin] = at["preScore"]
-        self._score: list[ScorePlugin] = at["score"]
+        self._score = [_scorer(plugin, profile) for plugin in at["score"]]
         self._reserve: list[ReservePlugin] = at["reserve"]
         self._permit: list[PermitPlugin] = at["permit"]
         self._pre_bind: list[PreBindPlugin] = at["preBind"]
@@ -215,10 +215,10 @@ class Framework:
     def run_filter_plugins_with_nominated_pods(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> NodeStatuses:
-        """Filter as if pods nominated to a node ran there, and as if they did not: both must pass.
+        """Filter as if pods nominated to a node ran there, and as if not: both must pass.
 
-        Only nominated pods of equal or higher priority count: they keep the room they were promised,
-        while required affinity must not lean on pods that are not there yet.
+        Only nominated pods of equal or higher priority count: they keep the room they were
+        promised, while required affinity must not lean on pods that are not there yet.
         """
         found = self.run_filter_plugins(state, pod, nodes)
         for line, nominated in self._nominated(pod, nodes).items():
@@ -314,18 +314,17 @@ class Framework:
         """Score and normalise; plugin -> its column. Raises StatusError on an internal error."""
         start = perf_counter_ns()
         columns: dict[str, ScoreColumn] = {}
-        for plugin in self._score:
-            if plugin.name in state.skip_score:
+        for name, scorer, normalizer, weight in self._score:
+            if name in state.skip_score:
                 continue
             try:
-                raw = normalized = plugin.score(state, pod, nodes, lines)
-                if isinstance(plugin, NormalizeScorePlugin):
-                    normalized = plugin.normalize_score(state, pod, raw)
+                raw = normalized = scorer.score(state, pod, nodes, lines)
+                if normalizer is not None:
+                    normalized = normalizer.normalize_score(state, pod, raw)
             except StatusError as failure:
-                raise _while_running(plugin.name, "Score", failure) from failure
-            _check_range(plugin.name, normalized)
-            weight = self.profile.score_weights[plugin.name]
-            columns[plugin.name] = ScoreColumn(raw, normalized, weight)
+                raise _while_running(name, "Score", failure) from failure
+            _check_range(name, normalized)
+            columns[name] = ScoreColumn(raw, normalized, weight)
         state.durations["Score"] = perf_counter_ns() - start
         return columns
 
@@ -398,6 +397,14 @@ class Framework:
                 break
         state.durations[point] = perf_counter_ns() - start
         return outcome
+
+
+def _scorer(
+    plugin: ScorePlugin, profile: Profile
+) -> tuple[str, ScorePlugin, NormalizeScorePlugin | None, int]:
+    """What running a score plugin takes: name, Score, NormalizeScore if it has one, weight."""
+    normalizer = plugin if isinstance(plugin, NormalizeScorePlugin) else None
+    return plugin.name, plugin, normalizer, profile.score_weights[plugin.name]
 
 
 def _refuse(found: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:

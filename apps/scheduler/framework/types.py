@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apps.scheduler.framework import resources
 from apps.scheduler.framework.affinity_terms import PodTerms, pod_terms
+from apps.scheduler.framework.lazy import lazy
 
 if TYPE_CHECKING:
     from apps.scheduler.objects import Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm
@@ -73,62 +73,62 @@ class PodInfo:
     def is_terminating(self) -> bool:
         return self.pod.metadata.deletion_timestamp is not None
 
-    @cached_property
+    @lazy
     def requests(self) -> dict[str, int]:
         """What the pod occupies on its node, in-place resize status and overhead included."""
         return resources.pod_requests(self.pod, use_status=True)
 
-    @cached_property
+    @lazy
     def spec_requests(self) -> dict[str, int]:
         """What a pod that has no node yet asks for: its spec alone."""
         if resources.has_resize_status(self.pod):
             return resources.pod_requests(self.pod, use_status=False)
         return self.requests
 
-    @cached_property
+    @lazy
     def nonzero_requests(self) -> tuple[int, int]:
         """(milli-CPU, bytes) with 100m and 200Mi for each container that names no request."""
         return resources.nonzero_requests(self.pod)
 
-    @cached_property
+    @lazy
     def fit_scoring_requests(self) -> dict[str, int]:
         """What NodeResourcesFit scores the pod by; see framework.resources."""
         return resources.fit_scoring_requests(self.pod)
 
-    @cached_property
+    @lazy
     def host_ports(self) -> tuple[HostPort, ...]:
         """Ports of the node taken by containers and by restartable init containers."""
         return tuple(_host_ports(self.pod))
 
-    @cached_property
+    @lazy
     def required_affinity_terms(self) -> tuple[PodAffinityTerm, ...]:
         affinity = self.pod.spec.affinity
         if affinity is None or affinity.pod_affinity is None:
             return ()
         return affinity.pod_affinity.required_during_scheduling_ignored_during_execution
 
-    @cached_property
+    @lazy
     def required_anti_affinity_terms(self) -> tuple[PodAffinityTerm, ...]:
         affinity = self.pod.spec.affinity
         if affinity is None or affinity.pod_anti_affinity is None:
             return ()
         return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
 
-    @cached_property
+    @lazy
     def preferred_affinity_terms(self) -> tuple[WeightedPodAffinityTerm, ...]:
         affinity = self.pod.spec.affinity
         if affinity is None or affinity.pod_affinity is None:
             return ()
         return affinity.pod_affinity.preferred_during_scheduling_ignored_during_execution
 
-    @cached_property
+    @lazy
     def preferred_anti_affinity_terms(self) -> tuple[WeightedPodAffinityTerm, ...]:
         affinity = self.pod.spec.affinity
         if affinity is None or affinity.pod_anti_affinity is None:
             return ()
         return affinity.pod_anti_affinity.preferred_during_scheduling_ignored_during_execution
 
-    @cached_property
+    @lazy
     def has_pod_affinity(self) -> bool:
         """Whether the pod carries any inter-pod affinity or anti-affinity term."""
         affinity = self.pod.spec.affinity
@@ -139,16 +139,16 @@ class PodInfo:
             or self.preferred_anti_affinity_terms
         )
 
-    @cached_property
+    @lazy
     def label_class(self) -> LabelClass:
         return (self.namespace, frozenset(self.labels.items()), self.is_terminating)
 
-    @cached_property
+    @lazy
     def terms(self) -> PodTerms:
         """The pod's inter-pod (anti-)affinity terms, compiled."""
         return pod_terms(self.pod)
 
-    @cached_property
+    @lazy
     def claim_names(self) -> tuple[str, ...]:
         """Names of the PersistentVolumeClaims the pod mounts, ephemeral volumes included."""
         return tuple(_claim_names(self.pod))
@@ -245,9 +245,7 @@ class NodeInfo:
     def port_conflicts(self, wanted: Iterable[HostPort]) -> bool:
         """Whether any of the wanted host ports is taken here."""
         return any(
-            port.conflicts_with(ip)
-            for port in wanted
-            for ip in self.used_ports.get(port.key, ())
+            port.conflicts_with(ip) for port in wanted for ip in self.used_ports.get(port.key, ())
         )
 
     def clone(self) -> NodeInfo:

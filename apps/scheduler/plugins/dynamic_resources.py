@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from apps.scheduler.config.args import DynamicResourcesArgs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
@@ -17,7 +15,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
 from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins import names
@@ -56,7 +54,7 @@ class DynamicResources:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
     ) -> Int64Array:
-        return np.zeros(len(lines), dtype=np.int64)
+        return constant(len(lines), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.plugins import names
@@ -43,7 +43,7 @@ class ImageLocality:
             present = image.present[lines] * np.int64(scaled)
             bytes_there = present if bytes_there is None else bytes_there + present
         if bytes_there is None:
-            return np.zeros(len(lines), dtype=np.int64)
+            return constant(len(lines), 0)
         containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
         return _priority(bytes_there, MAX_CONTAINER_THRESHOLD * containers)
 

@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, Taint, Toleration
@@ -59,7 +59,7 @@ class TaintToleration:
         tolerations = pod.pod.spec.tolerations
         counts = [count_intolerable(taints, tolerations) for taints in nodes.taint_sets]
         if not any(counts):
-            return np.zeros(len(lines), dtype=np.int64)
+            return constant(len(lines), 0)
         return np.array(counts, dtype=np.int64)[nodes.taint_ids[lines]]
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:

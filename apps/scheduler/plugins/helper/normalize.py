@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.nodes import Int64Array, constant
 
 
 def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int64Array:
@@ -15,6 +13,6 @@ def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int
     """
     greatest = int(scores.max(initial=0))
     if greatest == 0:
-        return np.full_like(scores, MAX_NODE_SCORE) if reverse else scores
+        return constant(len(scores), MAX_NODE_SCORE) if reverse else scores
     scaled = scores * MAX_NODE_SCORE // greatest
     return MAX_NODE_SCORE - scaled if reverse else scaled
