@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -87,13 +87,6 @@ def compile_term(term: PodAffinityTerm, owner_namespace: str) -> AffinityTerm:
         selector=from_label_selector(term.label_selector),
         topology_key=term.topology_key,
     )
-
-
-def compile_terms(
-    terms: Iterable[PodAffinityTerm], owner_namespace: str
-) -> tuple[AffinityTerm, ...]:
-    """Raises SelectorError for a selector that no API server would have let pass."""
-    return tuple(compile_term(term, owner_namespace) for term in terms)
 
 
 def pod_terms(pod: Pod) -> PodTerms:

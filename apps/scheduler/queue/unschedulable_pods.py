@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from apps.scheduler.framework.affinity_terms import AffinityTerm, compile_terms
+from apps.scheduler.framework.affinity_terms import AffinityTerm
 from apps.scheduler.objects import Pod
 from apps.scheduler.plugins.names import POD_TOPOLOGY_SPREAD
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -41,9 +41,8 @@ class UnschedulablePods:
         self._plugins[info.key] = info.rejector_plugins
         for plugin in info.rejector_plugins:
             self._keys_by_plugin.setdefault(plugin, {})[info.key] = None
-        terms = info.pod_info.required_affinity_terms
-        if terms:
-            self._affinity_terms[info.key] = compile_terms(terms, info.pod.metadata.namespace)
+        if info.pod_info.terms.required_affinity:
+            self._affinity_terms[info.key] = info.pod_info.terms.required_affinity
 
     def delete(self, key: str) -> QueuedPodInfo | None:
         info = self._infos.pop(key, None)

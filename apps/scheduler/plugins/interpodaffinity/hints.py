@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from apps.scheduler.framework.affinity_terms import AffinityTerm, compile_terms
+from apps.scheduler.framework.affinity_terms import AffinityTerm
 from apps.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
@@ -30,8 +30,7 @@ def hint_pod_changed(pod: PodInfo, old: Pod | None, new: Pod | None) -> Queueing
         return QueueingHint.QUEUE
     if any(each is not None and not each.spec.node_name for each in (old, new)):
         return QueueingHint.QUEUE_SKIP
-    near = compile_terms(pod.required_affinity_terms, pod.namespace)
-    away = compile_terms(pod.required_anti_affinity_terms, pod.namespace)
+    near, away = pod.terms.required_affinity, pod.terms.required_anti_affinity
     attracts = _matches_all(near, new) and not _matches_all(near, old)
     releases = _matches_all(away, old) and not _matches_all(away, new)
     return QueueingHint.QUEUE if attracts or releases else QueueingHint.QUEUE_SKIP
@@ -42,8 +41,8 @@ def hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint
 
     A new node always does: it may be in no domain at all, or in one that nobody is in.
     """
-    near = {term.topology_key for term in pod.required_affinity_terms}
-    away = {term.topology_key for term in pod.required_anti_affinity_terms}
+    near = {term.topology_key for term in pod.terms.required_affinity}
+    away = {term.topology_key for term in pod.terms.required_anti_affinity}
     if old is None:
         helps = bool(away) or any(key in new.metadata.labels for key in near)
         return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
