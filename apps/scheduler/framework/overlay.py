@@ -43,35 +43,35 @@ class Overlay(NodeTable):
         return len(self.rows)
 
     @lazy
-    def alive(self) -> BoolArray:  # type: ignore[override]  # gathered lazily
+    def alive(self) -> BoolArray:
         return self._base.alive[self.rows]
 
     @lazy
-    def allocatable(self) -> Int64Array:  # type: ignore[override]
+    def allocatable(self) -> Int64Array:
         return self._base.allocatable[:, self.rows]
 
     @lazy
-    def requested(self) -> Int64Array:  # type: ignore[override]
+    def requested(self) -> Int64Array:
         return self._base.requested[:, self.rows]
 
     @lazy
-    def nonzero_requested(self) -> Int64Array:  # type: ignore[override]
+    def nonzero_requested(self) -> Int64Array:
         return self._base.nonzero_requested[:, self.rows]
 
     @lazy
-    def pod_count(self) -> Int64Array:  # type: ignore[override]
+    def pod_count(self) -> Int64Array:
         return self._base.pod_count[self.rows]
 
     @lazy
-    def allowed_pods(self) -> Int64Array:  # type: ignore[override]
+    def allowed_pods(self) -> Int64Array:
         return self._base.allowed_pods[self.rows]
 
     @lazy
-    def unschedulable(self) -> BoolArray:  # type: ignore[override]
+    def unschedulable(self) -> BoolArray:
         return self._base.unschedulable[self.rows]
 
     @lazy
-    def taint_ids(self) -> Int32Array:  # type: ignore[override]
+    def taint_ids(self) -> Int32Array:
         return self._base.taint_ids[self.rows]
 
     def info(self, line: int) -> NodeInfo:
