@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+#: Characters of a faulty value that a message repeats.
+_MAX_SHOWN: Final = 500
 
 
 class Cause(NamedTuple):
@@ -65,7 +68,8 @@ class Problems:
 
 def shown(value: object) -> str:
     """A value as the messages show it: JSON, so that a string is told from a number."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 
 
 def child(path: str, name: str) -> str:

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import yaml
 
 from apps.scheduler.config.errors import Cause, ConfigError
 
-_MAX_ALIASES: Final = 100
+#: Values of a document once its aliases are written out. They can grow exponentially.
+_MAX_VALUES: Final = 100_000
 
 
 class _Loader(yaml.SafeLoader):
     """YAML as Kubernetes reads it: no timestamps, no base-60 numbers, no duplicate keys."""
 
     duplicates: list[Cause]
-    aliases: int = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        # Aliases of aliases grow exponentially when the values are walked.
-        if self.check_event(yaml.AliasEvent):
-            self.aliases += 1
-            if self.aliases > _MAX_ALIASES:
-                raise yaml.YAMLError(f"more than {_MAX_ALIASES} aliases")
-        return super().compose_node(parent, index)
 
 
 #: Scalars that Python's loader resolves and Kubernetes' does not.
@@ -108,8 +100,30 @@ def _documents(text: str | bytes) -> tuple[list[Any], list[Cause]]:
     loader.duplicates = []
     documents = []
     try:
-        while loader.check_data():  # type: ignore[no-untyped-call]  # untyped in types-PyYAML
-            documents.append(loader.get_data())
+        while loader.check_node():
+            node = loader.get_node()
+            if node is not None and _values(node, {}) > _MAX_VALUES:
+                raise yaml.YAMLError(f"more than {_MAX_VALUES} values")
+            documents.append(loader.construct_document(node))
     finally:
         loader.dispose()
     return [document for document in documents if document is not None], loader.duplicates
+
+
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values `node` holds with all aliases written out.
+
+    `known` has the nodes counted before, by id, and 0 for those that are being counted.
+    """
+    if id(node) in known:
+        if not known[id(node)]:
+            raise yaml.YAMLError("a value contains itself")
+        return known[id(node)]
+    known[id(node)] = 0
+    children: Iterable[yaml.Node] = ()
+    if isinstance(node, yaml.SequenceNode):
+        children = node.value
+    elif isinstance(node, yaml.MappingNode):
+        children = (child for pair in node.value for child in pair)
+    known[id(node)] = 1 + sum(_values(child, known) for child in children)
+    return known[id(node)]

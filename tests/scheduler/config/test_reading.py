@@ -66,11 +66,27 @@ def test_scalars_mean_what_they_mean_to_kubernetes(scalar: str, value: object) -
         (b"\xff\xfe\xff", "cannot be read as YAML or JSON"),
         ("a: " + "9" * 5000, "cannot be read as YAML or JSON"),
         ("[" * 100_000, "cannot be read as YAML or JSON"),
-        ("a: &a [" + "*a, " * 101 + "]", "cannot be read as YAML or JSON"),
+        ("a: &a [*a]", "a value contains itself"),
+        ("a: &a {b: *a}", "a value contains itself"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text: str | bytes, said: str) -> None:
     assert said in str(refusal(text))
+
+
+@pytest.mark.parametrize(
+    ("begin", "twice"), [("x", "[*{0}, *{0}]"), ("{b: c}", "{{<<: [*{0}, *{0}]}}")]
+)
+def test_aliases_cannot_be_made_to_explode(begin: str, twice: str) -> None:
+    lines = [f"a0: &a0 {begin}"]
+    lines += [f"a{i}: &a{i} {twice.format(f'a{i - 1}')}" for i in range(1, 60)]
+    assert "more than 100000 values" in str(refusal("\n".join(lines)))
+
+
+def test_a_message_does_not_repeat_a_whole_file() -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(HEAD + f"profiles: {'x' * 10_000}\n")
+    assert len(str(refused.value)) < 600
 
 
 def test_anchors_and_merge_keys_may_be_used() -> None:
