@@ -6,6 +6,7 @@ sent to the queue of the process that has the cluster's engine warm.
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -16,6 +17,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 
 # pgmq reads this variable of many hosting platforms behind our back, and it would win.
 os.environ.pop("DATABASE_URL", None)
+
+log = logging.getLogger(__name__)
 
 app = Celery("schedweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -48,3 +51,12 @@ def leave_nothing(sender: Any, **signal: Any) -> None:
         pulse.stop()
     with app.connection_for_write() as connection:
         connection.default_channel.queue_delete(PROCESS)
+
+
+def connect_producer() -> None:
+    """Connect to the broker ahead of the first message, which would wait a quarter second."""
+    try:
+        with app.producer_or_acquire() as producer:
+            producer.maybe_declare(app.amqp.queues[app.conf.task_default_queue])
+    except app.connection_for_write().connection_errors as error:
+        log.warning("the broker does not answer yet: %s", error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -28,8 +29,14 @@ def check_database() -> None:
 
 
 def check_broker() -> None:
-    with app.connection_for_write() as broker:
-        broker.ensure_connection(max_retries=1, timeout=2)
+    if settings.CONFIG.broker_url:
+        with app.connection_for_write() as broker:
+            broker.ensure_connection(max_retries=1, timeout=2)
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('pgmq.meta')")
+        if cursor.fetchone() == (None,):
+            raise NotWell("its schema is not installed")
 
 
 def check_worker() -> None:

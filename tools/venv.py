@@ -27,8 +27,8 @@ def main(locks):
     if sys.version_info < OLDEST:
         version = ".".join(str(number) for number in sys.version_info[:3])
         sys.exit(
-            "Python 3.11 or newer is needed, and %s is %s; name another one: make PYTHON=python3.12"
-            % (sys.executable, version)
+            f"Python 3.11 or newer is needed, and {sys.executable} is {version}; "
+            "name another one: make PYTHON=python3.12"
         )
     wanted = {name: digest(os.path.join(ROOT, name)) for name in locks}
     done = installed() if works(PYTHON, "-c", "") else None
@@ -39,7 +39,7 @@ def main(locks):
     missing = [name for name in locks if done.get(name) != wanted[name]]
     if not missing:
         return
-    print("installing %s into .venv" % " and ".join(missing), flush=True)
+    print(f"installing {' and '.join(missing)} into .venv", flush=True)
     options = ["--require-hashes", "--quiet", "--disable-pip-version-check"]
     for name in missing:
         run(*pip(), "install", *options, "--requirement", os.path.join(ROOT, name))
@@ -56,11 +56,11 @@ def pip():
         return [sys.executable, "-m", "pip", "--python", PYTHON]
     if works(PYTHON, "-m", "ensurepip", "--upgrade"):
         return [PYTHON, "-m", "pip"]
-    version = "%d.%d" % sys.version_info[:2]
+    package = "python{}.{}-venv".format(*sys.version_info)
     sys.exit(
-        "%s has neither pip nor the module ensurepip, so nothing can be installed.\n"
-        "On Debian and Ubuntu install one of the packages python3-pip or python%s-venv, as root:\n"
-        "    apt-get install python3-pip" % (sys.executable, version)
+        f"{sys.executable} has neither pip nor the module ensurepip, so nothing can be installed.\n"
+        f"On Debian and Ubuntu install one of the packages python3-pip or {package}, as root:\n"
+        "    apt-get install python3-pip"
     )
 
 

@@ -8,6 +8,7 @@ import contextlib
 import signal
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from functools import partial
 
@@ -15,6 +16,7 @@ import uvicorn
 from django.conf import settings
 
 from schedweb import tls
+from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
 from schedweb.front.streams import Front
 from schedweb.front.threads import WsgiInThreads
@@ -26,43 +28,37 @@ THREADS = 16
 GRACE_SECONDS = 5
 
 
-class Server(uvicorn.Server):
-    """One port's server; signals are the business of :func:`serve`, which runs several."""
+class Site:
+    """The http port and the https port of one application, on one event loop."""
 
+    def __init__(
+        self, front: Front, *, plain: socket.socket, secure: socket.socket, certificates: tls.Files
+    ) -> None:
+        self._front = front
+        self._ports = (
+            (_Port(_uvicorn_config(front)), plain),
+            (_Port(_uvicorn_config(front, certificates)), secure),
+        )
+
+    async def run(self) -> None:
+        """Serve until :meth:`end`."""
+        await asyncio.gather(*(port.serve([listener]) for port, listener in self._ports))
+
+    def end(self) -> None:
+        """On the event loop: close the streams, let requests finish, and return from `run`."""
+        self._front.end_streams()
+        for port, _ in self._ports:
+            port.should_exit = True
+
+
+class _Port(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Leave them alone: there are several servers, and one process."""
         yield
 
 
-async def serve(plain: socket.socket, secure: socket.socket) -> None:
-    """Serve both sockets until SIGTERM or SIGINT."""
-    from schedweb.wsgi import application
-
-    threads = WsgiInThreads(application, threads=THREADS)
-    front = Front(threads)
-    servers = [
-        Server(_uvicorn_config(front, certificates=None)),
-        Server(_uvicorn_config(front, certificates=_certificates())),
-    ]
-
-    def end() -> None:
-        front.end_streams()
-        for server in servers:
-            server.should_exit = True
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
-    await asyncio.gather(servers[0].serve([plain]), servers[1].serve([secure]))
-    threads.close()
-
-
-def _certificates() -> tls.Files:
-    names = tls.server_names(settings.CONFIG.allowed_hosts)
-    return tls.ensure(settings.DATA_DIR, names)
-
-
-def _uvicorn_config(front: Front, *, certificates: tls.Files | None) -> uvicorn.Config:
+def _uvicorn_config(front: Front, certificates: tls.Files | None = None) -> uvicorn.Config:
     return uvicorn.Config(
         front,
         loop="asyncio",
@@ -92,7 +88,21 @@ def main() -> None:
     config = settings.CONFIG
     plain = _socket(arguments.fd, config.bind, config.port)
     secure = _socket(arguments.tls_fd, config.bind, config.tls_port)
-    asyncio.run(serve(plain, secure))
+    asyncio.run(_serve(plain, secure))
+
+
+async def _serve(plain: socket.socket, secure: socket.socket) -> None:
+    from schedweb.wsgi import application
+
+    threads = WsgiInThreads(application, threads=THREADS)
+    certificates = tls.ensure(settings.DATA_DIR, tls.server_names(settings.CONFIG.allowed_hosts))
+    site = Site(Front(threads), plain=plain, secure=secure, certificates=certificates)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, site.end)
+    threading.Thread(target=connect_producer, name="connect", daemon=True).start()
+    await site.run()
+    threads.close()
 
 
 def _socket(descriptor: int | None, bind: str, port: int) -> socket.socket:

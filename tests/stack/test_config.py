@@ -1,0 +1,53 @@
+"""What the environment may say, and what is said of a wrong value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedweb.config import ConfigError, load
+
+
+def test_an_empty_environment_is_enough() -> None:
+    config = load({})
+    assert (config.port, config.tls_port, config.workers) == (8000, 8443, 1)
+    assert config.data.name == "var"
+    assert config.embedded_database
+    assert not config.debug
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SCHEDWEB_PORT", "http"),
+        ("SCHEDWEB_TLS_PORT", "65536"),
+        ("SCHEDWEB_WORKERS", "0"),
+        ("SCHEDWEB_DEBUG", "maybe"),
+        ("SCHEDWEB_DATABASE_URL", "mysql://localhost/x"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_the_variables_name(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        load({name: value})
+
+
+def test_the_running_database_is_found_in_the_data_folder(tmp_path: Path) -> None:
+    config = load({"SCHEDWEB_DATA": str(tmp_path)})
+    assert config.running_database_url() == ""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "database").write_text("postgresql://here\n")
+    assert config.running_database_url() == "postgresql://here"
+
+
+def test_another_database_comes_before_the_embedded_one(tmp_path: Path) -> None:
+    url = "postgresql://schedweb@db.example/schedweb"
+    config = load({"SCHEDWEB_DATA": str(tmp_path), "SCHEDWEB_DATABASE_URL": url})
+    assert config.running_database_url() == url
+    assert not config.embedded_database
+
+
+def test_the_public_address_comes_before_the_local_one() -> None:
+    assert load({"SCHEDWEB_TLS_PORT": "9443"}).https_url().startswith("https://localhost:")
+    public = load({"SCHEDWEB_PUBLIC_URL": "https://web.example/"})
+    assert public.https_url() == "https://web.example"

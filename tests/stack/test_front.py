@@ -1,0 +1,182 @@
+"""The web front: requests in threads and streams on the loop, over http and https."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import re
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.authtoken.models import Token
+
+from apps.cluster.context import current_request_id
+from schedweb import tls
+from schedweb.front.listening import listen
+from schedweb.front.server import Site
+from schedweb.front.streams import Front, Stream
+from schedweb.front.threads import LARGEST_BODY, PIECE, WsgiInThreads
+
+
+def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    """A WSGI application that tells what it was asked."""
+    told = {name: value for name, value in environ.items() if isinstance(value, str)}
+    told["body"] = environ["wsgi.input"].read().decode()
+    start_response("200 OK", [("Content-Type", "application/json"), ("Set-Cookie", "a=1")])
+    if environ["PATH_INFO"] == "/large":
+        return [b"x" * PIECE, b"y" * PIECE, b"z"]
+    return [json.dumps(told).encode()]
+
+
+async def counting(scope: Any, receive: Any, send: Any, match: re.Match[str], user: User) -> None:
+    """A stream that greets and then waits for the client to leave, or the server to end."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    hello = f"{user.username} {match['name']} {current_request_id()}\n".encode()
+    await send({"type": "http.response.body", "body": hello, "more_body": True})
+    await asyncio.Event().wait()
+
+
+STREAMS = (Stream(r"/streams/(?P<name>\w+)", f"{__name__}.counting", flag="watch"),)
+
+
+class Running:
+    """A site in a thread of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        sockets = [listen("127.0.0.1", 0), listen("127.0.0.1", 0)]
+        self.port, self.tls_port = (listener.getsockname()[1] for listener in sockets)
+        self.certificates = tls.ensure(folder, tls.server_names())
+        self._threads = WsgiInThreads(echo, threads=2)
+        self._site = Site(
+            Front(self._threads, STREAMS),
+            plain=sockets[0],
+            secure=sockets[1],
+            certificates=self.certificates,
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._loop.run_until_complete(self._site.run())
+        self._loop.close()
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._site.end)
+            self._thread.join(10)
+        assert not self._thread.is_alive()
+        self._threads.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Running]:
+    running = Running(tmp_path)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def web(site: Running) -> Iterator[http.client.HTTPConnection]:
+    connection = http.client.HTTPConnection("localhost", site.port, timeout=10)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def key(transactional_db: None) -> str:
+    return Token.objects.create(user=User.objects.create_user("alice")).key
+
+
+def test_a_request_reaches_the_application_whole(web: http.client.HTTPConnection) -> None:
+    headers = {"Content-Type": "text/x", "X-Test": "1", "Cookie": "a=1"}
+    web.request("POST", "/caf%C3%A9/a%2Fb?q=%20", body="some text", headers=headers)
+    response = web.getresponse()
+    told = json.load(response)
+    assert response.headers["Set-Cookie"] == "a=1"
+    assert told["PATH_INFO"].encode("latin-1").decode() == "/café/a/b"
+    assert told["QUERY_STRING"] == "q=%20"
+    assert (told["REQUEST_METHOD"], told["body"]) == ("POST", "some text")
+    assert (told["CONTENT_TYPE"], told["HTTP_X_TEST"], told["HTTP_COOKIE"]) == (
+        "text/x",
+        "1",
+        "a=1",
+    )
+    assert told["wsgi.url_scheme"] == "http"
+
+
+def test_a_header_cannot_pass_for_another_one(web: http.client.HTTPConnection) -> None:
+    web.request("GET", "/", headers={"X_Forwarded_Proto": "https"})
+    assert "HTTP_X_FORWARDED_PROTO" not in json.load(web.getresponse())
+
+
+def test_a_large_response_arrives_whole(web: http.client.HTTPConnection) -> None:
+    web.request("GET", "/large")
+    assert web.getresponse().read() == b"x" * PIECE + b"y" * PIECE + b"z"
+
+
+def test_a_body_that_is_too_large_is_refused(web: http.client.HTTPConnection) -> None:
+    web.putrequest("POST", "/")
+    web.putheader("Content-Length", str(LARGEST_BODY + 1))
+    web.endheaders()
+    piece = b"x" * 1024 * 1024
+    for _ in range(LARGEST_BODY // len(piece)):
+        web.send(piece)
+    web.send(b"x")
+    assert web.getresponse().status == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+def test_https_is_trusted_by_who_trusts_the_authority(site: Running) -> None:
+    context = ssl.create_default_context(cafile=site.certificates.authority)
+    for name in ("localhost", "127.0.0.1"):
+        web = http.client.HTTPSConnection(name, site.tls_port, context=context, timeout=10)
+        web.request("GET", "/")
+        assert json.load(web.getresponse())["wsgi.url_scheme"] == "https"
+        web.close()
+
+
+def test_a_stream_knows_its_user_and_its_request(web: http.client.HTTPConnection, key: str) -> None:
+    headers = {"Authorization": f"Bearer {key}", "X-Request-ID": "mine"}
+    web.request("GET", "/streams/news?watch=true", headers=headers)
+    response = web.getresponse()
+    assert response.headers["X-Request-ID"] == "mine"
+    assert response.readline() == b"alice news mine\n"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer unknown"}])
+def test_a_stream_refuses_strangers(
+    web: http.client.HTTPConnection, headers: dict[str, str], transactional_db: None
+) -> None:
+    web.request("GET", "/streams/news?watch=1", headers=headers)
+    response = web.getresponse()
+    assert response.status == http.HTTPStatus.UNAUTHORIZED
+    assert json.load(response)["reason"] == "Unauthorized"
+
+
+def test_a_stream_refuses_a_host_that_is_not_ours(
+    web: http.client.HTTPConnection, key: str
+) -> None:
+    headers = {"Authorization": f"Bearer {key}", "Host": "evil.example"}
+    web.request("GET", "/streams/news?watch=1", headers=headers)
+    assert web.getresponse().status == http.HTTPStatus.BAD_REQUEST
+
+
+def test_without_its_flag_a_stream_is_an_ordinary_request(web: http.client.HTTPConnection) -> None:
+    web.request("GET", "/streams/news?watch=false")
+    assert json.load(web.getresponse())["PATH_INFO"] == "/streams/news"
+
+
+def test_streams_end_properly_when_the_server_does(
+    site: Running, web: http.client.HTTPConnection, key: str
+) -> None:
+    web.request("GET", "/streams/a?watch=1", headers={"Authorization": f"Bearer {key}"})
+    response = web.getresponse()
+    assert response.readline()
+    site.stop()
+    assert response.read() == b""
