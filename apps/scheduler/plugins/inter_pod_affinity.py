@@ -29,7 +29,7 @@ class InterPodAffinity:
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> tuple[PreFilterResult | None, Status | None]:
-        if not pod.has_pod_affinity and not len(self._handle.snapshot.pods_by_affinity):
+        if not pod.has_pod_affinity and not len(self._handle.snapshot.pods_by_term):
             return None, SKIP
         return None, error("inter-pod affinity terms are not supported yet")
 
