@@ -131,8 +131,17 @@ class Cache:
         return state.pod
 
     def add_pod(self, pod: PodInfo) -> None:
-        """A pod with a node name came from the cluster; it confirms or corrects an assumption."""
-        if pod.uid in self.pods:
+        """A pod with a node name came from the cluster; it confirms or corrects an assumption.
+
+        Most pods come back as they were assumed: then no column has to change.
+        """
+        known = self.pods.get(pod.uid)
+        if known is not None and known.pod.takes_the_same_room(pod):
+            known.pod = known.pod.with_pod(pod.pod)
+            known.assumed = False
+            self.nodes[known.node_name].replace_pod(known.pod)
+            return
+        if known is not None:
             self._take(pod.uid)
         self._put(PodState(pod, pod.pod.spec.node_name))
 

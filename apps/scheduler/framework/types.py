@@ -61,6 +61,19 @@ class PodInfo:
         other.pod = pod
         return other
 
+    def takes_the_same_room(self, other: PodInfo) -> bool:
+        """Whether ``other``, a version of this pod, differs in nothing that is computed here."""
+        ours, theirs = self.pod, other.pod
+        return (
+            self.key == other.key
+            and ours.spec == theirs.spec
+            and ours.metadata.labels == theirs.metadata.labels
+            and ours.metadata.annotations == theirs.metadata.annotations
+            and ours.metadata.deletion_timestamp == theirs.metadata.deletion_timestamp
+            and not resources.has_resize_status(ours)
+            and not resources.has_resize_status(theirs)
+        )
+
     @property
     def labels(self) -> Mapping[str, str]:
         return self.pod.metadata.labels
@@ -221,6 +234,12 @@ class NodeInfo:
         for port in pod.host_ports:
             self._release(port)
         return pod
+
+    def replace_pod(self, pod: PodInfo) -> None:
+        """``pod`` is a version of a pod here that takes the same room."""
+        for pods in (self.pods, self.pods_with_affinity, self.pods_with_required_anti_affinity):
+            if pod.key in pods:
+                pods[pod.key] = pod
 
     def _count(self, pod: PodInfo, sign: int) -> None:
         for name, amount in pod.requests.items():
