@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from psycopg.conninfo import conninfo_to_dict
 
+from apps.cluster.announce import announcer
 from schedweb.embedded.postgres import Postgres
 
 
@@ -34,3 +35,10 @@ def django_db_modify_db_settings(postgres: Postgres) -> None:
     settings.DATABASES["default"].update(
         HOST=address["host"], USER=address["user"], NAME=address["dbname"]
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_change_announced() -> Iterator[None]:
+    """Let the announcer finish before the database goes."""
+    yield
+    announcer.flush(10.0)

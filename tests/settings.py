@@ -22,3 +22,7 @@ from schedweb.settings import DATABASES  # noqa: E402
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # A test's connection must see the test's transaction.
 del DATABASES["default"]["OPTIONS"]["pool"]
+
+# Tests run the loop themselves; those about the broker start the real thing.
+CELERY_BROKER_URL = "memory://"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {}

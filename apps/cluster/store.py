@@ -30,12 +30,14 @@ from apps.cluster.errors import (
 )
 from apps.cluster.kinds import Kind
 from apps.cluster.lookups import StoreLookups
-from apps.cluster.metadata import stamp_changed, stamp_new, timestamp
+from apps.cluster.metadata import count_generation, mark_deleted, stamp_changed, stamp_new
 from apps.cluster.models import Change, Cluster, Taint
 from apps.cluster.validation import validate
 
 Body = dict[str, Any]
 Key = tuple[str, str, str]
+
+_IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +303,17 @@ class _Write:
             raise Forbidden(
                 f'{kind.qualified_plural} "{name}" is forbidden: unable to create new content in '
                 f"namespace {namespace} because it is being terminated",
-                details={"name": name, "kind": kind.plural},
+                details={
+                    "name": name,
+                    "kind": kind.plural,
+                    "causes": [
+                        {
+                            "reason": "NamespaceTerminating",
+                            "message": f"namespace {namespace} is being terminated",
+                            "field": "metadata.namespace",
+                        }
+                    ],
+                },
             )
 
     def _lock(self, cursor: CursorWrapper, operations: Sequence[Operation | ApiError]) -> None:
@@ -365,6 +377,8 @@ class _Write:
         if not operation.trusted:
             new = admit(kind.name, new, self.lookups, old=old)
             _validate(kind, new, old, operation.subresource)
+        if not operation.subresource:
+            count_generation(kind, old, new)
         if new == old:
             return old
         if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
@@ -373,17 +387,16 @@ class _Write:
 
     def _remove(self, operation: Remove, row: _Row, old: Body) -> Body:
         kind, key = operation.kind, _key(operation)
+        _check_deletable(kind, old)
         _check_preconditions(kind, old, operation.options.get("preconditions") or {})
-        if not old["metadata"].get("finalizers"):
-            return self._record(Change.Type.DELETED, key, row, dict(old))
-        if old["metadata"].get("deletionTimestamp"):
-            return old
-        metadata = {
-            **old["metadata"],
-            "deletionTimestamp": timestamp(self.now),
-            "deletionGracePeriodSeconds": 0,
-        }
-        return self._record(Change.Type.MODIFIED, key, row, {**old, "metadata": metadata})
+        held, marked = old["metadata"].get("finalizers"), old["metadata"].get("deletionTimestamp")
+        if held:
+            if marked:
+                return old
+            return self._record(Change.Type.MODIFIED, key, row, mark_deleted(kind, old, self.now))
+        # a pod's end is part of its last state; of other kinds nothing is told
+        last = mark_deleted(kind, old, self.now) if kind is kinds.POD and not marked else dict(old)
+        return self._record(Change.Type.DELETED, key, row, last)
 
     def _record(self, change_type: Change.Type, key: Key, row: _Row, body: Body) -> Body:
         body["metadata"] = dict(body["metadata"])
@@ -414,9 +427,10 @@ class _Write:
         cursor.execute(
             "UPDATE cluster_cluster c SET resource_version = c.resource_version + %s, "
             "due_at = CASE WHEN %s AND o.idle THEN clock_timestamp() ELSE c.due_at END "
-            "FROM (SELECT id, due_at IS NULL OR due_at > clock_timestamp() AS idle "
+            "FROM (SELECT id, paused, due_at IS NULL OR due_at > clock_timestamp() AS idle "
             "FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE) o "
-            "WHERE c.id = o.id RETURNING c.resource_version, %s AND o.idle",
+            "WHERE c.id = o.id RETURNING c.resource_version, "
+            "%s AND o.idle AND NOT o.paused",
             [count, wake, self.cluster.pk, wake],
         )
         row = cursor.fetchone()
@@ -505,19 +519,28 @@ def _validate(kind: Kind, body: Body, old: Body | None, subresource: str = "") -
         raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
 
 
+def _check_deletable(kind: Kind, body: Body) -> None:
+    name = body["metadata"]["name"]
+    if kind is kinds.NAMESPACE and name in _IMMORTAL_NAMESPACES:
+        raise Forbidden(
+            f'namespaces "{name}" is forbidden: this namespace may not be deleted',
+            details={"name": name, "kind": kind.plural},
+        )
+
+
 def _check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> None:
     metadata = body["metadata"]
-    for precondition, label, actual in (
-        ("uid", "UID", metadata["uid"]),
-        ("resourceVersion", "ResourceVersion", metadata["resourceVersion"]),
+    for precondition, label, actual, guess in (
+        ("uid", "UID", metadata["uid"], "deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", metadata["resourceVersion"], "modified"),
     ):
         asked = wanted.get(precondition)
         if asked and asked != actual:
             raise Conflict(
-                kind.plural,
+                kind.name,
                 metadata["name"],
-                f"Precondition failed: {label} in precondition: {asked}, {label} in object "
-                f"meta: {actual}",
+                f"the {label} in the precondition ({asked}) does not match the {label} in record "
+                f"({actual}). The object might have been {guess}",
                 kind.group,
             )
 

@@ -47,9 +47,7 @@ def _write(cluster: Cluster, writer: int, failures: list[BaseException]) -> None
                 if number % 3 == 0:
                     store.delete(cluster, kinds.POD, "default", name, actor=ACTOR)
                 # every writer changes this one: their transactions wait for each other
-                store.patch(
-                    cluster, kinds.NAMESPACE, "", "default", _counted(name), actor=ACTOR
-                )
+                store.patch(cluster, kinds.NAMESPACE, "", "default", _counted(name), actor=ACTOR)
     except BaseException as failure:
         failures.append(failure)
     finally:
@@ -108,7 +106,10 @@ def test_every_change_says_what_it_replaced_and_who_made_it(cluster: Cluster) ->
     actor = Actor("alice", "request-7")
     store.create(cluster, kinds.POD, _pod("p"), actor=actor, namespace="default")
     store.patch(
-        cluster, kinds.POD, "default", "p",
+        cluster,
+        kinds.POD,
+        "default",
+        "p",
         lambda body: {**body, "metadata": {**body["metadata"], "labels": {"a": "b"}}},
         actor=actor,
     )

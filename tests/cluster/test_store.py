@@ -151,7 +151,11 @@ def test_a_deletion_with_the_wrong_uid_is_refused(cluster: Cluster) -> None:
     create_pod(cluster, "p")
     with pytest.raises(Conflict, match="UID in precondition"):
         store.delete(
-            cluster, kinds.POD, "default", "p", actor=ACTOR,
+            cluster,
+            kinds.POD,
+            "default",
+            "p",
+            actor=ACTOR,
             options={"preconditions": {"uid": "another"}},
         )
 
@@ -163,7 +167,10 @@ def test_an_object_with_finalizers_stays_until_they_are_gone(cluster: Cluster) -
     marked = store.delete(cluster, kinds.POD, "default", "p", actor=ACTOR)
     assert marked["metadata"]["deletionTimestamp"]
     store.patch(
-        cluster, kinds.POD, "default", "p",
+        cluster,
+        kinds.POD,
+        "default",
+        "p",
         lambda body: {**body, "metadata": {**body["metadata"], "finalizers": []}},
         actor=ACTOR,
     )
@@ -180,8 +187,10 @@ def test_a_namespace_has_to_exist(cluster: Cluster) -> None:
 
 def test_nothing_is_created_in_a_namespace_that_is_going(cluster: Cluster) -> None:
     store.create(
-        cluster, kinds.NAMESPACE,
-        {"metadata": {"name": "old", "finalizers": ["example.com/hold"]}}, actor=ACTOR,
+        cluster,
+        kinds.NAMESPACE,
+        {"metadata": {"name": "old", "finalizers": ["example.com/hold"]}},
+        actor=ACTOR,
     )
     store.delete(cluster, kinds.NAMESPACE, "", "old", actor=ACTOR)
     with pytest.raises(Forbidden, match="because it is being terminated"):
@@ -191,7 +200,10 @@ def test_nothing_is_created_in_a_namespace_that_is_going(cluster: Cluster) -> No
 def test_taints_are_rows_that_follow_their_node(cluster: Cluster) -> None:
     def taint(*taints: dict[str, str]) -> None:
         store.patch(
-            cluster, kinds.NODE, "", "node-0",
+            cluster,
+            kinds.NODE,
+            "",
+            "node-0",
             lambda body: {**body, "spec": {**body.get("spec", {}), "taints": list(taints)}},
             actor=ACTOR,
         )
