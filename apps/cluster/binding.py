@@ -39,10 +39,7 @@ def bind_change(
             if key != "nominatedNodeName"
         }
         status["conditions"] = with_condition(
-            status.get("conditions") or [],
-            {"type": "PodScheduled", "status": "True"},
-            now,
-            generation=pod["metadata"].get("generation"),
+            status.get("conditions") or [], {"type": "PodScheduled", "status": "True"}, now
         )
         meta = dict(pod["metadata"])
         if labels:

@@ -116,7 +116,6 @@ ALL: tuple[Kind, ...] = (
         models.RuntimeClass,
         group="node.k8s.io",
         namespaced=False,
-        has_generation=True,
     ),
     Kind(
         "PodDisruptionBudget",

@@ -65,11 +65,12 @@ def stamp_changed(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
     """`new` with the server's metadata of `old`, and only the part it may change.
 
     An ordinary update leaves `status` alone where that is a subresource, and an update of
-    `/status` leaves everything else alone.
+    `/status` leaves everything but `status` and the client's metadata alone.
     """
     _check_version(kind, old, new)
     if subresource == "status":
-        return {**old, "status": copy.deepcopy(new.get("status") or {})}
+        status = copy.deepcopy(new.get("status") or {})
+        new = {**old, "status": status, "metadata": new.get("metadata") or old["metadata"]}
     body = {**new, "apiVersion": kind.api_version, "kind": kind.name}
     if kind.has_status and not subresource:
         body.pop("status", None)
@@ -86,10 +87,27 @@ def stamp_changed(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
     if kind.namespaced:
         metadata["namespace"] = before["namespace"]
     metadata["resourceVersion"] = before["resourceVersion"]
-    if kind.has_generation and body.get("spec") != old.get("spec"):
-        metadata["generation"] = before.get("generation", 0) + 1
     body["metadata"] = metadata
     return body
+
+
+def count_generation(kind: Kind, old: Body, new: Body) -> None:
+    """Raise the generation of `new` when its spec, with all defaults, is another one."""
+    if kind.has_generation and new.get("spec") != old.get("spec"):
+        generation = old["metadata"].get("generation", 0) + 1
+        new["metadata"] = {**new["metadata"], "generation": generation}
+
+
+def mark_deleted(kind: Kind, body: Body, now: datetime) -> Body:
+    """`body` with the metadata of an object whose deletion was asked for at `now`."""
+    metadata = {
+        **body["metadata"],
+        "deletionTimestamp": timestamp(now),
+        "deletionGracePeriodSeconds": 0,
+    }
+    if kind.has_generation:
+        metadata["generation"] = metadata.get("generation", 0) + 1
+    return {**body, "metadata": metadata}
 
 
 def _check_version(kind: Kind, old: Body, new: Mapping[str, Any]) -> None:

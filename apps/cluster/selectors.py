@@ -12,8 +12,7 @@ from apps.cluster import sql
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.scheduler.labels import Requirement, SelectorError
-from apps.scheduler.labels import parse_selector
+from apps.scheduler.labels import Requirement, SelectorError, parse_selector
 
 Body = dict[str, Any]
 

@@ -74,7 +74,7 @@ def _many(call: Call, items: list[Body], metadata: Body) -> Body:
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": tables.META,
                 "metadata": metadata,
-                "items": [{"metadata": body["metadata"]} for body in items],
+                "items": [tables.partial(body) for body in items],
             }
         case _:
             return as_list(call.resource, items, metadata)

@@ -1,0 +1,288 @@
+"""Playing recorded exchanges against the live views, and comparing what comes back.
+
+    python -m tests.api.replay 07_update     prints what differs (see `main`)
+
+A recorded file is a list of requests with the answers of a Kubernetes API server; the README
+beside the recordings says what is normalised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.test import Client
+
+from tests.api.asgi import request_stream
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+VARIABLE = re.compile(r"\$\{(\w+)\}")
+AGES = {"Age", "Last Seen", "First Seen"}
+#: Messages that come out of Go's decoders, which need not be the same.
+GO_TEXT = re.compile(
+    r"json: cannot unmarshal|strconv\.Parse|couldn't get version/kind|error decoding patch|"
+    r"must be of type|quantities must match|the server rejected our request|"
+    r"Not Acceptable|media types|Invalid value: <object>|StorageError"
+)
+CORE = (
+    "nodes pods namespaces persistentvolumes persistentvolumeclaims services "
+    "replicationcontrollers events bindings"
+)
+LISTED = {
+    "v1": set(CORE.split()),
+    "apps/v1": {"replicasets", "statefulsets"},
+    "policy/v1": {"poddisruptionbudgets"},
+    "scheduling.k8s.io/v1": {"priorityclasses"},
+    "storage.k8s.io/v1": {"storageclasses", "csinodes"},
+    "node.k8s.io/v1": {"runtimeclasses"},
+    "events.k8s.io/v1": {"events"},
+    "coordination.k8s.io/v1": {"leases"},
+}
+SUBRESOURCES = {"status", "binding", "eviction", "scale", "finalize"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A step whose answer is not the recorded one."""
+
+    step: int
+    name: str
+    where: str
+    expected: Any
+    actual: Any
+
+    def __str__(self) -> str:
+        return (
+            f"{self.step} {self.name}: {self.where}\n    expected {_short(self.expected)}"
+            f"\n    actual   {_short(self.actual)}"
+        )
+
+
+@dataclass
+class Replay:
+    """One scenario being played against one cluster."""
+
+    client: Client
+    root: str
+    key: str
+    variables: dict[str, Any] = field(default_factory=dict)
+    #: generated names, as they are shown
+    names: dict[str, str] = field(default_factory=dict)
+
+    def play(self, path: Path) -> Iterator[Difference | None]:
+        """The difference of each step, None for a step that is as recorded."""
+        for line in path.read_text(encoding="utf-8").splitlines():
+            step = json.loads(line)
+            if "method" in step and step.get("compare") != "none":
+                yield self.compare(step, *self.send(step))
+            elif "method" in step:
+                self.send(step)
+
+    def send(self, step: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        headers = dict(step.get("headers") or {})
+        content_type = headers.pop("Content-Type", "")
+        auth = step.get("auth", "")
+        if auth != "none":
+            headers["Authorization"] = f"Bearer {'nobody' if auth == 'bad' else self.key}"
+        path = self.root + self.filled(step["path"])
+        data = self._data(step)
+        if step["method"] == "GET" and ("watch=1" in path or "/watch/" in path):
+            status, answered, raw = asyncio.run(request_stream(path, headers))
+        else:
+            response = self.client.generic(
+                step["method"], path, data=data, content_type=content_type, headers=headers
+            )
+            status, answered, raw = response.status_code, dict(response.headers), response.content
+        answered = {name.lower(): value for name, value in answered.items()}
+        body = _decoded(raw, answered.get("content-type", ""))
+        for name, place in (step.get("capture") or {}).items():
+            self.variables[name] = _at(body, place)
+        return status, answered, body
+
+    def _data(self, step: dict[str, Any]) -> bytes:
+        if "body_raw" in step:
+            return str(step["body_raw"]).encode()
+        if "body" not in step:
+            return b""
+        body = json.loads(self.filled(json.dumps(step["body"])))
+        if step.get("body_pad"):
+            pad = {"pad": "x" * step["body_pad"]}
+            body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **pad}
+        return json.dumps(body).encode()
+
+    def filled(self, text: str) -> str:
+        return VARIABLE.sub(lambda found: str(self.variables[found[1]]), text)
+
+    def compare(
+        self, step: dict[str, Any], status: int, headers: dict[str, str], body: Any
+    ) -> Difference | None:
+        def differs(where: str, expected: Any, actual: Any) -> Difference:
+            return Difference(step["step"], step["name"], where, expected, actual)
+
+        expect = step["expect"]
+        wanted_status = 400 if expect["status"] == 500 and status < 500 else expect["status"]
+        if (400 if expect["status"] == 500 and status >= 400 else status) != wanted_status:
+            return differs("status", expect["status"], (status, body))
+        if step.get("compare") == "status" or expect["status"] == 500:
+            return None
+        wanted = expect.get("headers") or {}
+        content_type = headers.get("content-type", "").replace(" ", "")
+        if content_type != wanted.get("content-type", "").replace(" ", ""):
+            return differs("content type", wanted.get("content-type"), content_type)
+        if wanted.get("warning", []) != _warnings(headers) and status < 300:
+            return differs("warnings", wanted.get("warning", []), _warnings(headers))
+        expected, actual = expect.get("body"), self.normalised(body)
+        if "names" in step["path"]:
+            actual = actual or ""
+        return _difference(differs, _restricted(expected), _restricted(actual))
+
+    def normalised(self, value: Any, field_name: str = "") -> Any:
+        if isinstance(value, dict):
+            return self._normalised_object(value)
+        if isinstance(value, list):
+            return [self.normalised(item) for item in value]
+        if isinstance(value, str):
+            return self._normalised_text(value, field_name)
+        return value
+
+    def _normalised_object(self, value: dict[str, Any]) -> dict[str, Any]:
+        if {"gitVersion", "goVersion"} <= set(value):
+            return dict.fromkeys(value, "<any>")
+        if value.get("kind") == "Table":
+            value = _table_without_ages(value)
+        stem = value.get("generateName")
+        if stem and value.get("name", "").startswith(stem) and value["name"] != stem:
+            if re.fullmatch(re.escape(stem) + "[a-z0-9]{5}", value["name"]):
+                self.names[value["name"]] = f"{stem}<rand>"
+        return {
+            key: self.normalised(item, key) for key, item in value.items() if key != "managedFields"
+        }
+
+    def _normalised_text(self, value: str, field_name: str) -> str:
+        if field_name == "resourceVersion" and value not in ("", "0"):
+            return "<rv>"
+        if field_name == "continue":
+            return "<continue>"
+        if field_name == "storageVersionHash":
+            return "<hash>"
+        if field_name == "serverAddressByClientCIDRs":
+            return "<any>"
+        if TIME.fullmatch(value):
+            return "<time>"
+        if value in self.names:
+            return self.names[value]
+        value = re.sub(r'Invalid value: "\{.*?\}": ', "Invalid value: <object>: ", value)
+        value = re.sub(r"hash=[0-9A-Za-z]+", "hash=<hash>", value)
+        for name, shown in self.names.items():
+            value = value.replace(name, shown)
+        return UUID.sub("<uid>", value)
+
+
+def _difference(differs: Any, expected: Any, actual: Any) -> Difference | None:
+    if expected == actual:
+        return None
+    texts = [str(v.get("message", "")) if isinstance(v, dict) else "" for v in (expected, actual)]
+    if all(texts) and GO_TEXT.search(texts[0]):
+        same = ("kind", "status", "reason", "code")
+        if all(expected.get(name) == actual.get(name) for name in same):
+            return None
+    where, left, right = _first_difference(expected, actual)
+    found: Difference = differs(where, left, right)
+    return found
+
+
+def _first_difference(expected: Any, actual: Any, path: str = "") -> tuple[str, Any, Any]:
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in [*expected, *(key for key in actual if key not in expected)]:
+            left, right = expected.get(key, "(absent)"), actual.get(key, "(absent)")
+            if left != right:
+                return _first_difference(left, right, f"{path}.{key}")
+    if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
+            if left != right:
+                return _first_difference(left, right, f"{path}[{index}]")
+    return path or ".", expected, actual
+
+
+def _restricted(body: Any) -> Any:
+    """Discovery documents cut down to the resources that were recorded; and any CIDRs."""
+    if not isinstance(body, dict):
+        return body
+    if "serverAddressByClientCIDRs" in body:
+        return {**body, "serverAddressByClientCIDRs": "<any>"}
+    match body.get("kind"):
+        case "APIResourceList":
+            listed = LISTED.get(body["groupVersion"], set())
+            rows = [row for row in body["resources"] if _is_listed(row["name"], listed)]
+            return {**body, "resources": sorted(rows, key=lambda row: row["name"])}
+        case "APIGroupDiscoveryList":
+            return {**body, "items": [_restricted_group(item) for item in body["items"]]}
+        case "Table":
+            columns = body["columnDefinitions"]
+            plain = columns and [{**column, "description": ""} for column in columns]
+            return {**body, "columnDefinitions": plain}
+    if isinstance(body.get("object"), dict):
+        return {**body, "object": _restricted(body["object"])}
+    return body
+
+
+def _restricted_group(group: dict[str, Any]) -> dict[str, Any]:
+    name = group["metadata"].get("name", "")
+    versions = []
+    for version in group["versions"]:
+        known = f"{name}/{version['version']}" if name else version["version"]
+        rows = [r for r in version["resources"] if r["resource"] in LISTED.get(known, set())]
+        versions.append({**version, "resources": rows})
+    return {**group, "versions": versions}
+
+
+def _is_listed(name: str, listed: set[str]) -> bool:
+    plural, _, sub = name.partition("/")
+    return plural in listed and (not sub or sub in SUBRESOURCES)
+
+
+def _table_without_ages(table: dict[str, Any]) -> dict[str, Any]:
+    columns = table["columnDefinitions"]
+    rows = []
+    for row in table["rows"]:
+        cells = list(row["cells"])
+        for index, cell in enumerate(cells):
+            named = columns and columns[index]["name"] in AGES
+            if named or (columns is None and re.fullmatch(r"(\d+[smhdy])+", str(cell))):
+                cells[index] = "<age>"
+        rows.append({**row, "cells": cells})
+    return {**table, "rows": rows}
+
+
+def _decoded(raw: bytes, content_type: str) -> Any:
+    text = raw.decode()
+    if content_type.startswith("application/yaml"):
+        return json.loads(json.dumps(yaml.safe_load(text), default=str))
+    if not content_type.startswith("application/json") or not text:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines()]
+
+
+def _warnings(headers: dict[str, str]) -> list[str]:
+    value = headers.get("warning", "")
+    return re.findall(r'299 - "(?:[^"\\]|\\.)*"', value)
+
+
+def _at(body: Any, place: str) -> Any:
+    for step in place.split("."):
+        body = body.get(step) if isinstance(body, dict) else None
+    return body
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, default=str)[:300]
