@@ -22,7 +22,7 @@ from apps.scheduler.plugins.noderesources.balanced_allocation import (
     NodeResourcesBalancedAllocation,
 )
 from apps.scheduler.plugins.noderesources.fit import NodeResourcesFit
-from apps.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from apps.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from apps.scheduler.plugins.priority_sort import PrioritySort
 from apps.scheduler.plugins.scheduling_gates import SchedulingGates
 from apps.scheduler.plugins.taint_toleration import TaintToleration

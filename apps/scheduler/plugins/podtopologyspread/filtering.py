@@ -1,0 +1,129 @@
+"""Hard constraints: which nodes would spread the pods too unevenly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.cache.domains import Domains
+from apps.scheduler.cache.snapshot import Snapshot
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
+from apps.scheduler.framework.status import unresolvable, unschedulable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint
+from apps.scheduler.plugins.podtopologyspread.eligibility import counted_domains
+
+REASON_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
+REASON_NODE_LABEL_NOT_MATCH: Final = f"{REASON_CONSTRAINTS_NOT_MATCH} (missing required label)"
+_MISSING_LABEL: Final = 1
+_TOO_UNEVEN: Final = 2
+_STATUSES = (
+    None,
+    unresolvable(REASON_NODE_LABEL_NOT_MATCH),
+    unschedulable(REASON_CONSTRAINTS_NOT_MATCH),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class HardConstraint:
+    """A constraint and how many pods it counts where."""
+
+    constraint: SpreadConstraint
+    #: 1 if the incoming pod is itself counted
+    self_match: int
+    #: all nodes by the topology key
+    domains: Domains
+    #: the same without the nodes that are not looked at
+    counted: Domains
+    #: (size + 1,) int64: matching pods in each domain
+    totals: Int64Array
+
+    @cached_property
+    def table(self) -> UInt16Array:
+        """(size + 1,) uint16: the verdict on a node of each domain, and without a domain."""
+        greatest = self.constraint.max_skew + self.least - self.self_match
+        table = (self.totals > greatest).astype(np.uint16)
+        table *= np.uint16(_TOO_UNEVEN)
+        table[self.domains.size] = _MISSING_LABEL
+        return table
+
+    @property
+    def least(self) -> int:
+        """The global minimum: matching pods in the domain that has fewest of them."""
+        if len(self.counted.inhabited) < max(self.constraint.min_domains, 1):
+            return 0
+        return self.counted.least(self.totals)
+
+    @cached_property
+    def refuses(self) -> bool:
+        """Whether any node at all is refused."""
+        return bool(self.domains.outside or self.table[self.domains.present].any())
+
+    def changed(self, pod: PodInfo, row: int, amount: int) -> HardConstraint:
+        """With ``pod`` on (+1) or off (-1) the row; terminating pods count here, as upstream."""
+        slot = self.counted.slots[row]
+        if slot == self.counted.size or not self.constraint.selector.matches(pod.labels):
+            return self
+        totals = self.totals.copy()
+        totals[slot] += amount
+        return replace(self, totals=totals)
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterState:
+    """Never changed: AddPod and RemovePod put another one in its place."""
+
+    constraints: tuple[HardConstraint, ...]
+
+    def clone(self) -> PreFilterState:
+        return self
+
+    def changed(self, pod: PodInfo, row: int, amount: int) -> PreFilterState:
+        """With ``pod`` (of the incoming pod's namespace) on or off the row."""
+        return PreFilterState(
+            tuple(each.changed(pod, row, amount) for each in self.constraints),
+        )
+
+
+def pre_filter_state(
+    snapshot: Snapshot, pod: PodInfo, constraints: Sequence[SpreadConstraint]
+) -> PreFilterState:
+    keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
+    found = []
+    for constraint in constraints:
+        counted = counted_domains(snapshot, pod, constraint, keys)
+        totals = snapshot.pods_by_labels.totals(
+            constraint.counting(pod.namespace),
+            partial(constraint.counts_in, pod.namespace),
+            counted,
+        )
+        found.append(
+            HardConstraint(
+                constraint,
+                int(constraint.selector.matches(pod.labels)),
+                snapshot.domains(constraint.topology_key),
+                counted,
+                totals,
+            )
+        )
+    return PreFilterState(tuple(found))
+
+
+def verdicts(state: PreFilterState, nodes: NodeTable, *, whole: bool) -> Verdicts | None:
+    """The first constraint that refuses a node gives its reason.
+
+    ``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows.
+    """
+    ids: UInt16Array | None = None
+    for each in state.constraints:
+        if not each.refuses:
+            continue
+        slots = each.domains.slots if whole else each.domains.slots[nodes.rows]
+        found = each.table.take(slots)
+        ids = found if ids is None else np.where(ids == 0, found, ids)
+    return None if ids is None else Verdicts(ids, _STATUSES)

@@ -1,0 +1,125 @@
+"""The plugin: extension points of PodTopologySpread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apps.scheduler.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.status import SKIP, Status, StatusError, error
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.labels import SelectorError
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.podtopologyspread.constraints import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULTS,
+    SpreadConstraint,
+    compile_constraints,
+    with_selector,
+)
+from apps.scheduler.plugins.podtopologyspread.default_selector import DefaultSelectors
+from apps.scheduler.plugins.podtopologyspread.filtering import (
+    PreFilterState,
+    pre_filter_state,
+    verdicts,
+)
+from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
+from apps.scheduler.plugins.podtopologyspread.scoring import (
+    PreScoreState,
+    normalized,
+    pre_score_state,
+)
+
+NAME = names.POD_TOPOLOGY_SPREAD
+_PRE_FILTER_STATE = f"PreFilter{NAME}"
+_PRE_SCORE_STATE = f"PreScore{NAME}"
+
+
+class PodTopologySpread:
+    name = NAME
+
+    def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
+        args = args or PodTopologySpreadArgs()
+        self._system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
+        self._defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.default_constraints
+        self._handle = handle
+        self._default_selectors = DefaultSelectors(handle.listers)
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        constraints = self._hard_constraints(pod)
+        if not constraints:
+            return None, SKIP
+        state.write(_PRE_FILTER_STATE, pre_filter_state(self._handle.snapshot, pod, constraints))
+        return None, None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+        self._change(state, pod, added, nodes, 1)
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> None:
+        self._change(state, pod, removed, nodes, -1)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        found = state.read(_PRE_FILTER_STATE, PreFilterState)
+        return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        constraints = self._constraints(pod, SCHEDULE_ANYWAY)
+        if not constraints:
+            return SKIP
+        snapshot = self._handle.snapshot
+        found = pre_score_state(
+            snapshot,
+            pod,
+            lines if nodes is snapshot else nodes.rows[lines],
+            constraints,
+            # With system defaults, nodes without a zone are still spread over by host.
+            require_all_topologies=bool(pod.pod.spec.topology_spread_constraints)
+            or not self._system_defaulted,
+        )
+        state.write(_PRE_SCORE_STATE, found)
+        return None
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """Matching pods in the node's domains, weighted: the fewer the better."""
+        return state.read(_PRE_SCORE_STATE, PreScoreState).raw
+
+    def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
+        return normalized(state.read(_PRE_SCORE_STATE, PreScoreState), scores)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return SpreadHints(self._hard_constraints).events()
+
+    def _hard_constraints(self, pod: PodInfo) -> Sequence[SpreadConstraint]:
+        return self._constraints(pod, DO_NOT_SCHEDULE)
+
+    def _constraints(self, pod: PodInfo, action: str) -> Sequence[SpreadConstraint]:
+        """The pod's own constraints for this action, or the defaults if it has none at all."""
+        own = pod.pod.spec.topology_spread_constraints
+        try:
+            constraints = compile_constraints(own or self._defaults, pod.labels, action)
+        except SelectorError as failure:
+            raise StatusError(error(f"get constraints from pod: {failure}")) from failure
+        if own or not constraints:
+            return constraints
+        selector = self._default_selectors.of(pod)
+        return () if selector.everything else with_selector(constraints, selector)
+
+    def _change(
+        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, amount: int
+    ) -> None:
+        if other.namespace == pod.namespace:
+            found = state.read(_PRE_FILTER_STATE, PreFilterState)
+            state.write(_PRE_FILTER_STATE, found.changed(other, int(nodes.rows[0]), amount))
