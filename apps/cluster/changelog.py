@@ -7,7 +7,7 @@ saw can ask again at any time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -88,6 +88,17 @@ def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str
             [cluster_id, list(versions)],
         )
         return {version: sql.load_json(text) for version, text in cursor.fetchall()}
+
+
+def creation_requests(cluster_id: int, uids: Iterable[str]) -> dict[str, str]:
+    """The request that created each of these objects; uid -> request id."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT uid::text, request_id FROM cluster_change "
+            "WHERE cluster_id = %s AND uid = ANY(%s::uuid[]) AND type = 'ADDED'",
+            [cluster_id, list(uids)],
+        )
+        return dict(cursor.fetchall())
 
 
 def _logged(row: tuple[Any, ...]) -> LoggedChange:

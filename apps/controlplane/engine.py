@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container, Mapping
 
 import msgspec
 from django.db import connection, transaction
@@ -14,6 +15,7 @@ from apps.controlplane.lease import Lease
 from apps.controlplane.models import QueueEntry, SchedulerProfile
 from apps.controlplane.recorder import Made, Recorder
 from apps.scheduler.clock import RealClock
+from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler
 
@@ -52,10 +54,13 @@ class Engine:
         engine = cls(cluster, lease, profiles.active(cluster))
         rows = QueueEntry.objects.filter(cluster=cluster).values_list("pod_uid", "state")
         entries = {str(uid): msgspec.convert(state, SavedEntry) for uid, state in rows}
-        pods = engine.informer.load(held_back=frozenset(entries))
-        by_uid = {pod.metadata.uid: pod for pod in pods}
-        engine.scheduler.queue.restore(entries.values(), by_uid.get)
-        engine.recorder.start_with(entries, [uid for uid in entries if uid not in by_uid])
+
+        def restore(pending: Mapping[str, Pod]) -> Container[str]:
+            engine.scheduler.queue.restore(entries.values(), pending.get)
+            engine.recorder.start_with(entries, [uid for uid in entries if uid not in pending])
+            return entries
+
+        engine.informer.load(restore)
         return engine
 
     def fits(self, cluster: Cluster, lease: Lease) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from django.db import connection, transaction
 
 from apps.cluster import kinds, sql
-from apps.cluster.changelog import LoggedChange, changes_after
+from apps.cluster.changelog import LoggedChange, changes_after, creation_requests
 from apps.cluster.models import Cluster
 from apps.scheduler import objects
 from apps.scheduler.objects import KubeObject, Pod
@@ -42,20 +42,25 @@ class Informer:
     request_ids: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
 
-    def load(self, *, held_back: frozenset[str] = frozenset()) -> list[Pod]:
-        """Take in all objects as of one version.
+    def load(self, restore: Callable[[Mapping[str, Pod]], Container[str]]) -> None:
+        """Take in all objects as of one version, the pending pods last.
 
-        Pods whose uid is `held_back` are known but not announced: they are returned, for the
-        queue to be restored with them.
+        Before them `restore` gets every pending pod by uid, to refill the queue with what is kept
+        of it, and returns the uids it knew: these are not announced again. Nothing that is taken
+        in before can move a restored pod, since the queue is still empty then.
         """
-        restored = []
+        pending: dict[str, Pod] = {}
         for kind, item in self._snapshot():
             self._known[_key(kind, item)] = item
-            if isinstance(item, Pod) and item.metadata.uid in held_back:
-                restored.append(item)
+            if isinstance(item, Pod) and not item.spec.node_name:
+                pending[item.metadata.uid] = item
             else:
                 self.handle(kind, None, item)
-        return restored
+        self.request_ids = creation_requests(self.cluster_id, pending)
+        restored = restore(pending)
+        for uid, pod in pending.items():
+            if uid not in restored:
+                self.handle("Pod", None, pod)
 
     def catch_up(self) -> int:
         """Take in what was committed since; return how many changes that were."""

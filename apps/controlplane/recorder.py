@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -54,12 +54,14 @@ class Recorder:
         #: pods that have a queue entry in the database
         self._persisted: set[str] = set()
 
-    def start_with(self, entries: Mapping[str, SavedEntry], gone: Sequence[str]) -> None:
-        """Remember which entries are in the database; delete those whose pod is `gone`."""
-        self._persisted = set(entries)
-        with transaction.atomic():
-            self._lease.renew()
-            self._write_entries({}, gone)
+    def start_with(self, persisted: Iterable[str], gone: Sequence[str]) -> None:
+        """Remember which pods have a queue entry; delete the entries of those that are gone."""
+        self._persisted = set(persisted)
+        if gone:
+            with transaction.atomic():
+                self._lease.renew()
+                self._write_entries({}, gone)
+            self._persisted.difference_update(gone)
 
     def concerns(self, changes: QueueChanges) -> bool:
         """Whether these changes of the queue have to be written."""
