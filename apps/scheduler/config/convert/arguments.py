@@ -12,9 +12,12 @@ from apps.scheduler.config.convert.releases import Release
 from apps.scheduler.config.convert.written import NodeLabelArgs, Note, written_as
 from apps.scheduler.config.legacy import NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY, SELECTOR_SPREAD
 from apps.scheduler.config.types import PluginConfig
+from apps.scheduler.objects import without_nulls
 from apps.scheduler.plugins import names
 
 NODE_LABEL: Final = "NodeLabel"
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 #: Plugins under names that they no longer had in their last release.
 RENAMED: Final = {"DefaultPodTopologySpread": SELECTOR_SPREAD}
@@ -62,16 +65,27 @@ def require_labels(
             "which this configuration does not run"
         )
         return
-    args = profile.args.setdefault(names.NODE_AFFINITY, {})
-    written_as(NodeAffinityArgs, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
-    affinity = args.setdefault("addedAffinity", {})
-    required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
-    for term in required.setdefault("nodeSelectorTerms", [{}]):
-        term["matchExpressions"] = [*term.get("matchExpressions", ()), *demands]
+    profile.args[names.NODE_AFFINITY] = _with_demands(
+        profile.args.get(names.NODE_AFFINITY, {}), demands, note
+    )
     note(
         f"the demand on node labels ({told}) is now NodeAffinity's addedAffinity; a node that "
         "fails it is refused with NodeAffinity's reason"
     )
+
+
+def _with_demands(
+    args: Mapping[str, Any], demands: list[dict[str, str]], note: Note
+) -> dict[str, Any]:
+    """NodeAffinityArgs whose terms demand this, too; an empty term matches no node and stays."""
+    written_as(NodeAffinityArgs, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
+    affinity = without_nulls(args).get("addedAffinity", {})
+    required = affinity.get(_REQUIRED, {"nodeSelectorTerms": [{"matchExpressions": []}]})
+    terms = [
+        {**term, "matchExpressions": [*term.get("matchExpressions", ()), *demands]} if term else {}
+        for term in required.get("nodeSelectorTerms", ())
+    ]
+    return {"addedAffinity": {**affinity, _REQUIRED: {"nodeSelectorTerms": terms}}}
 
 
 def _translate_node_label(profile: ProfileDraft, note: Note) -> None:

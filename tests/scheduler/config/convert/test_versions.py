@@ -404,3 +404,36 @@ def test_what_is_no_old_configuration_is_refused(body: dict[str, Any], field: st
     with pytest.raises(ConfigError) as refusal:
         convert(body)
     assert refusal.value.causes[0].field == field
+
+
+@pytest.mark.parametrize("given", [{}, {"addedAffinity": None}, {"addedAffinity": {}}])
+def test_demanded_labels_need_no_affinity_to_be_added_to(given: dict[str, Any]) -> None:
+    conversion = with_node_label(given)
+    [profile] = profiles(conversion)
+    added = profile.args["NodeAffinity"].added_affinity
+    [term] = added.required_during_scheduling_ignored_during_execution.node_selector_terms
+    assert [e.key for e in term.match_expressions] == ["zone"]
+
+
+def test_an_empty_term_goes_on_matching_no_node() -> None:
+    required = {"nodeSelectorTerms": [{}]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    [profile] = profiles(with_node_label({"addedAffinity": affinity}))
+    added = profile.args["NodeAffinity"].added_affinity
+    [term] = added.required_during_scheduling_ignored_during_execution.node_selector_terms
+    assert term.match_expressions == ()
+
+
+def with_node_label(affinity_args: dict[str, Any]) -> Conversion:
+    return converted(
+        "v1beta1",
+        profiles=[
+            {
+                "plugins": {"filter": {"enabled": [{"name": "NodeLabel"}]}},
+                "pluginConfig": [
+                    {"name": "NodeLabel", "args": {"presentLabels": ["zone"]}},
+                    {"name": "NodeAffinity", "args": affinity_args},
+                ],
+            }
+        ],
+    )
