@@ -49,6 +49,11 @@ STREAMS = (
     Stream(
         r"/k8s/(?P<cluster>[^/]+)/(?P<path>(?:api|apis)/.+)", "apps.api.streams.watch", flag="watch"
     ),
+    # the paths for watches before `watch` was a parameter
+    Stream(
+        r"/k8s/(?P<cluster>[^/]+)/(?P<path>(?:api/v1|apis/[^/]+/[^/]+)/watch/.+)",
+        "apps.api.streams.watch",
+    ),
     Stream(r"/clusters/(?P<cluster>[^/]+)/live", "apps.dashboard.streams.live"),
 )
 
