@@ -1,0 +1,60 @@
+"""Every recorded scheduling case of the families below comes out as kube-scheduler 1.36 had it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from apps.scheduler.conformance.options import Options
+from apps.scheduler.conformance.runner import run
+
+DATA = Path(__file__).parent / "data"
+
+WITHOUT_PREEMPTION = Options(no_postfilter=True)
+FAMILIES = (
+    "nodename",
+    "nodeports",
+    "nodeunschedulable",
+    "taints",
+    "nodeaffinity",
+    "noderesources",
+    "balancedallocation",
+    "imagelocality",
+    "schedulinggates",
+    "resize",
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family_matches_the_recording(family: str) -> None:
+    report = run([DATA / f"{family}.jsonl.gz"], WITHOUT_PREEMPTION)
+    assert report.cases > 0
+    assert [found.mismatches for found in report.families] == [{}]
+
+
+def test_report_tells_a_line_per_family_and_the_total() -> None:
+    lines: list[str] = []
+    run([DATA / "schedulinggates.jsonl.gz", DATA / "nodename.jsonl.gz"], tell=lines.append)
+    assert lines[0] == "schedulinggates: 60 cases, 0 mismatches"
+    assert lines[-1].startswith("160 cases, ")
+
+
+def test_report_shows_the_differences_of_one_case() -> None:
+    lines: list[str] = []
+
+    def disagree(case: object, expect: object, options: Options) -> list[str]:
+        return ["the node: 'a', recorded 'b'"]
+
+    path = DATA / "nodename.jsonl.gz"
+    report = run(
+        [path], Options(show="nodename-0001"), runners={"nodename": disagree}, tell=lines.append
+    )
+    assert report.cases == report.mismatches == 1
+    assert lines[0] == "the node: 'a', recorded 'b'"
+
+
+def test_cases_with_a_configuration_can_be_left_out() -> None:
+    path = DATA / "nodeaffinity.jsonl.gz"
+    options = Options(default_profile=True, no_postfilter=True)
+    assert run([path], options).cases == 200 - 63

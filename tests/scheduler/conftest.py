@@ -1,0 +1,43 @@
+"""A scheduler with the default profile, checked for contradictions at the end of every test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from apps.scheduler.config import default_configuration
+from apps.scheduler.config.loading import load
+from apps.scheduler.config.types import API_VERSION, KIND
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.clock import FakeClock
+
+NewScheduler = Callable[..., Scheduler]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(1000.0)
+
+
+@pytest.fixture
+def new_scheduler(clock: FakeClock) -> Iterator[NewScheduler]:
+    """``new_scheduler(config={...}, **options)``: the parts of a configuration after its head."""
+    made: list[Scheduler] = []
+
+    def make(config: dict[str, Any] | None = None, **options: Any) -> Scheduler:
+        head = {"apiVersion": API_VERSION, "kind": KIND}
+        loaded = load({**head, **config}) if config is not None else default_configuration()
+        options = {"tie_break": "first-name", **options}
+        made.append(Scheduler(loaded, clock=clock, **options))
+        return made[-1]
+
+    yield make
+    for scheduler in made:
+        scheduler.validate()
+
+
+@pytest.fixture
+def scheduler(new_scheduler: NewScheduler) -> Scheduler:
+    return new_scheduler()

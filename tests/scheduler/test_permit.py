@@ -1,0 +1,117 @@
+"""Permit: a plugin may hold a pod that has a node, then allow it, reject it or let time run out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from apps.scheduler.config.loading import load
+from apps.scheduler.config.types import API_VERSION, KIND
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.status import Code, Status, unschedulable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.clock import FakeClock
+
+
+@dataclass
+class Gatekeeper:
+    """Holds every pod for ten seconds, and notes what happens to it."""
+
+    args: Any
+    handle: Handle
+    name: str = "Gatekeeper"
+    log: list[str] = field(default_factory=list)
+    refuses: bool = False
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        self.log.append(f"reserve {node_name}")
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self.log.append(f"unreserve {node_name}")
+
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        if self.refuses:
+            return unschedulable("not today"), 0.0
+        return Status(Code.WAIT), 10.0
+
+    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        self.log.append(f"bound to {node_name}")
+
+
+@dataclass
+class World:
+    scheduler: Scheduler
+    clock: FakeClock
+    plugin: Gatekeeper
+
+    def decide(self) -> Decision:
+        self.scheduler.handle("Pod", None, make_pod("p").req(cpu="1").obj())
+        decision = self.scheduler.schedule_one()
+        assert decision is not None
+        return decision
+
+
+@pytest.fixture
+def world(clock: FakeClock) -> Iterator[World]:
+    enabled = {"multiPoint": {"enabled": [{"name": "Gatekeeper"}]}}
+    config = load(
+        {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": enabled}]},
+        known_plugins={"Gatekeeper": ["reserve", "permit", "postBind"]},
+    )
+    registry = {**IN_TREE, "Gatekeeper": Gatekeeper}
+    scheduler = Scheduler(config, clock=clock, tie_break="first-name", registry=registry)
+    scheduler.handle("Node", None, make_node("a").obj())
+    plugin = scheduler.profiles["default-scheduler"].plugins["Gatekeeper"]
+    assert isinstance(plugin, Gatekeeper)
+    yield World(scheduler, clock, plugin)
+    scheduler.validate()
+
+
+def test_held_pod_keeps_its_room_and_is_not_bound(world: World) -> None:
+    decision = world.decide()
+    assert (decision.result, decision.node, decision.intents) == (Result.WAITING, "a", ())
+    assert world.scheduler.resolve_waiting() == []
+    assert world.scheduler.cache.nodes["a"].requested["cpu"] == 1000
+
+
+def test_allowed_pod_is_bound(world: World) -> None:
+    uid = world.decide().pod_uid
+    waiting = world.scheduler.waiting_pods.get(uid)
+    assert waiting is not None
+    waiting.allow("Gatekeeper")
+    (decision,) = world.scheduler.resolve_waiting()
+    assert (decision.result, len(decision.intents)) == (Result.SCHEDULED, 1)
+    world.scheduler.bound(decision)
+    assert world.plugin.log == ["reserve a", "bound to a"]
+
+
+def test_pod_is_rejected_when_its_time_is_up(world: World) -> None:
+    world.decide()
+    world.clock.step(10)
+    (decision,) = world.scheduler.resolve_waiting()
+    assert decision.result is Result.UNSCHEDULABLE
+    assert decision.unschedulable_plugins == {"Gatekeeper"}
+    assert "timeout" in decision.message
+    assert world.plugin.log == ["reserve a", "unreserve a"]
+    assert not world.scheduler.cache.nodes["a"].pods
+    assert not len(world.scheduler.waiting_pods)
+
+
+def test_refused_pod_gives_its_room_back(world: World) -> None:
+    world.plugin.refuses = True
+    decision = world.decide()
+    assert decision.result is Result.UNSCHEDULABLE
+    assert decision.message == "0/1 nodes are available: 1 not today."
+    assert world.plugin.log == ["reserve a", "unreserve a"]
+    assert not world.scheduler.cache.nodes["a"].pods
