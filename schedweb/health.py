@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -71,12 +72,14 @@ def checks() -> dict[str, str]:
     return {name: _run(check) for name, check in CHECKS.items()}
 
 
+@login_not_required
 @require_safe
 def alive(request: HttpRequest) -> HttpResponse:
     """200 as long as this process answers."""
     return HttpResponse("ok", content_type="text/plain")
 
 
+@login_not_required
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
     """200 when database, broker, worker and beat all work, else 503; one line for each."""
