@@ -2,6 +2,74 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from apps.dashboard.views import (
+    accounts,
+    clusters,
+    decisions,
+    events,
+    nodes,
+    objects,
+    overview,
+    pods,
+    profiles,
+    queue,
+)
+
+_cluster: list[URLPattern | URLResolver] = [
+    path("", overview.cluster, name="cluster"),
+    path("/pause", clusters.pause, name="pause"),
+    path("/resume", clusters.resume, name="resume"),
+    path("/delete", clusters.delete_cluster, name="delete-cluster"),
+    path("/queue", queue.queue, name="queue"),
+    path("/nodes", nodes.nodes, name="nodes"),
+    path("/new-node", nodes.new_node, name="new-node"),
+    path("/nodes/<str:name>", nodes.node, name="node"),
+    path("/nodes/<str:name>/cordon", nodes.cordon, name="cordon"),
+    path("/pods", pods.pods, name="pods"),
+    path("/new-pod", pods.new_pod, name="new-pod"),
+    path("/pods/<str:namespace>/<str:name>", pods.pod, name="pod"),
+    path("/decisions", decisions.decisions, name="decisions"),
+    path("/decisions/<int:number>", decisions.decision, name="decision"),
+    path(
+        "/decisions/<int:number>/refused/<int:status>",
+        decisions.refused_nodes,
+        name="refused-nodes",
+    ),
+    path("/events", events.events, name="events"),
+    path("/profiles", profiles.profiles, name="profiles"),
+    path("/new-profile", profiles.new_profile, name="new-profile"),
+    path("/profiles/<int:revision>", profiles.profile, name="profile"),
+    path("/profiles/<int:revision>/activate", profiles.activate, name="activate-profile"),
+    path("/import", objects.import_yaml, name="import"),
+    path("/objects", objects.kind_list, name="kinds"),
+    path("/objects/<str:resource>", objects.objects, name="objects"),
+    path("/objects/<str:resource>/<str:name>", objects.an_object, name="object"),
+    path(
+        "/objects/<str:resource>/<str:namespace>/<str:name>",
+        objects.an_object,
+        name="namespaced-object",
+    ),
+    path("/edit/<str:resource>/<str:name>", objects.edit, name="edit-object"),
+    path(
+        "/edit/<str:resource>/<str:namespace>/<str:name>",
+        objects.edit,
+        name="edit-namespaced-object",
+    ),
+    path("/delete/<str:resource>/<str:name>", objects.delete, name="delete-object"),
+    path(
+        "/delete/<str:resource>/<str:namespace>/<str:name>",
+        objects.delete,
+        name="delete-namespaced-object",
+    ),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", clusters.cluster_list, name="clusters"),
+    path("login", accounts.Login.as_view(), name="login"),
+    path("logout", LogoutView.as_view(), name="logout"),
+    path("new-cluster", clusters.new_cluster, name="new-cluster"),
+    path("clusters/<str:cluster>", include(_cluster)),
+]

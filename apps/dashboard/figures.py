@@ -1,0 +1,57 @@
+"""Numbers and times as people read them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def cpu(milli: int) -> str:
+    """Milli-CPU: `500m`, `1.5`, `8`."""
+    if milli < 1000 and milli % 1000:
+        return f"{milli}m"
+    return f"{milli / 1000:,.3f}".rstrip("0").rstrip(".")
+
+
+def memory(amount: int) -> str:
+    """Bytes in the greatest unit that leaves at least 1."""
+    value = float(amount)
+    for unit in _BINARY:
+        if abs(value) < 1024 or unit == _BINARY[-1]:
+            break
+        value /= 1024
+    digits = 0 if value == int(value) or abs(value) >= 100 else 1
+    return f"{value:,.{digits}f} {unit}"
+
+
+def amount(value: int, resource: str) -> str:
+    """An amount of any resource."""
+    if resource == "cpu":
+        return cpu(value)
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return memory(value)
+    return f"{value:,}"
+
+
+def span(time: timedelta) -> str:
+    """A length of time in its greatest unit: `40 s`, `5 min`, `3 h`, `12 d`."""
+    seconds = max(0, int(time.total_seconds()))
+    for length, unit in _SPANS:
+        if seconds >= length:
+            return f"{seconds // length} {unit}"
+    return "0 s"
+
+
+def clock(moment: datetime) -> str:
+    """A moment in full, to the second."""
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def nanoseconds(value: int) -> str:
+    """A short time: `840 ns`, `12.3 µs`, `4.1 ms`."""
+    for unit, length in (("s", 10**9), ("ms", 10**6), ("µs", 10**3)):
+        if value >= length:
+            return f"{value / length:,.1f} {unit}"
+    return f"{value} ns"

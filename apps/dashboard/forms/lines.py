@@ -1,0 +1,135 @@
+"""Fields of several lines, one thing a line, in the spelling that kubectl uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from apps.scheduler.quantity import QuantityError, parse
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+Body = dict[str, Any]
+
+
+class LinesField(forms.CharField):
+    """Text of several lines; empty ones count for nothing. Not required."""
+
+    def __init__(self, *, example: str = "", rows: int = 3, **kwargs: Any) -> None:
+        attributes = {"rows": rows, "placeholder": example, "spellcheck": "false"}
+        super().__init__(required=False, widget=forms.Textarea(attributes), **kwargs)
+
+    def lines(self, value: Any) -> Iterator[tuple[str, str]]:
+        """Each line with what an error calls it."""
+        for number, line in enumerate(super().clean(value).splitlines(), start=1):
+            if line.strip():
+                yield f"line {number}", line.strip()
+
+
+class LabelsField(LinesField):
+    """`key=value` a line -> dict."""
+
+    def clean(self, value: Any) -> Any:
+        labels: dict[str, str] = {}
+        for place, line in self.lines(value):
+            key, equals, text = (part.strip() for part in line.partition("="))
+            if not equals or not key:
+                raise ValidationError(f"{place}: {line!r} is not of the form key=value")
+            if key in labels:
+                raise ValidationError(f"{place}: {key!r} is there twice")
+            labels[key] = text
+        return labels
+
+
+class AmountsField(LinesField):
+    """`resource=quantity` a line -> dict."""
+
+    def clean(self, value: Any) -> Any:
+        amounts: dict[str, str] = {}
+        for place, line in self.lines(value):
+            name, equals, amount = (part.strip() for part in line.partition("="))
+            if not equals or not name:
+                raise ValidationError(f"{place}: {line!r} is not of the form resource=quantity")
+            check_quantity(amount, f"{place}: ")
+            amounts[name] = amount
+        return amounts
+
+
+class TaintsField(LinesField):
+    """`key=value:Effect` or `key:Effect` a line -> list of taints."""
+
+    def clean(self, value: Any) -> Any:
+        return [_taint(place, line) for place, line in self.lines(value)]
+
+
+class TolerationsField(LinesField):
+    """`key=value:Effect`, `key:Effect`, `key=value`, `key`, or `*` for everything, a line."""
+
+    def clean(self, value: Any) -> Any:
+        return [_toleration(place, line) for place, line in self.lines(value)]
+
+
+class NamesField(LinesField):
+    """One name a line -> list."""
+
+    def clean(self, value: Any) -> Any:
+        return [line for _, line in self.lines(value)]
+
+
+class QuantityField(forms.CharField):
+    """A quantity such as `500m` or `2Gi`; its text is kept."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value).strip()
+        if text:
+            check_quantity(text)
+        return text
+
+
+def check_quantity(text: str, place: str = "") -> None:
+    """Raise ValidationError unless `text` is a quantity of zero or more."""
+    try:
+        negative = parse(text).nanos < 0
+    except QuantityError:
+        raise ValidationError(
+            f"{place}{text!r} is no quantity: a number that may end in m, k, M, G, Ki, Mi, Gi …"
+        ) from None
+    if negative:
+        raise ValidationError(f"{place}{text!r} is below zero")
+
+
+def _taint(place: str, line: str) -> Body:
+    key, value, effect = _key_value_effect(line)
+    if not key or effect not in EFFECTS:
+        raise ValidationError(
+            f"{place}: {line!r} is not of the form key=value:Effect; effects are "
+            f"{', '.join(EFFECTS)}"
+        )
+    return {"key": key, "effect": effect, **({"value": value} if value else {})}
+
+
+def _toleration(place: str, line: str) -> Body:
+    if line == "*":
+        return {"operator": "Exists"}
+    key, value, effect = _key_value_effect(line)
+    if not key or (effect is not None and effect not in EFFECTS):
+        raise ValidationError(
+            f"{place}: {line!r} is none of key=value:Effect, key:Effect, key=value, key, *; "
+            f"effects are {', '.join(EFFECTS)}"
+        )
+    matched: Body = {"operator": "Exists"} if value is None else {"operator": "Equal"}
+    if value is not None:
+        matched["value"] = value
+    return {"key": key, **matched, **({"effect": effect} if effect else {})}
+
+
+def _key_value_effect(line: str) -> tuple[str, str | None, str | None]:
+    """The parts of `key=value:Effect`; None for one that is not there."""
+    rest, colon, effect = line.rpartition(":")
+    if not colon:
+        rest, effect = line, ""
+    key, equals, value = rest.partition("=")
+    return key.strip(), value.strip() if equals else None, effect.strip() if colon else None

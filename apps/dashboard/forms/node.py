@@ -1,0 +1,82 @@
+"""The form for a new node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.dashboard.forms.lines import AmountsField, LabelsField, QuantityField, TaintsField
+from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.selectors.usage import ZONE_LABEL
+
+
+class NodeForm(ObjectForm):
+    """A node's capacity, labels and taints; all of the capacity is allocatable."""
+
+    paths = {
+        "metadata.name": "name",
+        "metadata.labels": "labels",
+        "spec.taints": "taints",
+        "status.capacity": "extended",
+        "status.allocatable": "extended",
+        "status.capacity[cpu]": "cpu",
+        "status.allocatable[cpu]": "cpu",
+        "status.capacity[memory]": "memory",
+        "status.allocatable[memory]": "memory",
+        "status.capacity[pods]": "pods",
+        "status.allocatable[pods]": "pods",
+    }
+
+    name = forms.CharField(
+        max_length=253,
+        widget=forms.TextInput({"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    zone = forms.CharField(
+        required=False, max_length=63, help_text=f"Becomes the label {ZONE_LABEL}."
+    )
+    cpu = QuantityField(label="CPU", initial="8", help_text="Cores, such as 8 or 7800m.")
+    memory = QuantityField(initial="32Gi", help_text="Bytes, such as 32Gi.")
+    pods = QuantityField(initial="110", help_text="How many pods it admits.")
+    extended = AmountsField(
+        label="Other resources",
+        example="example.com/gpu=4\nephemeral-storage=100Gi",
+        help_text="One resource=quantity a line.",
+    )
+    labels = LabelsField(example="disktype=ssd", help_text="One key=value a line.")
+    taints = TaintsField(
+        example="dedicated=gpu:NoSchedule", help_text="One key=value:Effect a line."
+    )
+    ready = forms.BooleanField(
+        required=False, initial=True, help_text="Its Ready condition is True."
+    )
+    unschedulable = forms.BooleanField(
+        required=False, label="Cordoned", help_text="No new pods land on it."
+    )
+
+    def body(self) -> dict[str, Any]:
+        """The node as typed."""
+        typed = self.cleaned_data
+        capacity = {name: typed[name] for name in ("cpu", "memory", "pods")} | typed["extended"]
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        if not typed["ready"]:
+            ready |= {"status": "False", "reason": "KubeletNotReady"}
+        spec: dict[str, Any] = {"taints": typed["taints"]} if typed["taints"] else {}
+        if typed["unschedulable"]:
+            spec["unschedulable"] = True
+        return {
+            "metadata": {"name": typed["name"], "labels": self._labels()},
+            "spec": spec,
+            "status": {"capacity": capacity, "allocatable": capacity, "conditions": [ready]},
+        }
+
+    def _labels(self) -> dict[str, str]:
+        typed = self.cleaned_data
+        labels = {
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/hostname": typed["name"],
+            "kubernetes.io/os": "linux",
+        }
+        if typed["zone"]:
+            labels[ZONE_LABEL] = typed["zone"]
+        return labels | typed["labels"]

@@ -1,0 +1,116 @@
+"""The form for new pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.cluster.models import Cluster, Namespace, PriorityClass
+from apps.dashboard.forms.lines import (
+    AmountsField,
+    LabelsField,
+    NamesField,
+    QuantityField,
+    TolerationsField,
+)
+from apps.dashboard.forms.refusals import ObjectForm
+
+MOST_COPIES = 1000
+_REQUESTS = "spec.containers[0].resources.requests"
+
+
+class PodForm(ObjectForm):
+    """A pod of one container, or several such pods."""
+
+    paths = {
+        "metadata.name": "name",
+        "metadata.namespace": "namespace",
+        "metadata.labels": "labels",
+        "spec.nodeSelector": "node_selector",
+        "spec.tolerations": "tolerations",
+        "spec.priority": "priority_class",
+        "spec.schedulingGates": "gates",
+        "spec.schedulerName": "scheduler_name",
+        _REQUESTS: "extended",
+        f"{_REQUESTS}[cpu]": "cpu",
+        f"{_REQUESTS}.cpu": "cpu",
+        f"{_REQUESTS}[memory]": "memory",
+        f"{_REQUESTS}.memory": "memory",
+    }
+
+    name = forms.CharField(
+        max_length=253,
+        widget=forms.TextInput({"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    copies = forms.IntegerField(
+        initial=1,
+        min_value=1,
+        max_value=MOST_COPIES,
+        help_text="More than one: they are called name-1, name-2 …",
+    )
+    namespace = forms.ChoiceField(choices=())
+    cpu = QuantityField(label="CPU", required=False, help_text="Requested cores: 500m, 2.")
+    memory = QuantityField(required=False, help_text="Requested bytes: 128Mi, 2Gi.")
+    extended = AmountsField(
+        label="Other requests",
+        example="example.com/gpu=1",
+        help_text="One resource=quantity a line.",
+    )
+    labels = LabelsField(example="app=web", help_text="One key=value a line.")
+    node_selector = LabelsField(example="disktype=ssd", help_text="Labels a node must have.")
+    tolerations = TolerationsField(
+        example="dedicated=gpu:NoSchedule", help_text="key=value:Effect, key:Effect, key, or * ."
+    )
+    gates = NamesField(
+        label="Scheduling gates",
+        example="example.com/quota",
+        help_text="One name a line. The pod is not tried before they are removed.",
+    )
+    priority_class = forms.ChoiceField(choices=(), required=False)
+    scheduler_name = forms.CharField(
+        initial="default-scheduler", help_text="The profile that schedules it."
+    )
+
+    def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        namespaces = Namespace.objects.filter(cluster=cluster).order_by("name")
+        self.fields["namespace"].choices = [
+            (name, name) for name in namespaces.values_list("name", flat=True)
+        ]
+        self.fields["namespace"].initial = "default"
+        classes = PriorityClass.objects.filter(cluster=cluster).order_by("-value")
+        self.fields["priority_class"].choices = [
+            ("", "none"),
+            *(
+                (name, f"{name} ({value:,})")
+                for name, value in classes.values_list("name", "value")
+            ),
+        ]
+
+    def bodies(self) -> list[dict[str, Any]]:
+        """The pods as typed."""
+        name, copies = self.cleaned_data["name"], self.cleaned_data["copies"]
+        if copies == 1:
+            return [self._body(name)]
+        return [self._body(f"{name}-{number}") for number in range(1, copies + 1)]
+
+    def _body(self, name: str) -> dict[str, Any]:
+        typed = self.cleaned_data
+        requests = {name: typed[name] for name in ("cpu", "memory") if typed[name]}
+        requests |= typed["extended"]
+        # resources of other domains cannot be overcommitted: their limits equal their requests
+        limits = {name: amount for name, amount in requests.items() if "/" in name}
+        resources = {"requests": requests, **({"limits": limits} if limits else {})}
+        spec = {
+            "containers": [{"name": "main", "image": "example/main:1", "resources": resources}],
+            "schedulerName": typed["scheduler_name"],
+            "nodeSelector": typed["node_selector"],
+            "tolerations": typed["tolerations"],
+            "schedulingGates": [{"name": gate} for gate in typed["gates"]],
+            "priorityClassName": typed["priority_class"],
+        }
+        return {
+            "metadata": {"name": name, "namespace": typed["namespace"], "labels": typed["labels"]},
+            "spec": {key: value for key, value in spec.items() if value},
+        }

@@ -1,0 +1,23 @@
+"""The form for a new revision of the scheduler's configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.controlplane.models import SchedulerProfile
+from apps.dashboard.forms.refusals import ObjectForm
+
+
+class ProfileForm(ObjectForm):
+    """A KubeSchedulerConfiguration as YAML."""
+
+    configuration = forms.CharField(
+        strip=False, widget=forms.Textarea({"rows": 24, "class": "code", "spellcheck": "false"})
+    )
+    note = forms.CharField(required=False, max_length=200, help_text="What changed, and why.")
+
+    def __init__(self, *args: Any, active: SchedulerProfile, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["configuration"].initial = active.configuration

@@ -1,0 +1,26 @@
+"""Where an object is shown: pods and nodes have pages of their own, every other kind shares one."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+
+from apps.cluster import kinds
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster
+
+
+def object_url(cluster: Cluster, kind: Kind, namespace: str = "", name: str = "") -> str:
+    """The page of an object, or without a name the list of its kind."""
+    if kind is kinds.POD:
+        return _url(cluster, "pod", namespace, name) if name else _url(cluster, "pods")
+    if kind is kinds.NODE:
+        return _url(cluster, "node", name) if name else _url(cluster, "nodes")
+    if not name:
+        return _url(cluster, "objects", kind.qualified_plural)
+    if kind.namespaced:
+        return _url(cluster, "namespaced-object", kind.qualified_plural, namespace, name)
+    return _url(cluster, "object", kind.qualified_plural, name)
+
+
+def _url(cluster: Cluster, view: str, *arguments: str) -> str:
+    return reverse(view, args=[cluster.name, *arguments])

@@ -1,0 +1,77 @@
+"""One view, whole page or region; and the store's refusals as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django_htmx.middleware import HtmxDetails
+
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+
+Arguments = ParamSpec("Arguments")
+
+
+class Request(HttpRequest):
+    """What the middlewares make of a request: its htmx details, and a user who is logged in."""
+
+    htmx: HtmxDetails
+    user: User
+
+
+View = Callable[Concatenate[Request, Arguments], HttpResponse]
+ClusterView = Callable[Concatenate[Request, Cluster, Arguments], HttpResponse]
+
+
+def page(
+    request: Request, name: str, context: Mapping[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """The page `name`, or its region alone when htmx asks for that."""
+    region = request.htmx and not (request.htmx.boosted or request.htmx.history_restore_request)
+    template = f"dashboard/htmx/{name}.html" if region else f"dashboard/{name}.html"
+    response = render(request, template, dict(context), status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
+    """Give the view the cluster its address names; a refusal of the store becomes a page."""
+
+    @wraps(view)
+    def show(
+        request: Request, cluster: str, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> HttpResponse:
+        try:
+            return view(request, _named(cluster), *args, **kwargs)
+        except ApiError as refusal:
+            return refused(request, refusal)
+
+    return cast(Callable[..., HttpResponse], show)
+
+
+def refused(request: Request, refusal: ApiError) -> HttpResponse:
+    """What the store refused, as a page (or, to htmx, as a notice) with its status."""
+    whole = "dashboard/error.html"
+    template = "dashboard/inc/refusal.html" if request.htmx else whole
+    context = {"code": refusal.code, "message": refusal.message, "reason": refusal.reason}
+    return render(request, template, context, status=refusal.code)
+
+
+def actor(request: Request) -> Actor:
+    """Who changes something through this request."""
+    return Actor(request.user.get_username(), current_request_id())
+
+
+def _named(name: str) -> Cluster:
+    cluster = Cluster.objects.filter(name=name).first()
+    if cluster is None:
+        raise NotFound("clusters", name)
+    return cluster

@@ -1,0 +1,135 @@
+"""What the page of nodes and the page of one node show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from apps.cluster.errors import NotFound
+from apps.cluster.models import Cluster, Event, Node, Pod, Taint
+from apps.controlplane import selectors
+from apps.controlplane.models import SchedulingDecision
+from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.dashboard.selectors.usage import NodeUse, Use, nodes_in_use
+
+SORTS: Mapping[str, Callable[[NodeUse], Any]] = {
+    "name": lambda node: node.name,
+    "zone": lambda node: (node.zone, node.name),
+    "cpu": lambda node: (node.cpu.share, node.name),
+    "memory": lambda node: (node.memory.share, node.name),
+    "pods": lambda node: (node.pods.share, node.name),
+    "other": lambda node: (node.other.share, node.name),
+}
+STATES: Mapping[str, Callable[[NodeUse], bool]] = {
+    "ready": lambda node: node.ready and not node.unschedulable,
+    "not-ready": lambda node: not node.ready,
+    "cordoned": lambda node: node.unschedulable,
+}
+PODS_OF_NODE = 100
+RECENT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node of the list."""
+
+    use: NodeUse
+    taints: Sequence[Taint]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeList:
+    """A page of nodes, and what the list can be narrowed by."""
+
+    page: NumberedPage[NodeRow]
+    zones: Sequence[str]
+    all_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneNode:
+    """A node, what it offers, and what is on it."""
+
+    node: Node
+    taints: Sequence[Taint]
+    resources: Sequence[tuple[str, Use]]
+    pods: Sequence[Pod]
+    pod_count: int
+    events: Sequence[Event]
+    decisions: Sequence[SchedulingDecision]
+
+    @property
+    def conditions(self) -> Sequence[Mapping[str, Any]]:
+        return (self.node.body.get("status") or {}).get("conditions") or []
+
+
+def node_list(cluster: Cluster, query: Mapping[str, str], *, resource: str) -> NodeList:
+    """Nodes narrowed and sorted as the address asks; `resource` is an extra column."""
+    everything = nodes_in_use(cluster, resource=resource)
+    text, zone = query.get("q", "").strip(), query.get("zone", "")
+    in_state = STATES.get(query.get("state", ""), lambda node: True)
+    found = [
+        node
+        for node in everything
+        if text in node.name and (not zone or node.zone == zone) and in_state(node)
+    ]
+    sort = query.get("sort", "name")
+    found.sort(key=SORTS.get(sort.removeprefix("-"), SORTS["name"]), reverse=sort.startswith("-"))
+    page = numbered_page(found, query)
+    taints: dict[int, list[Taint]] = {node.id: [] for node in page.rows}
+    for taint in Taint.objects.filter(node_id__in=taints).order_by("node_id", "position"):
+        taints[taint.node_id].append(taint)
+    rows = [NodeRow(node, taints[node.id]) for node in page.rows]
+    zones = sorted({node.zone for node in everything})
+    return NodeList(
+        NumberedPage(rows, page.number, page.pages, page.total, page.first, page.last),
+        zones,
+        len(everything),
+    )
+
+
+def one_node(cluster: Cluster, name: str) -> OneNode:
+    """Everything the page of a node shows; NotFound when there is none."""
+    node = Node.objects.filter(cluster=cluster, name=name).prefetch_related("taints").first()
+    if node is None:
+        raise NotFound("nodes", name)
+    on_node = pods_on_node(cluster, name)
+    requests = list(on_node.values_list("requests", flat=True))
+    about = Q(involved_uid=str(node.uid)) | Q(involved_uid=name)
+    events = Event.objects.filter(about, cluster=cluster).order_by("-pk")
+    return OneNode(
+        node=node,
+        taints=list(node.taints.all()),
+        resources=_resources(node.allocatable, requests),
+        pods=list(on_node.defer("body").order_by("namespace", "name")[:PODS_OF_NODE]),
+        pod_count=len(requests),
+        events=list(events[:RECENT]),
+        decisions=list(selectors.decisions(cluster, node=name)[:RECENT]),
+    )
+
+
+def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
+    """The pods that take something of a node."""
+    bound = Pod.objects.filter(cluster=cluster, node_name=name)
+    return bound.exclude(phase__in=("Succeeded", "Failed"))
+
+
+def _resources(
+    allocatable: Mapping[str, int], requests: Sequence[Mapping[str, int]]
+) -> list[tuple[str, Use]]:
+    names = {*allocatable, *(name for each in requests for name in each)}
+    first = ["cpu", "memory", "pods"]
+    ordered = [*first, *sorted(names.difference(first))]
+    return [
+        (
+            name,
+            Use(
+                len(requests) if name == "pods" else sum(each.get(name, 0) for each in requests),
+                allocatable.get(name, 0),
+            ),
+        )
+        for name in ordered
+    ]

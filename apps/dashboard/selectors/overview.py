@@ -1,0 +1,144 @@
+"""What a cluster's own page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+
+from apps.cluster.models import Cluster
+from apps.controlplane import selectors
+from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.dashboard.selectors.usage import (
+    NodeUse,
+    Use,
+    ZoneUse,
+    by_zone,
+    nodes_in_use,
+    resource_names,
+    total,
+)
+
+#: The throughput chart: this many bars of this many seconds.
+BARS = 30
+BAR_SECONDS = 2
+RECENT_DECISIONS = 8
+
+_THROUGHPUT = """
+    SELECT least(floor(extract(epoch FROM now() - at) / %s), %s - 1)::int AS bar, count(*)
+    FROM controlplane_schedulingdecision
+    WHERE cluster_id = %s AND at > now() - make_interval(secs => %s) AND result = 'scheduled'
+    GROUP BY bar
+"""
+_STATES = """
+    SELECT phase, node_name <> '' AS bound, count(*) FROM cluster_pod
+    WHERE cluster_id = %s GROUP BY 1, 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PodStates:
+    """How many pods are where in their lives."""
+
+    queues: dict[QueueEntry.Queue, int]
+    bound: int
+    succeeded: int
+    failed: int
+    #: Pending pods that wait for a scheduler this cluster does not run.
+    of_others: int
+
+    @property
+    def total(self) -> int:
+        waiting = sum(self.queues.values()) + self.of_others
+        return waiting + self.bound + self.succeeded + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Pods bound in each of the last `BARS` spans, oldest first."""
+
+    bars: Sequence[int]
+
+    @property
+    def per_second(self) -> float:
+        """Over the last ten seconds that are whole."""
+        spans = self.bars[-6:-1]
+        return sum(spans) / (len(spans) * BAR_SECONDS)
+
+    @property
+    def highest_per_second(self) -> float:
+        return max(self.bars) / BAR_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """One look at a cluster."""
+
+    nodes: Sequence[NodeUse]
+    zones: Sequence[ZoneUse]
+    resources: Sequence[str]
+    resource: str
+    pods: PodStates
+    throughput: Throughput
+    decisions: Sequence[SchedulingDecision]
+
+    @property
+    def cpu(self) -> Use:
+        return total(zone.cpu for zone in self.zones)
+
+    @property
+    def memory(self) -> Use:
+        return total(zone.memory for zone in self.zones)
+
+    @property
+    def pods_on_nodes(self) -> Use:
+        return total(zone.pods for zone in self.zones)
+
+    @property
+    def not_ready(self) -> int:
+        return sum(zone.not_ready for zone in self.zones)
+
+    @property
+    def cordoned(self) -> int:
+        return sum(zone.cordoned for zone in self.zones)
+
+
+def cluster_overview(cluster: Cluster, *, resource: str) -> Overview:
+    """Everything the page shows; `resource` is the one whose spread over nodes is drawn."""
+    others = resource_names(cluster)
+    known = ["cpu", "memory", "pods", *others]
+    resource = resource if resource in known else "cpu"
+    nodes = nodes_in_use(cluster, resource=resource)
+    return Overview(
+        nodes=nodes,
+        zones=by_zone(nodes),
+        resources=known,
+        resource=resource,
+        pods=pod_states(cluster),
+        throughput=throughput(cluster),
+        decisions=list(selectors.decisions(cluster)[:RECENT_DECISIONS]),
+    )
+
+
+def pod_states(cluster: Cluster) -> PodStates:
+    """Pods by state."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATES, [cluster.pk])
+        rows = cursor.fetchall()
+    succeeded = sum(count for phase, _, count in rows if phase == "Succeeded")
+    failed = sum(count for phase, _, count in rows if phase == "Failed")
+    alive = [row for row in rows if row[0] not in ("Succeeded", "Failed")]
+    bound = sum(count for _, is_bound, count in alive if is_bound)
+    pending = sum(count for _, is_bound, count in alive if not is_bound)
+    queues = selectors.queue_sizes(cluster)
+    others = max(0, pending - sum(queues.values()))
+    return PodStates(queues, bound, succeeded, failed, others)
+
+
+def throughput(cluster: Cluster) -> Throughput:
+    """Pods bound over the last minute."""
+    with connection.cursor() as cursor:
+        cursor.execute(_THROUGHPUT, [BAR_SECONDS, BARS, cluster.pk, BARS * BAR_SECONDS])
+        counted = dict(cursor.fetchall())
+    return Throughput([counted.get(bar, 0) for bar in reversed(range(BARS))])

@@ -1,0 +1,161 @@
+"""The stream of a live page: which kinds of things have changed, so that its regions refetch.
+
+Each event is named after a topic, the plural of a kind ("pods") or CONTROL, and carries the
+cluster's version as its data and id. Changes of half a second are told together. The page asks for
+what came after the version it was rendered from (`?after=`), so nothing falls between the two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.db import close_old_connections, connection
+
+from apps.cluster import kinds
+from apps.cluster.listen import Subscription, listener
+from apps.cluster.models import Cluster
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+#: The topic of what is not in the change log: the queue, profiles, pausing.
+CONTROL = "control"
+#: The last event of a stream whose cluster was deleted.
+GONE = "gone"
+TOPICS = tuple(kind.plural for kind in kinds.ALL)
+
+#: Changes are collected this long; a busy cluster's pages refetch no oftener.
+_COLLECT_SECONDS = 0.5
+#: A comment is sent after so much silence, so that proxies and dead clients are noticed.
+_SILENCE_SECONDS = 15.0
+#: A page further behind than this is told that everything changed.
+_FAR_BEHIND = 50_000
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at the log: where it ends, and what is in it that is new."""
+
+    version: int
+    topics: frozenset[str]
+
+
+async def live(
+    scope: MutableMapping[str, Any],
+    receive: Receive,
+    send: Send,
+    match: re.Match[str],
+    user: User,
+) -> None:
+    """Stream the changes of the cluster that `match` names, until the client leaves."""
+    found = await _in_thread(_find, match["cluster"])
+    if found is None:
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    cluster_id, version = found
+    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+    telling = asyncio.ensure_future(_tell(cluster_id, _after(scope, version), send))
+    leaving = asyncio.ensure_future(_until_client_leaves(receive))
+    try:
+        await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (telling, leaving):
+            task.cancel()
+        await asyncio.gather(telling, leaving, return_exceptions=True)
+    if not telling.cancelled():
+        telling.result()
+
+
+async def _tell(cluster_id: int, position: int, send: Send) -> None:
+    """Send what comes after `position`, for ever or until the cluster is deleted."""
+    async with listener().subscribe(cluster_id) as subscription:
+        await _send_text(send, "retry: 1000\n\n")
+        beside_the_log = False
+        while True:
+            look = await _in_thread(_look, cluster_id, position)
+            if look is None:
+                await _send_text(send, f"event: {GONE}\ndata: {position}\n\n", more=False)
+                return
+            topics = look.topics | {CONTROL} if beside_the_log else look.topics
+            position = look.version
+            await _send_topics(send, topics, position)
+            if topics:
+                await asyncio.sleep(_COLLECT_SECONDS)
+            beside_the_log = 0 < await _wait_for_news(subscription, send) <= position
+
+
+async def _wait_for_news(subscription: Subscription, send: Send) -> int:
+    while (version := await subscription.news(timeout=_SILENCE_SECONDS)) is None:
+        await _send_text(send, ": still here\n\n")
+    return version
+
+
+async def _send_topics(send: Send, topics: Collection[str], version: int) -> None:
+    if topics:
+        events = [f"id: {version}\nevent: {topic}\ndata: {version}\n\n" for topic in sorted(topics)]
+        await _send_text(send, "".join(events))
+
+
+async def _send_text(send: Send, text: str, *, more: bool = True) -> None:
+    await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
+
+async def _until_client_leaves(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _after(scope: MutableMapping[str, Any], version: int) -> int:
+    """The version the page has seen; what it says beyond the present is not believed."""
+    asked = parse_qs(scope["query_string"].decode("latin-1")).get("after", [""])[0]
+    return min(int(asked), version) if asked.isascii() and asked.isdecimal() else version
+
+
+async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Ask the database through Django, off the event loop."""
+
+    def ask() -> Any:
+        try:
+            return function(*arguments)
+        finally:
+            close_old_connections()
+
+    return await sync_to_async(ask, thread_sensitive=False)()
+
+
+def _find(name: str) -> tuple[int, int] | None:
+    found = Cluster.objects.filter(name=name).values_list("pk", "resource_version")
+    return found.first()
+
+
+def _look(cluster_id: int, position: int) -> Look | None:
+    """What is after `position`; None when there is no such cluster."""
+    version = Cluster.objects.filter(pk=cluster_id).values_list("resource_version", flat=True)
+    newest = version.first()
+    if newest is None:
+        return None
+    if newest - position > _FAR_BEHIND:
+        return Look(newest, frozenset((*TOPICS, CONTROL)))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT kind FROM cluster_change "
+            "WHERE cluster_id = %s AND version > %s AND version <= %s",
+            [cluster_id, position, newest],
+        )
+        changed = [row[0] for row in cursor.fetchall()]
+    return Look(newest, frozenset(kinds.by_name(kind).plural for kind in changed))

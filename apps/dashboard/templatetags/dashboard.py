@@ -1,0 +1,193 @@
+"""What the templates say in one word: figures, times, states, bars, links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from apps.cluster import kinds
+from apps.cluster.models import Cluster
+from apps.dashboard import charts, figures
+from apps.dashboard.forms.manifest import as_yaml
+from apps.dashboard.links import object_url
+from apps.dashboard.selectors.usage import NodeUse, Use
+
+register = template.Library()
+
+#: Section, its page, and the pages that belong to it.
+SECTIONS = (
+    ("Overview", "cluster", {"cluster", "delete-cluster"}),
+    ("Queue", "queue", {"queue"}),
+    ("Pods", "pods", {"pods", "pod", "new-pod"}),
+    ("Nodes", "nodes", {"nodes", "node", "new-node"}),
+    ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
+    ("Events", "events", {"events"}),
+    ("Profiles", "profiles", {"profiles", "profile", "new-profile"}),
+    ("Objects", "kinds", {"kinds", "objects", "object", "namespaced-object", "import"}),
+)
+
+#: State -> (icon, colour class, words)
+STATES = {
+    "active": ("play", "blue", "activeQ"),
+    "backoff": ("clock", "amber", "backoffQ"),
+    "unschedulable": ("cross", "red", "unschedulable"),
+    "gated": ("lock", "violet", "gated"),
+    "bound": ("check", "teal", "bound"),
+    "succeeded": ("check", "quiet", "succeeded"),
+    "failed": ("cross", "red", "failed"),
+    "scheduled": ("check", "teal", "scheduled"),
+    "error": ("warning", "red", "error"),
+    "ready": ("check", "teal", "ready"),
+    "not-ready": ("cross", "red", "not ready"),
+    "cordoned": ("slash", "amber", "cordoned"),
+    "running": ("play", "teal", "running"),
+    "paused": ("pause", "amber", "paused"),
+    "others": ("clock", "quiet", "other schedulers"),
+    "Normal": ("check", "quiet", "Normal"),
+    "Warning": ("warning", "amber", "Warning"),
+}
+
+register.filter("cpu", figures.cpu)
+register.filter("memory", figures.memory)
+register.filter("amount", figures.amount)
+register.filter("nanoseconds", figures.nanoseconds)
+register.filter("clock", figures.clock)
+register.filter("yaml", as_yaml)
+
+
+@register.filter
+def count(value: int) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}"
+
+
+@register.filter
+def item(mapping: Mapping[Any, Any], key: Any) -> Any:
+    """The mapping's value for a key that a variable holds."""
+    return mapping.get(key)
+
+
+@register.filter
+def moment(text: str | None) -> datetime | None:
+    """A timestamp of an object, as a time."""
+    return parse_datetime(text) if text else None
+
+
+@register.filter
+def use_of(node: NodeUse, resource: str) -> Use:
+    """How much of a resource of a node is taken."""
+    return node.of(resource)
+
+
+@register.inclusion_tag("dashboard/inc/ago.html")
+def ago(at: datetime | None) -> dict[str, Any]:
+    """How long ago, kept up by the page; the full time as its title."""
+    if at is None:
+        return {"at": None}
+    return {"at": at, "text": figures.span(timezone.now() - at)}
+
+
+@register.inclusion_tag("dashboard/inc/until.html")
+def until(at: datetime | None) -> dict[str, Any]:
+    """A countdown."""
+    if at is None:
+        return {"at": None}
+    return {"at": at, "text": figures.span(at - timezone.now())}
+
+
+@register.inclusion_tag("dashboard/inc/state.html")
+def state(name: str, words: str = "") -> dict[str, str]:
+    """An icon and a word, in a colour that adds nothing to them."""
+    icon, colour, known = STATES.get(name, ("clock", "quiet", name))
+    return {"icon": icon, "colour": colour, "words": words or known}
+
+
+@register.inclusion_tag("dashboard/inc/use.html")
+def use(of: Use, resource: str) -> dict[str, Any]:
+    """A bar: how much is requested of what there is."""
+    return {
+        "use": of,
+        "requested": figures.amount(of.requested, resource),
+        "allocatable": figures.amount(of.allocatable, resource),
+        "free": figures.amount(of.free, resource),
+        "width": min(100, of.percent),
+    }
+
+
+@register.inclusion_tag("dashboard/inc/chart.html")
+def spread(nodes: Sequence[NodeUse], resource: str) -> dict[str, Any]:
+    """How evenly a resource is taken, the fullest node first."""
+    shares = [node.of(resource).share for node in nodes]
+    return {"path": charts.spread(shares), "words": charts.summary(shares)}
+
+
+@register.inclusion_tag("dashboard/inc/chart.html")
+def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
+    """A row of bars."""
+    return {"path": charts.bars(values), "words": words}
+
+
+@register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
+def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
+    """The way between a cluster's pages."""
+    match = context["request"].resolver_match
+    here = match.url_name if match else ""
+    links = [
+        (label, reverse(page, args=[cluster.name]), here in members)
+        for label, page, members in SECTIONS
+    ]
+    return {"links": links}
+
+
+@register.inclusion_tag("dashboard/inc/column.html", takes_context=True)
+def column(
+    context: template.Context, name: str, label: str, css: str = "", first: str = ""
+) -> dict[str, Any]:
+    """A heading that sorts by its column, and the other way round when it does already.
+
+    `first` is "-" for a column that is sorted downwards first.
+    """
+    request = context["request"]
+    now = request.GET.get("sort", "name")
+    other = "" if first else "-"
+    wanted = f"{other}{name}" if now == f"{first}{name}" else f"{first}{name}"
+    query = request.GET.copy()
+    query["sort"] = wanted
+    query.pop("page", None)
+    direction = {name: "ascending", f"-{name}": "descending"}.get(now, "none")
+    return {"label": label, "address": f"?{query.urlencode()}", "direction": direction, "css": css}
+
+
+@register.simple_tag
+def url_of(cluster: Cluster, kind: str, namespace: str = "", name: str = "") -> str:
+    """The page of an object; empty for a kind that is not known here."""
+    found = {each.name: each for each in kinds.ALL}.get(kind)
+    return object_url(cluster, found, namespace, name) if found is not None else ""
+
+
+@register.simple_tag
+def action_url(view: str, cluster: Cluster, resource: str, namespace: str, name: str) -> str:
+    """The page that edits or deletes an object of any kind."""
+    if namespace:
+        return reverse(f"{view}-namespaced-object", args=[cluster.name, resource, namespace, name])
+    return reverse(f"{view}-object", args=[cluster.name, resource, name])
+
+
+@register.filter
+def node_state(node: NodeUse) -> str:
+    """The one word for a node."""
+    if not node.ready:
+        return "not-ready"
+    return "cordoned" if node.unschedulable else "ready"
+
+
+@register.filter
+def sentence(words: Iterable[str]) -> str:
+    """A list as text."""
+    return ", ".join(words)

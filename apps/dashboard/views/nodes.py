@@ -1,0 +1,71 @@
+"""Nodes: the list, one of them, a new one, cordoning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.cluster import kinds, store
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
+from apps.dashboard.forms.node import NodeForm
+from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.rendering import Request, actor, cluster_page, page
+from apps.dashboard.selectors.nodes import node_list, one_node
+from apps.dashboard.selectors.usage import resource_names
+
+
+@require_GET
+@cluster_page
+def nodes(request: Request, cluster: Cluster) -> HttpResponse:
+    resources = resource_names(cluster)
+    asked = request.GET.get("resource", "")
+    resource = asked if asked in resources else ""
+    context = {
+        "cluster": cluster,
+        "nodes": node_list(cluster, request.GET.dict(), resource=resource),
+        "resources": resources,
+        "resource": resource,
+    }
+    return page(request, "nodes", context)
+
+
+@require_GET
+@cluster_page
+def node(request: Request, cluster: Cluster, name: str) -> HttpResponse:
+    return page(request, "node", {"cluster": cluster, "one": one_node(cluster, name)})
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def new_node(request: Request, cluster: Cluster) -> HttpResponse:
+    form = NodeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = store.create(cluster, kinds.NODE, form.body(), actor=actor(request))
+        except ApiError as refusal:
+            show_refusal(form, refusal)
+        else:
+            name = made["metadata"]["name"]
+            messages.success(request, f"Node {name} is made.")
+            return redirect("node", cluster=cluster.name, name=name)
+    context = {"cluster": cluster, "form": form}
+    return page(request, "new_node", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@cluster_page
+def cordon(request: Request, cluster: Cluster, name: str) -> HttpResponse:
+    """Set whether new pods may land on the node."""
+    wanted = request.POST.get("unschedulable") == "true"
+
+    def change(body: Mapping[str, Any]) -> dict[str, Any]:
+        return {**body, "spec": {**body.get("spec", {}), "unschedulable": wanted}}
+
+    store.patch(cluster, kinds.NODE, "", name, change, actor=actor(request))
+    return redirect("node", cluster=cluster.name, name=name)

@@ -1,0 +1,116 @@
+"""Objects of any kind: how many, which, one of them; making, editing and deleting them as YAML."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.cluster import kinds, store
+from apps.cluster.errors import ApiError
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster
+from apps.controlplane import manifests
+from apps.dashboard.forms.manifest import EditForm, ManifestForm
+from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.links import object_url
+from apps.dashboard.rendering import Request, actor, cluster_page, page
+from apps.dashboard.selectors.nodes import pods_on_node
+from apps.dashboard.selectors.objects import kind_counts, kind_of, object_list, one_object
+
+
+@require_GET
+@cluster_page
+def kind_list(request: Request, cluster: Cluster) -> HttpResponse:
+    return page(request, "kinds", {"cluster": cluster, "kinds": kind_counts(cluster)})
+
+
+@require_GET
+@cluster_page
+def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
+    kind = kind_of(resource)
+    found = object_list(cluster, kind, request.GET.dict())
+    return page(request, "objects", {"cluster": cluster, "kind": kind, "page": found})
+
+
+@require_GET
+@cluster_page
+def an_object(
+    request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
+) -> HttpResponse:
+    one = one_object(cluster, kind_of(resource), namespace, name)
+    return page(request, "object", {"cluster": cluster, "one": one})
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def edit(
+    request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
+) -> HttpResponse:
+    """The object as YAML; refused when somebody else changed it meanwhile."""
+    kind = kind_of(resource)
+    one = one_object(cluster, kind, namespace, name)
+    form = EditForm(request.POST or None, body=one.object.body)
+    if request.method == "POST" and form.is_valid():
+        try:
+            body = form.cleaned_data["manifest"]
+            store.update(cluster, kind, namespace, name, body, actor=actor(request))
+        except ApiError as refusal:
+            show_refusal(form, refusal, field="manifest")
+        else:
+            messages.success(request, f"{kind.name} {name} is changed.")
+            return redirect(object_url(cluster, kind, namespace, name))
+    context = {"cluster": cluster, "one": one, "form": form}
+    return page(request, "edit_object", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def delete(
+    request: Request, cluster: Cluster, resource: str, name: str, namespace: str = ""
+) -> HttpResponse:
+    """Say what deleting the object brings about; do it on POST."""
+    kind = kind_of(resource)
+    if request.method == "POST":
+        store.delete(cluster, kind, namespace, name, actor=actor(request))
+        messages.success(request, f"{kind.name} {name} is deleted.")
+        return redirect(_list_url(cluster, kind))
+    one = one_object(cluster, kind, namespace, name)
+    stranded = pods_on_node(cluster, name).count() if kind is kinds.NODE else 0
+    context = {"cluster": cluster, "one": one, "stranded": stranded}
+    return page(request, "delete_object", context)
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
+    """Create every object of a YAML text, or none."""
+    form = ManifestForm(request.POST or None, example=request.GET.get("example", ""))
+    if request.method == "POST" and form.is_valid():
+        try:
+            text = form.cleaned_data["manifest"]
+            made = manifests.import_yaml(cluster, text, actor=actor(request))
+        except ApiError as refusal:
+            show_refusal(form, refusal, field="manifest")
+        else:
+            return _to_what_was_made(request, cluster, made)
+    context = {"cluster": cluster, "form": form}
+    return page(request, "import", context, status=422 if form.errors else 200)
+
+
+def _to_what_was_made(
+    request: Request, cluster: Cluster, made: list[manifests.Body]
+) -> HttpResponse:
+    """To the one object, or to the list of kinds."""
+    if len(made) != 1:
+        messages.success(request, f"{len(made)} objects are made.")
+        return redirect("kinds", cluster=cluster.name)
+    metadata = made[0]["metadata"]
+    kind = kinds.by_name(made[0]["kind"])
+    messages.success(request, f"{kind.name} {metadata['name']} is made.")
+    return redirect(object_url(cluster, kind, metadata.get("namespace", ""), metadata["name"]))
+
+
+def _list_url(cluster: Cluster, kind: Kind) -> str:
+    return object_url(cluster, kind)

@@ -1,0 +1,127 @@
+/* Live pages: one stream a page, closed while the tab is hidden; and clocks that tick.
+   Loaded between htmx and its sse extension, which asks htmx.createEventSource for its streams. */
+"use strict";
+
+(() => {
+  const FIRST_RETRY_MS = 1000;
+  const LONGEST_RETRY_MS = 30000;
+
+  /* An EventSource that lives as long as its page, but holds a connection only while the page is
+     seen. After each break it asks for what came after the last event it got. */
+  class PageStream extends EventTarget {
+    constructor(address) {
+      super();
+      this.address = new URL(address, location.href);
+      this.readyState = EventSource.CONNECTING;
+      this.types = new Set(["gone"]);
+      this.source = null;
+      this.wait = FIRST_RETRY_MS;
+      this.onVisibility = () => (document.hidden ? this.pause() : this.connect());
+      document.addEventListener("visibilitychange", this.onVisibility);
+      if (!document.hidden) this.connect();
+    }
+
+    addEventListener(type, listener) {
+      super.addEventListener(type, listener);
+      if (!this.types.has(type)) {
+        this.types.add(type);
+        if (this.source) this.forward(type);
+      }
+    }
+
+    connect() {
+      if (this.source || this.readyState === EventSource.CLOSED) return;
+      this.source = new EventSource(this.address);
+      this.source.onopen = () => {
+        this.readyState = EventSource.OPEN;
+        this.wait = FIRST_RETRY_MS;
+        show("live");
+      };
+      this.source.onerror = () => {
+        this.pause();
+        show("reconnecting");
+        this.timer = setTimeout(() => document.hidden || this.connect(), this.wait);
+        this.wait = Math.min(2 * this.wait, LONGEST_RETRY_MS);
+      };
+      for (const type of this.types) this.forward(type);
+    }
+
+    forward(type) {
+      this.source.addEventListener(type, (event) => {
+        if (event.lastEventId) this.address.searchParams.set("after", event.lastEventId);
+        if (type === "gone") {
+          this.close();
+          show("deleted");
+        }
+        this.dispatchEvent(new MessageEvent(type, { data: event.data }));
+      });
+    }
+
+    pause() {
+      clearTimeout(this.timer);
+      if (this.source) this.source.close();
+      this.source = null;
+    }
+
+    close() {
+      this.pause();
+      this.readyState = EventSource.CLOSED;
+      document.removeEventListener("visibilitychange", this.onVisibility);
+    }
+  }
+
+  htmx.createEventSource = (address) => new PageStream(address);
+
+  function show(state) {
+    const place = document.getElementById("live");
+    if (!place) return;
+    place.hidden = false;
+    place.dataset.state = state;
+    place.textContent = state;
+  }
+
+  /* Times in words. The server's clock counts: the page says what it was when it was made. */
+  const SPANS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const offset = Date.now() - Date.parse(document.body.dataset.now);
+
+  function words(seconds) {
+    for (const [length, unit] of SPANS) {
+      if (seconds >= length) return `${Math.floor(seconds / length)} ${unit}`;
+    }
+    return "0 s";
+  }
+
+  function tick() {
+    const now = Date.now() - offset;
+    for (const time of document.querySelectorAll("time[data-ago], time[data-until]")) {
+      const distance = (now - Date.parse(time.dateTime)) / 1000;
+      const text = words(Math.max(0, "until" in time.dataset ? -distance : distance));
+      if (time.textContent !== text) time.textContent = text;
+    }
+  }
+
+  setInterval(() => document.hidden || tick(), 1000);
+  document.addEventListener("htmx:afterSettle", tick);
+
+  /* A fresh region leaves what one has opened open. */
+  if (window.Idiomorph) keepOpen();
+  else document.addEventListener("DOMContentLoaded", keepOpen);
+
+  function keepOpen() {
+    if (!window.Idiomorph) return;
+    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
+      !(name === "open" && element instanceof HTMLDetailsElement);
+  }
+
+  /* "/" goes to the first search field. */
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, textarea, select, [contenteditable]");
+    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const search = document.querySelector("main input[type=search]");
+    if (search) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  });
+})();
