@@ -133,7 +133,8 @@ class Invalid(ApiError):
 
     def __init__(self, kind: str, name: str, causes: Sequence[Cause], group: str = "") -> None:
         self.causes = tuple(causes)
-        texts = [f"{cause.field}: {cause.message}" for cause in self.causes]
+        # said once, however often it was found
+        texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in self.causes))
         told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         super().__init__(
             f'{qualified(kind, group)} "{name}" is invalid: {told}',

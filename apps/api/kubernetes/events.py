@@ -20,8 +20,9 @@ _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
 
 
 def to_new(event: Body) -> Body:
-    """A stored event as events.k8s.io/v1."""
-    return _renamed(event, _NEW_NAMES, "events.k8s.io/v1")
+    """A stored event as events.k8s.io/v1, where empty reporters are left out."""
+    renamed = _renamed(event, _NEW_NAMES, "events.k8s.io/v1")
+    return {k: v for k, v in renamed.items() if v != "" or not k.startswith("reporting")}
 
 
 def to_core(event: Body) -> Body:

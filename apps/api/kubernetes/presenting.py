@@ -15,6 +15,10 @@ Body = dict[str, Any]
 
 def present(call: Call, answer: Answer) -> HttpResponse:
     """The HTTP response for an answer, with its warnings."""
+    if answer.status == 204:
+        response = HttpResponse(status=204)
+        del response.headers["Content-Type"]
+        return response
     response = media.response(_presented(call, answer), call.media, status=answer.status)
     return warn(response, answer.warnings)
 

@@ -86,6 +86,7 @@ _EXTRA: dict[str, tuple[Subresource, ...]] = {
     "Pod": (
         Subresource("binding", "Binding", ("create",)),
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
+        Subresource("log", "Pod", ("get",)),
     ),
     "ReplicaSet": (_SCALE,),
     "ReplicationController": (_SCALE,),

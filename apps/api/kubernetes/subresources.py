@@ -1,4 +1,4 @@
-"""What is below an object: binding, eviction, finalize. `status` goes the way of the object."""
+"""What is below an object; `scale` has its module, `status` goes the way of the object."""
 
 from __future__ import annotations
 
@@ -42,6 +42,12 @@ def evict_pod(call: Call) -> Answer:
         dry_run=params.dry_run(call.query, call.method) or in_body,
     )
     return Answer(success(code=201), 201, warnings)
+
+
+def log(call: Call) -> Answer:
+    """GET of a pod's log: nothing runs in a mock cluster, so nothing was written."""
+    selectors.get(call.cluster, call.resource.kind, call.namespace, call.target.name)
+    return Answer({}, 204)
 
 
 def finalize(call: Call) -> Answer:

@@ -11,7 +11,7 @@ from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.patching import read_patch
-from apps.cluster import selectors, store
+from apps.cluster import kinds, selectors, store
 from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.schema import Decoded, ShapeError, decode
 
@@ -46,6 +46,7 @@ def create(call: Call) -> Answer:
         namespace=call.namespace,
         dry_run=dry_run,
     )
+    warnings += _creation_warnings(call, created)
     return Answer(_without_version(created) if dry_run else created, 201, warnings)
 
 
@@ -138,11 +139,13 @@ def delete_collection(call: Call) -> Answer:
         collect_refusals=True,
         dry_run=options["dryRun"],
     )
-    for outcome in outcomes:
-        # what somebody else deleted meanwhile is as gone as it should be
-        if isinstance(outcome, ApiError) and not isinstance(outcome, NotFound):
+    deleted = []
+    for body, outcome in zip(page.items, outcomes, strict=True):
+        if not isinstance(outcome, ApiError):
+            deleted.append(body)
+        elif not isinstance(outcome, NotFound):
             raise outcome
-    deleted = [body for body in outcomes if not isinstance(body, ApiError)]
+        # what somebody else deleted meanwhile is as gone as it should be
     return Answer({}, items=deleted, metadata=page.metadata())
 
 
@@ -164,6 +167,16 @@ def _modify(call: Call, change: Callable[[Body], Mapping[str, Any]], dry_run: bo
         subresource=call.target.subresource,
         dry_run=dry_run,
     )
+
+
+def _creation_warnings(call: Call, body: Body) -> list[str]:
+    """What is allowed but may surprise."""
+    if call.resource.kind is not kinds.POD or "." not in body["metadata"]["name"]:
+        return []
+    return [
+        "metadata.name: this is used in the Pod's hostname, which can result in surprising "
+        "behavior; a DNS label is recommended: [must not contain dots]"
+    ]
 
 
 def _check_creatable(call: Call, body: Body) -> None:
@@ -222,7 +235,9 @@ def _check_kept(call: Call, old: Body, new: Body) -> None:
         cause = Cause(
             "FieldValueInvalid", f'Invalid value: "{said}": field is immutable', "metadata.uid"
         )
-        raise Invalid(call.resource.kind.name, call.target.name, [cause], call.resource.group)
+        # upstream finds it twice, before and after the object's own rules
+        causes = [cause, cause]
+        raise Invalid(call.resource.kind.name, call.target.name, causes, call.resource.group)
 
 
 def _shape_patched(body: Body, definition: str) -> Decoded:

@@ -53,6 +53,7 @@ _STATUS: Mapping[str, Handler] = {
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": subresources.bind},
     "eviction": {"POST": subresources.evict_pod},
+    "log": {"GET": subresources.log},
     "finalize": {"PUT": subresources.finalize},
     "scale": {"GET": scale.get, "PUT": scale.update, "PATCH": scale.patch},
     "status": _STATUS,
