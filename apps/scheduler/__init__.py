@@ -1,1 +1,1 @@
-"""The scheduler core: kube-scheduler's concepts in plain Python and NumPy, without any framework."""
+"""kube-scheduler 1.36 in plain Python and NumPy; knows no Django, no database, no clock of its own."""

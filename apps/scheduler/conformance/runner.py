@@ -19,6 +19,7 @@ Json = Mapping[str, Any]
 #: (case, expect, options) -> differences, one line each
 Compare = Callable[[Json, Json, Options], list[str]]
 
+EVERYTHING: Final = Options()
 #: families whose cases are not scheduling cases
 RUNNERS: Final[dict[str, Compare]] = {
     "queue": lambda case, expect, options: run_queue_case(case, expect),
@@ -58,7 +59,7 @@ class Report:
 
 def run(
     paths: Iterable[Path],
-    options: Options = Options(),
+    options: Options = EVERYTHING,
     *,
     runners: Mapping[str, Compare] = RUNNERS,
     tell: Callable[[str], None] = lambda line: None,

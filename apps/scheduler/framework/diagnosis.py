@@ -98,7 +98,7 @@ class Diagnosis:
             self.unschedulable_plugins.add(status.plugin)
 
     def reasons(self, total_nodes: int) -> Counter[str]:
-        """How many nodes gave each reason; rows nobody looked at give the reason for absent ones."""
+        """How many nodes gave each reason; rows nobody looked at give the absent one's."""
         histogram: Counter[str] = Counter()
         answered = 0
         for status, count in self.node_statuses.used():
