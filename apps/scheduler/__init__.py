@@ -1,1 +1,1 @@
-"""kube-scheduler 1.36 in plain Python and NumPy; knows no Django, no database, no clock of its own."""
+"""kube-scheduler 1.36 in plain Python and NumPy, without Django and without a clock of its own."""
