@@ -10,4 +10,5 @@ from django.core.management import execute_from_command_line
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
+    os.environ.setdefault("SCHEDWEB_CONNECTION_POOL", "0")
     execute_from_command_line(sys.argv)

@@ -11,6 +11,8 @@ from typing import Any
 from celery import Celery
 from celery.signals import beat_init
 
+from schedweb import gate
+
 # pgmq reads this variable of many hosting platforms behind our back, and it would win.
 os.environ.pop("DATABASE_URL", None)
 
@@ -21,4 +23,5 @@ app.config_from_object("schedweb.settings", namespace="CELERY")
 @beat_init.connect
 def show_life(**signal: Any) -> None:
     """Once at the start, then by the schedule."""
+    gate.wait()
     app.send_task("apps.controlplane.tasks.beat")

@@ -13,6 +13,8 @@ from typing import Any
 from celery import Celery
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown
 
+from schedweb import gate
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 
 # pgmq reads this variable of many hosting platforms behind our back, and it would win.
@@ -29,6 +31,7 @@ app.autodiscover_tasks()
 def read_own_queue(instance: Any, **signal: Any) -> None:
     from apps.controlplane.lease import PROCESS
 
+    gate.wait()
     instance.app.amqp.queues.select_add(PROCESS)
 
 

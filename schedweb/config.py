@@ -39,6 +39,8 @@ class Config:
     debug: bool
     https_only: bool
     public_url: str
+    #: Servers keep connections; a command has one, and fails at once when there is none.
+    connection_pool: bool
 
     @property
     def embedded_database(self) -> bool:
@@ -76,6 +78,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         debug=_switch(environ, "SCHEDWEB_DEBUG"),
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
         public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
+        connection_pool=environ.get("SCHEDWEB_CONNECTION_POOL") != "0",
     )
 
 

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from schedweb.config import ROOT
 from schedweb.embedded import bound
+from schedweb.gate import VARIABLE, Gate
 
 #: A process that ran so long counts as having started well.
 STEADY_SECONDS = 30.0
@@ -32,18 +33,25 @@ class Service:
         *,
         log: Path | None,
         descriptors: tuple[int, ...] = (),
+        gate: Gate | None = None,
     ) -> None:
         self.name = name
         self._arguments = arguments
         self._environment = environment
         self._log = log
         self._descriptors = descriptors
+        self._gate = gate
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         self._failures = 0
         self._start_at = 0.0
 
     def start(self) -> None:
+        environment, descriptors = self._environment, self._descriptors
+        waiting = self._gate.descriptor if self._gate else None
+        if waiting is not None:
+            environment = environment | {VARIABLE: str(waiting)}
+            descriptors = (*descriptors, waiting)
         with contextlib.ExitStack() as stack:
             output = None if self._log is None else stack.enter_context(_open_log(self._log))
             self._process = subprocess.Popen(
@@ -53,11 +61,11 @@ class Service:
                     *(sys.executable, *self._arguments),
                 ],
                 cwd=ROOT,
-                env=self._environment,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=self._descriptors,
+                pass_fds=descriptors,
                 # Ctrl-C in the terminal is the supervisor's, which stops things in order.
                 start_new_session=True,
             )

@@ -84,6 +84,7 @@ NO_DATABASE = f"postgresql://schedweb@/schedweb?host={DATA_DIR}/no-database-is-r
 def database(url: str) -> dict[str, Any]:
     """Django's description of the PostgreSQL at a libpq *url*."""
     options = conninfo_to_dict(url)
+    pool = {"min_size": 2, "max_size": 24, "timeout": 5} if CONFIG.connection_pool else False
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": options.pop("dbname", "schedweb"),
@@ -93,7 +94,7 @@ def database(url: str) -> dict[str, Any]:
         "PORT": options.pop("port", ""),
         # A pooled connection whose server went away is replaced before a request gets it.
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**options, "pool": {"min_size": 2, "max_size": 24, "timeout": 10}},
+        "OPTIONS": {**options, "pool": pool},
     }
 
 

@@ -1,6 +1,7 @@
 """``python -m schedweb.supervisor`` (``make up``): the whole house under one process.
 
-    data folder locked, ports open -> database -> prepare -> web, workers, beat -> ready
+    data folder locked, ports open -> database -> prepare  | loading of web, workers, beat
+                                               -> gate opened -> ready
 
 One thread and no promises: the loop sleeps until a signal (a child's death among them) and looks
 at everything. Every child is bound to this process's life by the kernel (``embedded.bound``), so
@@ -25,6 +26,7 @@ from schedweb.datafolder import DataFolder, DataFolderBusy, write_private
 from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
 from schedweb.front.listening import listen
+from schedweb.gate import Gate
 from schedweb.service import Service
 
 #: Seconds that web, workers and beat get to finish what they are at.
@@ -58,6 +60,7 @@ class Supervisor:
         self._folder = folder
         self._postgres: Postgres | None = None
         self._services: list[Service] = []
+        self._gate = Gate()
         self._stopping = False
         self._wakeup = -1
 
@@ -68,8 +71,8 @@ class Supervisor:
             try:
                 self._announce(plain, secure)
                 self._start_database()
-                self._prepare()
                 self._start_services(plain, secure)
+                self._prepare()
                 self._watch(until=self._is_ready(plain), limit=READY_SECONDS)
                 self._greet(plain, secure, time.monotonic() - started)
                 self._watch()
@@ -90,9 +93,7 @@ class Supervisor:
         self._folder.announce_database(self._postgres.url)
 
     def _prepare(self) -> None:
-        if self._stopping:
-            return
-        prepare = self._service("prepare", "manage.py", "prepare", visible=True)
+        prepare = Service("prepare", ("manage.py", "prepare"), self._environment(), log=None)
         prepare.start()
         while prepare.poll() is None and not self._told_to_stop():
             self._sleep(1.0)
@@ -100,6 +101,7 @@ class Supervisor:
             prepare.end(signal.SIGTERM)
         elif prepare.poll() != 0:
             raise StartError("the database could not be prepared (see above)")
+        self._gate.open()
 
     def _start_services(self, plain: socket.socket, secure: socket.socket) -> None:
         descriptors = (plain.fileno(), secure.fileno())
@@ -112,6 +114,8 @@ class Supervisor:
             ),
             self._service("beat", *BEAT),
         ]
+        for service in self._services:
+            service.start()
 
     def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
         """Keep everything running until told to stop, *until* holds or *limit* seconds passed."""
@@ -174,15 +178,12 @@ class Supervisor:
         (self._folder.path / SITE_POINTER).unlink(missing_ok=True)
         say("stopped")
 
-    def _service(
-        self,
-        name: str,
-        *arguments: str,
-        visible: bool = False,
-        descriptors: tuple[int, ...] = (),
-    ) -> Service:
-        log = None if visible else self._folder.path / "log" / f"{name}.log"
-        return Service(name, arguments, self._environment(), log=log, descriptors=descriptors)
+    def _service(self, name: str, *arguments: str, descriptors: tuple[int, ...] = ()) -> Service:
+        log = self._folder.path / "log" / f"{name}.log"
+        environment = self._environment()
+        return Service(
+            name, arguments, environment, log=log, descriptors=descriptors, gate=self._gate
+        )
 
     def _environment(self) -> dict[str, str]:
         url = self._postgres.url if self._postgres else self._config.database_url

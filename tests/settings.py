@@ -14,14 +14,13 @@ for name in [name for name in os.environ if name.startswith("SCHEDWEB_")]:
     del os.environ[name]
 os.environ["SCHEDWEB_DATA"] = DATA
 os.environ["SCHEDWEB_SECRET_KEY"] = "nobody's secret, just long enough to keep Django from warning"
+# A test's connection must see the test's transaction.
+os.environ["SCHEDWEB_CONNECTION_POOL"] = "0"
 
 from schedweb.settings import *  # noqa: E402, F403
-from schedweb.settings import DATABASES  # noqa: E402
 
 # Cheap to compute; the tests make many users.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# A test's connection must see the test's transaction.
-del DATABASES["default"]["OPTIONS"]["pool"]
 
 # Tests run the loop themselves; those about the broker start the real thing.
 CELERY_BROKER_URL = "memory://"

@@ -11,11 +11,12 @@ import ssl
 import threading
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 
 import uvicorn
 from django.conf import settings
 
-from schedweb import tls
+from schedweb import gate, tls
 from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
 from schedweb.front.streams import Front
@@ -94,6 +95,8 @@ def main() -> None:
 async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     from schedweb.wsgi import application
 
+    import_module(settings.ROOT_URLCONF)  # all views, or the first request would wait for them
+    gate.wait()
     threads = WsgiInThreads(application, threads=THREADS)
     certificates = tls.ensure(settings.DATA_DIR, tls.server_names(settings.CONFIG.allowed_hosts))
     site = Site(Front(threads), plain=plain, secure=secure, certificates=certificates)
