@@ -29,16 +29,14 @@ class Domains:
     rows: Int64Array
 
     @cached_property
-    def present(self) -> BoolArray:
-        """(size + 1,) bool: domains that have a row; the last entry is False."""
-        present = self.rows > 0
-        present[self.size] = False
-        return present
+    def occupied(self) -> BoolArray:
+        """(size + 1,) bool: domains that have a row; the last entry: some node is in none."""
+        return self.rows > 0
 
     @cached_property
     def inhabited(self) -> Int64Array:
         """Domains that have a row, ascending."""
-        return np.flatnonzero(self.present)
+        return np.flatnonzero(self.occupied[: self.size])
 
     @property
     def outside(self) -> int:

@@ -11,7 +11,7 @@ from apps.scheduler.plugins.default_binder import DefaultBinder
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
 from apps.scheduler.plugins.dynamic_resources import DynamicResources
 from apps.scheduler.plugins.image_locality import ImageLocality
-from apps.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
 from apps.scheduler.plugins.node_affinity import NodeAffinity
 from apps.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from apps.scheduler.plugins.node_name import NodeName

@@ -62,7 +62,7 @@ class HardConstraint:
     @cached_property
     def refuses(self) -> bool:
         """Whether any node at all is refused."""
-        return bool(self.domains.outside or self.table[self.domains.present].any())
+        return bool(np.logical_and(self.table, self.domains.occupied).any())
 
     def changed(self, pod: PodInfo, row: int, amount: int) -> HardConstraint:
         """With ``pod`` on (+1) or off (-1) the row; terminating pods count here, as upstream."""

@@ -1,0 +1,108 @@
+"""The terms of running pods that are about the incoming pod."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from apps.scheduler.cache.listers import Listers
+from apps.scheduler.cache.pod_index import PodClass
+from apps.scheduler.cache.term_index import TermIndex
+from apps.scheduler.framework.affinity_terms import CarriedTerm, TermKind
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+
+#: answers kept for pods that are alike
+_MAX_KNOWN: Final = 1024
+
+Weights = Mapping[CarriedTerm, int]
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedTally:
+    """Terms with one topology key, and what a pod that carries one of them counts."""
+
+    topology_key: str
+    #: names what is counted
+    name: Hashable
+    weights: Weights
+
+    def weigh(self, known: PodClass[CarriedTerm]) -> int:
+        return self.weights.get(known.key, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Existing:
+    """The tallies of the terms of running pods, at most one of each kind for a topology key."""
+
+    #: required anti-affinity terms
+    anti_affinity: tuple[CarriedTally, ...] = ()
+    #: weights for scoring, those of anti-affinity negative
+    preferred: tuple[CarriedTally, ...] = ()
+    #: for each of ``preferred``: how many terms there are
+    preferred_matches: tuple[CarriedTally, ...] = ()
+
+
+class ExistingTerms:
+    """Finds them; ``hard_pod_affinity_weight`` is what a required affinity term counts in scores.
+
+    What was found is kept for pods of the same namespace and labels until a term appears, vanishes
+    or a namespace changes.
+    """
+
+    def __init__(
+        self, index: TermIndex, listers: Listers, *, hard_pod_affinity_weight: int
+    ) -> None:
+        self._index = index
+        self._namespaces = listers.namespaces
+        self._hard_weight = hard_pod_affinity_weight
+        self._known: dict[Hashable, Existing] = {}
+        self._version = (-1, -1)
+
+    def about(self, pod: PodInfo) -> Existing:
+        version = (self._index.version, self._namespaces.version)
+        if version != self._version or len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+            self._version = version
+        known = self._known.get(pod.label_class)
+        if known is None:
+            known = self._known[pod.label_class] = self._find(pod)
+        return known
+
+    def namespace_labels(self, pod: PodInfo) -> Mapping[str, str]:
+        """A namespace without an object has no labels."""
+        namespace = self._namespaces.get(pod.namespace)
+        return {} if namespace is None else namespace.metadata.labels
+
+    def _find(self, pod: PodInfo) -> Existing:
+        matching = self._index.matching(pod, self.namespace_labels(pod))
+        anti = {term: 1 for term in matching if term.kind is TermKind.REQUIRED_ANTI_AFFINITY}
+        scored = {term: weight for term in matching if (weight := self._score_weight(term))}
+        return Existing(
+            anti_affinity=_tallies("anti", anti),
+            preferred=_tallies("score", scored),
+            preferred_matches=_tallies("matches", dict.fromkeys(scored, 1)),
+        )
+
+    def _score_weight(self, carried: CarriedTerm) -> int:
+        match carried.kind:
+            case TermKind.REQUIRED_AFFINITY:
+                return self._hard_weight
+            case TermKind.PREFERRED_AFFINITY:
+                return carried.weight
+            case TermKind.PREFERRED_ANTI_AFFINITY:
+                return -carried.weight
+            case _:
+                return 0
+
+
+def _tallies(what: str, weights: Weights) -> tuple[CarriedTally, ...]:
+    """One tally for each topology key."""
+    by_key: dict[str, dict[CarriedTerm, int]] = {}
+    for carried, weight in weights.items():
+        by_key.setdefault(carried.term.topology_key, {})[carried] = weight
+    return tuple(
+        CarriedTally(key, (names.INTER_POD_AFFINITY, what, tuple(group.items())), group)
+        for key, group in by_key.items()
+    )

@@ -1,0 +1,195 @@
+"""Required terms: which nodes are in the wrong domains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.cache.domains import Domains
+from apps.scheduler.cache.snapshot import Snapshot
+from apps.scheduler.framework.affinity_terms import TermKind
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
+from apps.scheduler.framework.status import unresolvable, unschedulable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.interpodaffinity.existing import Existing
+from apps.scheduler.plugins.interpodaffinity.incoming import Incoming, Tally
+
+REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
+REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
+REASON_EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+#: in ascending order of precedence: the greatest that holds for a node is its verdict
+_STATUSES = (
+    None,
+    unschedulable(REASON_EXISTING_ANTI_AFFINITY),
+    unschedulable(REASON_ANTI_AFFINITY),
+    unresolvable(REASON_AFFINITY),
+)
+_EXISTING_ANTI_AFFINITY, _ANTI_AFFINITY, _AFFINITY = 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many pods count in the domains of one topology key."""
+
+    domains: Domains
+    #: (size + 1,) int64, 0 outside
+    totals: Int64Array
+
+    def plus(self, row: int, amount: int) -> Count:
+        slot = self.domains.slots[row]
+        if not amount or slot == self.domains.size:
+            return self
+        totals = self.totals.copy()
+        totals[slot] += amount
+        return Count(self.domains, totals)
+
+
+#: by topology key
+Counts = Mapping[str, Count]
+
+
+@dataclass(frozen=True)
+class PreFilterState:
+    """Never changed: AddPod and RemovePod put another one in its place."""
+
+    pod: PodInfo
+    namespace_labels: Mapping[str, str]
+    incoming: Incoming
+    #: pods that match all of the incoming pod's affinity terms
+    affinity: Counts
+    #: pods that match one of its anti-affinity terms
+    anti_affinity: Counts
+    #: running pods' anti-affinity terms that the incoming pod matches
+    existing: Counts
+
+    def clone(self) -> PreFilterState:
+        return self
+
+    @cached_property
+    def tables(self) -> list[tuple[Domains, UInt16Array]]:
+        """For each topology key that refuses a node: (size + 1,) uint16 verdicts by domain."""
+        tables: dict[str, tuple[Domains, UInt16Array]] = {}
+
+        def refuse(key: str, domains: Domains, verdicts: UInt16Array) -> None:
+            known = tables.get(key)
+            both = verdicts if known is None else np.maximum(known[1], verdicts)
+            tables[key] = (domains, both)
+
+        first_of_its_kind = self._is_first_of_its_kind()
+        for key, count in self.affinity.items():
+            missing = (count.totals <= 0).astype(np.uint16)
+            if first_of_its_kind:
+                missing[:] = 0
+            missing[count.domains.size] = 1
+            refuse(key, count.domains, missing * np.uint16(_AFFINITY))
+        for verdict, counts in (
+            (_ANTI_AFFINITY, self.anti_affinity),
+            (_EXISTING_ANTI_AFFINITY, self.existing),
+        ):
+            for key, count in counts.items():
+                found = (count.totals > 0).astype(np.uint16)
+                refuse(key, count.domains, found * np.uint16(verdict))
+        return [
+            (domains, table)
+            for domains, table in tables.values()
+            if np.logical_and(table, domains.occupied).any()
+        ]
+
+    def _is_first_of_its_kind(self) -> bool:
+        """No pod anywhere matches the affinity terms, but the pod does itself.
+
+        It may then start a group of its own, wherever the topology keys are there.
+        """
+        return self.incoming.likes_itself(self.pod) and not any(
+            count.totals.any() for count in self.affinity.values()
+        )
+
+    def changed(
+        self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
+    ) -> PreFilterState:
+        """With ``other`` on (+1) or off (-1) the row."""
+        return replace(
+            self,
+            affinity=_plus(self.affinity, self.incoming.affinity, other, row, amount),
+            anti_affinity=_plus(
+                self.anti_affinity, self.incoming.anti_affinity, other, row, amount
+            ),
+            existing=self._existing_plus(other, row, amount, domains_of),
+        )
+
+    def _existing_plus(
+        self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
+    ) -> Counts:
+        counts = dict(self.existing)
+        for carried in other.terms.carried:
+            if carried.kind is not TermKind.REQUIRED_ANTI_AFFINITY:
+                continue
+            if carried.term.matches(self.pod.pod, self.namespace_labels):
+                key = carried.term.topology_key
+                counts[key] = (counts.get(key) or _empty(domains_of(key))).plus(row, amount)
+        return counts
+
+
+def pre_filter_state(
+    snapshot: Snapshot,
+    pod: PodInfo,
+    incoming: Incoming,
+    existing: Existing,
+    namespace_labels: Mapping[str, str],
+) -> PreFilterState | None:
+    """None if there is nothing that could refuse a node."""
+    against: dict[str, Count] = {}
+    for tally in existing.anti_affinity:
+        domains = snapshot.domains(tally.topology_key)
+        totals = snapshot.pods_by_term.totals(tally.name, tally.weigh, domains)
+        if totals.any():
+            against[tally.topology_key] = Count(domains, totals)
+    if not against and not incoming.affinity and not incoming.anti_affinity:
+        return None
+    return PreFilterState(
+        pod,
+        namespace_labels,
+        incoming,
+        affinity=_counts(snapshot, incoming.affinity),
+        anti_affinity=_counts(snapshot, incoming.anti_affinity),
+        existing=against,
+    )
+
+
+def verdicts(state: PreFilterState, nodes: NodeTable, *, whole: bool) -> Verdicts | None:
+    """Affinity goes before anti-affinity, and that before the anti-affinity of running pods.
+
+    ``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows.
+    """
+    ids: UInt16Array | None = None
+    for domains, table in state.tables:
+        found = table.take(domains.slots if whole else domains.slots[nodes.rows])
+        ids = found if ids is None else np.maximum(ids, found)
+    return None if ids is None else Verdicts(ids, _STATUSES)
+
+
+def _counts(snapshot: Snapshot, tallies: Iterable[Tally]) -> Counts:
+    counts = {}
+    for tally in tallies:
+        domains = snapshot.domains(tally.topology_key)
+        totals = snapshot.pods_by_labels.totals(tally.name, tally.weigh, domains)
+        counts[tally.topology_key] = Count(domains, totals)
+    return counts
+
+
+def _plus(
+    counts: Counts, tallies: Iterable[Tally], other: PodInfo, row: int, amount: int
+) -> Counts:
+    return {
+        tally.topology_key: counts[tally.topology_key].plus(row, amount * tally.of(other))
+        for tally in tallies
+    }
+
+
+def _empty(domains: Domains) -> Count:
+    return Count(domains, np.zeros(domains.size + 1, dtype=np.int64))

@@ -1,0 +1,107 @@
+"""The plugin: extension points of InterPodAffinity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apps.scheduler.config.args import InterPodAffinityArgs
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.status import SKIP, Status, unresolvable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.interpodaffinity import hints
+from apps.scheduler.plugins.interpodaffinity.existing import ExistingTerms
+from apps.scheduler.plugins.interpodaffinity.filtering import (
+    PreFilterState,
+    pre_filter_state,
+    verdicts,
+)
+from apps.scheduler.plugins.interpodaffinity.incoming import IncomingTerms
+from apps.scheduler.plugins.interpodaffinity.scoring import (
+    PreScoreState,
+    normalized,
+    pre_score_state,
+    raw_scores,
+)
+
+NAME = names.INTER_POD_AFFINITY
+_PRE_FILTER_STATE = f"PreFilter{NAME}"
+_PRE_SCORE_STATE = f"PreScore{NAME}"
+
+
+class InterPodAffinity:
+    name = NAME
+
+    def __init__(self, args: InterPodAffinityArgs | None, handle: Handle) -> None:
+        args = args or InterPodAffinityArgs()
+        self._ignores_existing = args.ignore_preferred_terms_of_existing_pods
+        self._handle = handle
+        self._incoming = IncomingTerms(handle.listers.namespaces)
+        self._existing = ExistingTerms(
+            handle.snapshot.pods_by_term,
+            handle.listers,
+            hard_pod_affinity_weight=args.hard_pod_affinity_weight,
+        )
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        if pod.terms.errors:
+            return None, unresolvable(f"parsing pod: {', '.join(pod.terms.errors)}")
+        found = pre_filter_state(
+            self._handle.snapshot,
+            pod,
+            self._incoming.of(pod.terms),
+            self._existing.about(pod),
+            self._existing.namespace_labels(pod),
+        )
+        if found is None:
+            return None, SKIP
+        state.write(_PRE_FILTER_STATE, found)
+        return None, None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+        self._change(state, added, nodes, 1)
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> None:
+        self._change(state, removed, nodes, -1)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        found = state.read(_PRE_FILTER_STATE, PreFilterState)
+        return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        incoming = self._incoming.of(pod.terms)
+        if self._ignores_existing and not incoming.preferred:
+            return SKIP
+        found = pre_score_state(self._handle.snapshot, incoming, self._existing.about(pod))
+        if found is None:
+            return SKIP
+        state.write(_PRE_SCORE_STATE, found)
+        return None
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """Weights of the terms that hold in the node's domains, of the pod and of running pods."""
+        rows = lines if nodes is self._handle.snapshot else nodes.rows[lines]
+        return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), rows)
+
+    def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
+        return normalized(scores)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return hints.EVENTS
+
+    def _change(self, state: CycleState, other: PodInfo, nodes: NodeTable, amount: int) -> None:
+        found = state.read(_PRE_FILTER_STATE, PreFilterState)
+        changed = found.changed(other, int(nodes.rows[0]), amount, self._handle.snapshot.domains)
+        state.write(_PRE_FILTER_STATE, changed)
