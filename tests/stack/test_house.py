@@ -1,0 +1,112 @@
+"""``make up``, as a user meets it: started, disturbed, and ended in every way."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import ssl
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from schedweb.front.listening import listen
+from tests.stack.house import House, alive, wait_until
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def data() -> Iterator[Path]:
+    """Data folders for this file's houses; one house inherits them from the other."""
+    with tempfile.TemporaryDirectory(prefix="schedweb-house-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def house(data: Path) -> Iterator[House]:
+    running = House(data)
+    running.start()
+    yield running
+    running.close()
+
+
+def test_the_first_start_says_where_the_site_is_and_who_may_enter(house: House) -> None:
+    assert re.search(r"first user: admin, password \S{12,}", house.output)
+    assert f"http://localhost:{house.port()}" in house.output
+    assert house.get("/readyz") == (
+        200,
+        "[+]database ok\n[+]broker ok\n[+]worker ok\n[+]beat ok\n",
+    )
+
+
+def test_the_same_site_answers_on_https_under_its_own_authority(house: House) -> None:
+    context = ssl.create_default_context(cafile=house.data / "tls" / "ca.crt")
+    url = f"https://localhost:{house.port('https')}/healthz"
+    with urllib.request.urlopen(url, context=context, timeout=10) as response:
+        assert response.status == 200
+
+
+def test_commands_in_another_terminal_find_the_house(house: House) -> None:
+    kubeconfig = house.manage("kubeconfig", "demo", "--user", "admin")
+    assert f"https://localhost:{house.port('https')}/k8s/demo" in kubeconfig
+
+
+def test_a_second_start_on_the_same_data_says_so_and_does_no_harm(house: House) -> None:
+    second = House(house.data).spawn()
+    said, _ = second.communicate(timeout=30)
+    assert second.returncode == 1
+    assert f"in use by make up (process {house.pid}), http://localhost:{house.port()}" in said
+    assert house.get("/readyz")[0] == 200
+
+
+def test_a_crashed_database_comes_back_with_its_data(house: House) -> None:
+    url = (house.data / "run" / "database").read_text()
+    killed = house.process("bin/postgres -D")
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: not alive(killed))
+    wait_until(lambda: house.get("/readyz")[0] == 200)
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT username FROM auth_user").fetchall() == [("admin",)]
+
+
+def test_a_crashed_worker_is_replaced(house: House) -> None:
+    killed = house.process("schedweb.celery")
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: not alive(killed))
+    wait_until(lambda: any("schedweb.celery" in line for line in house.processes().values()))
+
+
+def test_killing_the_supervisor_leaves_no_process_behind(house: House) -> None:
+    everybody = house.processes()
+    assert len(everybody) > 5
+    house.end(signal.SIGKILL)
+    wait_until(lambda: not any(alive(pid) for pid in everybody))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_everything_in_order(data: Path, house: House, number: int) -> None:
+    """After the tests above, this is a later start on their data, and after a hard end."""
+    again = House(data)
+    said = again.start()
+    assert "password" not in said
+    everybody = again.processes()
+    assert again.end(number) == 0
+    assert not any(alive(pid) for pid in everybody)
+    assert "database system is shut down" in (data / "log" / "postgres.log").read_text()[-500:]
+    again.close()
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = str(taken.getsockname()[1])
+        refused = House(tmp_path, SCHEDWEB_PORT=port).spawn()
+        said, _ = refused.communicate(timeout=30)
+    assert refused.returncode == 1
+    assert f"port {port} cannot be opened" in said
+    assert "SCHEDWEB_PORT" in said
