@@ -124,7 +124,8 @@ def write(
 
     The first refusal raises and nothing is written; with `collect_refusals` it is returned in
     its place and the others go on. `wake` tells the scheduling loop that it has work. May be
-    called inside an outer transaction, but only once and last: it takes the counter.
+    called inside an outer transaction, but once and last, since it takes the counter; or several
+    times if all of them only create, which waits for no other row.
     """
     return _Write(cluster, actor, collect_refusals).run(operations, dry_run=dry_run, wake=wake)
 
@@ -248,7 +249,6 @@ class _Write:
         self.collect_refusals = collect_refusals
         self.now: datetime = cluster.now()
         self.lookups = StoreLookups(cluster)
-        self.new_namespaces: set[str] = set()
         self.rows: dict[Key, _Row] = {}
         self.changes: list[_Change] = []
         self.latest: dict[Key, _Change] = {}
@@ -292,9 +292,7 @@ class _Write:
             body["metadata"]["name"],
             body["metadata"].get("namespace", ""),
         )
-        if kind is kinds.NAMESPACE:
-            self.new_namespaces.add(name)
-        if not kind.namespaced or namespace in self.new_namespaces:
+        if not kind.namespaced:
             return
         found = self.lookups.namespace(namespace)
         if found is None:

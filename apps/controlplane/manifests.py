@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -15,6 +15,8 @@ from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
 
 Body = dict[str, Any]
+#: where it stands in the file, its kind, the object
+Numbered = tuple[str, Kind, Body]
 
 #: Objects that others need to be there are created first, and exported first.
 _FIRST = ("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "CSIDriver", "Node")
@@ -36,23 +38,27 @@ class ManifestError(BadRequest):
 def import_yaml(cluster: Cluster, text: str, *, actor: Actor) -> list[Body]:
     """Create every object of a YAML stream (Lists are unfolded), or none of them.
 
-    Objects go in file order, but for kinds that others refer to, which come first. Raises
+    Kinds that others refer to go first, and otherwise the file's order is kept. Raises
     ManifestError naming the document.
     """
     numbered = list(_objects(text))
-    rank = {name: place for place, name in enumerate(_FIRST)}
-    numbered.sort(key=lambda item: rank.get(item[1].name, len(_FIRST)))
+    first = [item for item in numbered if item[1].name in _FIRST]
+    others = [item for item in numbered if item[1].name not in _FIRST]
     with transaction.atomic():
-        outcomes = store.write(
-            cluster,
-            [store.Create(kind, body, _namespace(kind, body)) for _, kind, body in numbered],
-            actor=actor,
-            collect_refusals=True,
-        )
-        return [
-            _created(place, kind, outcome)
-            for (place, kind, _), outcome in zip(numbered, outcomes, strict=True)
-        ]
+        return [*_create(cluster, first, actor), *_create(cluster, others, actor)]
+
+
+def _create(cluster: Cluster, numbered: Sequence[Numbered], actor: Actor) -> list[Body]:
+    outcomes = store.write(
+        cluster,
+        [store.Create(kind, body, _namespace(kind, body)) for _, kind, body in numbered],
+        actor=actor,
+        collect_refusals=True,
+    )
+    return [
+        _created(place, kind, outcome)
+        for (place, kind, _), outcome in zip(numbered, outcomes, strict=True)
+    ]
 
 
 def export_yaml(cluster: Cluster) -> str:
@@ -71,7 +77,7 @@ def _exported(cluster: Cluster) -> Iterator[Body]:
             yield {**body, "metadata": metadata}
 
 
-def _objects(text: str) -> Iterator[tuple[str, Kind, Body]]:
+def _objects(text: str) -> Iterator[Numbered]:
     try:
         documents = list(yaml.safe_load_all(text))
     except yaml.YAMLError as error:
@@ -81,7 +87,7 @@ def _objects(text: str) -> Iterator[tuple[str, Kind, Body]]:
             yield from _unfold(f"document {number}", document)
 
 
-def _unfold(place: str, document: Any) -> Iterator[tuple[str, Kind, Body]]:
+def _unfold(place: str, document: Any) -> Iterator[Numbered]:
     if not isinstance(document, dict):
         raise ManifestError(f"{place}: an object with apiVersion and kind is expected")
     name = document.get("kind")

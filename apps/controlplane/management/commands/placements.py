@@ -20,7 +20,7 @@ class Command(ControlPlaneCommand):
         parser.add_argument("name")
 
     def run(self, **options: Any) -> None:
-        writer = csv.writer(self.stdout, lineterminator="\n")
+        writer = csv.writer(self.stdout)
         writer.writerow(COLUMNS)
         for placement in selectors.placements(self.cluster(options["name"])):
             writer.writerow(
