@@ -214,8 +214,8 @@ def take_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
     """Enter the filters' answers into the diagnosis and the decision."""
     assert attempt.diagnosis is not None
     attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
-    for status in statuses.statuses[1:]:
-        if status is not None:
+    if len(statuses.statuses) > 1:
+        for status, _ in statuses.used():
             attempt.diagnosis.add_plugin(status)
 
 

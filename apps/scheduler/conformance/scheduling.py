@@ -131,7 +131,7 @@ def describe(attempt: Attempt) -> Json:
     found["preFilter"] = _status(decision.pre_filter)
     if decision.pre_filter_nodes is not None:
         found["preFilter"]["nodeNames"] = sorted(decision.pre_filter_nodes)
-    if decision.pre_filter.is_success:
+    if decision.pre_filter.is_success and decision.filter_skipped:
         found["filterSkipped"] = sorted(decision.filter_skipped)
     if decision.result is Result.ERROR:
         return {**found, "error": decision.message}
@@ -149,7 +149,6 @@ def describe(attempt: Attempt) -> Json:
 
 def _choice(decision: Decision) -> Json:
     found: dict[str, Any] = {
-        "scoreSkipped": sorted(decision.score_skipped),
         "node": decision.node,
         "ties": decision.tied_nodes(),
         "scores": {
@@ -164,6 +163,8 @@ def _choice(decision: Decision) -> Json:
             for row, total in zip(decision.feasible, decision.total, strict=True)
         },
     }
+    if decision.score_skipped:
+        found["scoreSkipped"] = sorted(decision.score_skipped)
     if decision.nominated_fast_path:
         found["nominatedNodeFastPath"] = True
     if decision.rejection is not None:
