@@ -8,3 +8,7 @@ from django.apps import AppConfig
 class ApiConfig(AppConfig):
     name = "apps.api"
     label = "api"
+
+    def ready(self) -> None:
+        # registers the authentication scheme with drf-spectacular
+        from apps.api.control import schema  # noqa: F401

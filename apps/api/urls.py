@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.routers import DefaultRouter
 
+from apps.api.control.decisions import DecisionViewSet
+from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
+router = DefaultRouter(trailing_slash=False)
+router.register("clusters", ClusterViewSet, basename="api-cluster")
+router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
+router.register("decisions", DecisionViewSet, basename="api-decision")
+
+_members = {"permission_classes": [IsAuthenticated]}
+
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/clusters/<str:cluster>/queue", QueueView.as_view(), name="api-queue"),
+    path("api/v1/token", TokenView.as_view(), name="api-token"),
+    path("api/v1/", include(router.urls)),
+    path("api/schema", SpectacularAPIView.as_view(**_members), name="api-schema"),
+    path(
+        "api/docs",
+        SpectacularSwaggerView.as_view(url_name="api-schema", **_members),
+        name="api-docs",
+    ),
     re_path(r"^k8s/(?P<cluster>[^/]+)/(?P<path>.*)$", KubernetesView.as_view(), name="kubernetes"),
 ]

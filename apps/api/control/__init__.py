@@ -1,0 +1,1 @@
+"""The API of the control plane itself, under /api/v1/."""

@@ -1,0 +1,37 @@
+"""What the views of the control-plane API share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rest_framework.request import Request
+
+from apps.api.control.errors import handle
+from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.models import Cluster
+
+
+class ControlView:
+    """Refusals in the one shape of this API."""
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
+        return handle
+
+
+def cluster_named(name: str) -> Cluster:
+    """The cluster of this name; NotFound when there is none."""
+    cluster = Cluster.objects.filter(name=name).first() if "\x00" not in name else None
+    if cluster is None:
+        raise NotFound("clusters", name)
+    return cluster
+
+
+def whole_number(request: Request, name: str, default: int, *, highest: int) -> int:
+    """A query parameter that is a number from 0 to `highest`; BadRequest names it otherwise."""
+    text = request.query_params.get(name)
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > highest:
+        raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {highest}")
+    return int(text)

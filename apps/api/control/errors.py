@@ -1,0 +1,68 @@
+"""Refusals of the control-plane API: one shape, whoever refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from apps.cluster.errors import ApiError
+from apps.scheduler.config import ConfigError
+
+Causes = list[dict[str, str]]
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """`{"reason", "message", "causes": [{"field", "message"}]}` with the status that fits."""
+    match error:
+        case ApiError():
+            return _response(error.code, error.reason, error.message, _causes(error))
+        case ConfigError():
+            causes = [{"field": c.field, "message": c.message} for c in error.causes]
+            return _response(422, "Invalid", str(error), causes)
+        case ValidationError():
+            causes = list(_of_serializer(error.detail))
+            message = "; ".join(f"{c['field']}: {c['message']}" for c in causes)
+            return _response(400, "BadRequest", message, causes)
+    response = exception_handler(error, context)
+    if response is not None:
+        # Django's own 404 and 403 come out of DRF's handler with a detail, too
+        detail = str(response.data.get("detail", "")) if isinstance(response.data, dict) else ""
+        headers = {name: value for name, value in response.items() if name != "Content-Type"}
+        return _response(response.status_code, _reason(error), detail, [], headers)
+    return None
+
+
+def _response(
+    code: int, reason: str, message: str, causes: Causes, headers: dict[str, str] | None = None
+) -> Response:
+    body = {"reason": reason, "message": message, "causes": causes}
+    return Response(body, status=code, headers=headers)
+
+
+def _causes(error: ApiError) -> Causes:
+    """The fields an error names; those of the refusal it came from when it has none itself."""
+    found = error.details.get("causes")
+    if found is None and isinstance(error.__cause__, ApiError):
+        found = error.__cause__.details.get("causes")
+    return [{"field": c.get("field", ""), "message": c["message"]} for c in found or []]
+
+
+def _of_serializer(detail: Any, field: str = "") -> list[dict[str, str]]:
+    if isinstance(detail, dict):
+        return [
+            cause
+            for name, inner in detail.items()
+            for cause in _of_serializer(inner, f"{field}.{name}" if field else str(name))
+        ]
+    if isinstance(detail, list):
+        return [cause for inner in detail for cause in _of_serializer(inner, field)]
+    return [{"field": field, "message": str(detail)}]
+
+
+def _reason(error: Exception) -> str:
+    words = {400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound"}
+    code = error.status_code if isinstance(error, APIException) else 404
+    return words.get(code, type(error).__name__)

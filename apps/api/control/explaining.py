@@ -1,0 +1,71 @@
+"""A decision in full, as the API shows it: refusals by node, scores as columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from apps.scheduler.decision import Decision
+from apps.scheduler.framework.status import Status
+
+Body = dict[str, Any]
+
+
+def verdicts(decision: Decision) -> list[Body]:
+    """Each refusal with the nodes it met, most frequent first."""
+    statuses = decision.node_statuses
+    if statuses is None:
+        return []
+    by_status: dict[Status, list[str]] = {}
+    for row, name in enumerate(decision.nodes):
+        refusal = statuses.at(row) if name else None
+        if refusal is not None:
+            by_status.setdefault(refusal, []).append(name)
+    ordered = sorted(by_status.items(), key=lambda item: -len(item[1]))
+    return [{**status(refusal), "nodes": names} for refusal, names in ordered]
+
+
+def scores(decision: Decision) -> Body:
+    """The scores of all feasible nodes as columns, the best total first."""
+    order = np.argsort(-decision.total, kind="stable")
+    if not len(decision.total):
+        order = np.arange(len(decision.feasible))
+    return {
+        "nodes": [decision.nodes[row] for row in decision.feasible[order]],
+        "total": decision.total[order].tolist() if len(decision.total) else [],
+        "plugins": [
+            {
+                "plugin": plugin,
+                "weight": column.weight,
+                "raw": column.raw[order].tolist(),
+                "normalized": column.normalized[order].tolist(),
+            }
+            for plugin, column in decision.scores.items()
+        ],
+    }
+
+
+def node_verdict(decision: Decision, node: str) -> Body:
+    """What became of one node; KeyError when it was not in the cluster."""
+    refusal = decision.status_of(node)
+    found: Body = {"node": node, "refusal": status(refusal), "scores": [], "total": None}
+    if refusal is not None:
+        return found
+    for plugin, (raw, normalized, weighted) in decision.scores_of(node).items():
+        found["scores"].append(
+            {"plugin": plugin, "raw": raw, "normalized": normalized, "weighted": weighted}
+        )
+    found["total"] = sum(score["weighted"] for score in found["scores"])
+    return found
+
+
+def status(refusal: Status | None) -> Body | None:
+    """A status; None for none and for success."""
+    if refusal is None or refusal.is_success():
+        return None
+    return {
+        "plugin": refusal.plugin,
+        "code": refusal.code.label,
+        "reasons": list(refusal.reasons),
+    }

@@ -1,0 +1,17 @@
+"""What drf-spectacular has to be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+
+
+class BearerScheme(OpenApiAuthenticationExtension):
+    """`Authorization: Bearer KEY`, in the schema."""
+
+    target_class = "apps.cluster.auth.BearerAuthentication"
+    name = "bearer"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer"}

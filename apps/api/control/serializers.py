@@ -1,0 +1,205 @@
+"""The bodies of the control-plane API, as field lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.cluster.models import Cluster
+from apps.controlplane.models import QueueEntry, SchedulerProfile, SchedulingDecision
+
+
+class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+    kubernetes_api = serializers.SerializerMethodField(
+        help_text="Root of the cluster's Kubernetes API."
+    )
+
+    class Meta:
+        model = Cluster
+        fields = (
+            "name",
+            "uid",
+            "created_at",
+            "paused",
+            "tie_break",
+            "seed",
+            "resource_version",
+            "kubernetes_api",
+        )
+
+    def get_kubernetes_api(self, cluster: Cluster) -> str:
+        request = self.context["request"]
+        return str(request.build_absolute_uri(f"/k8s/{cluster.name}"))
+
+
+class NewClusterSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
+    zones = serializers.IntegerField(default=1, help_text="Zones the nodes are spread over.")
+    tie_break = serializers.ChoiceField(
+        choices=Cluster.TieBreak.choices, default=Cluster.TieBreak.RANDOM
+    )
+    seed = serializers.IntegerField(
+        required=False, min_value=-(1 << 63), max_value=(1 << 63) - 1, help_text="Of the draws."
+    )
+    paused = serializers.BooleanField(default=False)
+
+
+class ProfileSerializer(serializers.ModelSerializer[SchedulerProfile]):
+    class Meta:
+        model = SchedulerProfile
+        fields = (
+            "revision",
+            "active",
+            "legacy",
+            "note",
+            "user",
+            "created_at",
+            "configuration",
+        )
+
+
+class NewProfileSerializer(serializers.Serializer[Any]):
+    configuration = serializers.CharField(
+        help_text="A KubeSchedulerConfiguration (v1) as YAML.", trim_whitespace=False
+    )
+    note = serializers.CharField(default="", allow_blank=True, max_length=200)
+
+
+class QueuedPodSerializer(serializers.Serializer[Any]):
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    uid = serializers.UUIDField()
+    queue = serializers.ChoiceField(choices=QueueEntry.Queue.choices)
+    priority = serializers.IntegerField()
+    attempts = serializers.IntegerField()
+    timestamp = serializers.DateTimeField(help_text="When the pod entered this queue.")
+    backoff_expiry = serializers.DateTimeField(allow_null=True)
+    unschedulable_plugins = serializers.ListField(child=serializers.CharField())
+    pending_plugins = serializers.ListField(child=serializers.CharField())
+    gated_by = serializers.CharField()
+    nominated_node = serializers.CharField()
+
+
+class QueueSerializer(serializers.Serializer[Any]):
+    sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
+    queue = serializers.ChoiceField(choices=QueueEntry.Queue.choices)
+    pods = QueuedPodSerializer(many=True, help_text="In the order in which they leave the queue.")
+
+
+class DecisionSerializer(serializers.ModelSerializer[SchedulingDecision]):
+    cluster = serializers.SerializerMethodField()
+
+    class Meta:
+        model = SchedulingDecision
+        fields = (
+            "id",
+            "cluster",
+            "namespace",
+            "name",
+            "pod_uid",
+            "attempt",
+            "at",
+            "scheduler_name",
+            "profile_revision",
+            "result",
+            "node",
+            "nominated_node",
+            "message",
+            "post_filter_message",
+            "unschedulable_plugins",
+            "nodes",
+            "feasible_nodes",
+            "tied_nodes",
+            "total_score",
+            "cluster_version",
+            "duration_us",
+            "request_id",
+        )
+
+    def get_cluster(self, decision: SchedulingDecision) -> str | None:
+        names: dict[int, str] = self.context["cluster_names"]
+        return names.get(decision.cluster_id)
+
+
+class StatusSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    code = serializers.CharField()
+    reasons = serializers.ListField(child=serializers.CharField())
+
+
+class VerdictSerializer(StatusSerializer):
+    nodes = serializers.ListField(child=serializers.CharField())
+
+
+class ScoreColumnSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    weight = serializers.IntegerField()
+    raw = serializers.ListField(child=serializers.IntegerField())
+    normalized = serializers.ListField(child=serializers.IntegerField())
+
+
+class ScoresSerializer(serializers.Serializer[Any]):
+    """Columns: the n-th entry of each is about the n-th node."""
+
+    nodes = serializers.ListField(child=serializers.CharField(), help_text="Best total first.")
+    total = serializers.ListField(child=serializers.IntegerField())
+    plugins = ScoreColumnSerializer(many=True)
+
+
+class DecisionDetailSerializer(DecisionSerializer):
+    verdicts = VerdictSerializer(many=True, help_text="First refusal of each node, by refusal.")
+    scores = ScoresSerializer()
+    ties = serializers.ListField(child=serializers.CharField())
+    pre_filter = StatusSerializer(allow_null=True)
+    rejection = StatusSerializer(allow_null=True)
+    durations = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Extension point -> nanoseconds."
+    )
+
+    class Meta(DecisionSerializer.Meta):
+        fields = (
+            *DecisionSerializer.Meta.fields,
+            "verdicts",
+            "scores",
+            "ties",
+            "pre_filter",
+            "rejection",
+            "durations",
+        )
+
+
+class PluginScoreSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    raw = serializers.IntegerField()
+    normalized = serializers.IntegerField()
+    weighted = serializers.IntegerField()
+
+
+class NodeVerdictSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField()
+    refusal = StatusSerializer(allow_null=True, help_text="Null when the node was feasible.")
+    scores = PluginScoreSerializer(many=True)
+    total = serializers.IntegerField(allow_null=True)
+
+
+class ImportedSerializer(serializers.Serializer[Any]):
+    created = serializers.IntegerField()
+    objects = serializers.ListField(child=serializers.CharField(), help_text="Kind namespace/name")
+
+
+class TokenSerializer(serializers.Serializer[Any]):
+    user = serializers.CharField()
+    token = serializers.CharField()
+
+
+class ErrorCauseSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    causes = ErrorCauseSerializer(many=True)

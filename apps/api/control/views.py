@@ -1,0 +1,224 @@
+"""Clusters, their profiles and queues, and the user's own key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, status
+from rest_framework.authtoken.models import Token
+from rest_framework.decorators import action
+from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
+
+from apps.api.control.base import ControlView, cluster_named, whole_number
+from apps.api.control.serializers import (
+    ClusterSerializer,
+    ErrorSerializer,
+    ImportedSerializer,
+    NewClusterSerializer,
+    NewProfileSerializer,
+    ProfileSerializer,
+    QueueSerializer,
+    TokenSerializer,
+)
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import BadRequest, NotFound, RequestEntityTooLarge
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane import clusters, manifests, profiles, selectors
+from apps.controlplane.models import QueueEntry, SchedulerProfile
+
+MAX_IMPORT_BYTES = 64 * 1024 * 1024
+MAX_PAGE = 1000
+
+_REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
+
+
+class YamlParser(BaseParser):
+    """A body of YAML, handed on as text."""
+
+    media_type = "application/yaml"
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> str:
+        raw = stream.read(MAX_IMPORT_BYTES + 1)
+        if len(raw) > MAX_IMPORT_BYTES:
+            raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_IMPORT_BYTES}")
+        try:
+            return str(raw, "utf-8")
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"the body is not UTF-8: {error}") from error
+
+
+class ClusterViewSet(
+    ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Cluster]
+):
+    """Mock clusters."""
+
+    queryset = Cluster.objects.order_by("name")
+    serializer_class = ClusterSerializer
+    lookup_field = "name"
+    lookup_value_regex = "[^/]+"
+
+    def get_object(self) -> Cluster:
+        return cluster_named(self.kwargs["name"])
+
+    @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer, **_REFUSALS})
+    def create(self, request: Request) -> Response:
+        """Create a cluster with the built-in objects, the built-in profile and some nodes."""
+        wanted = NewClusterSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        cluster = clusters.create_cluster(
+            **wanted.validated_data,
+            user=request.user.get_username(),
+            request_id=current_request_id(),
+        )
+        body = self.get_serializer(cluster).data
+        return Response(body, status=status.HTTP_201_CREATED)
+
+    @extend_schema(responses={204: None, 404: ErrorSerializer})
+    def destroy(self, request: Request, name: str) -> Response:
+        """Delete a cluster with everything in it, its history included."""
+        clusters.delete_cluster(self.get_object())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, name: str) -> Response:
+        """Stop scheduling; what is in flight is finished or undone."""
+        cluster = self.get_object()
+        clusters.pause(cluster)
+        cluster.paused = True
+        return Response(self.get_serializer(cluster).data)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, name: str) -> Response:
+        """Go on with scheduling, with everything that happened meanwhile."""
+        cluster = self.get_object()
+        clusters.resume(cluster)
+        cluster.paused = False
+        return Response(self.get_serializer(cluster).data)
+
+    @extend_schema(
+        request={"application/yaml": OpenApiTypes.STR},
+        responses={201: ImportedSerializer, **_REFUSALS},
+    )
+    @action(detail=True, methods=["post"], url_path="import", parser_classes=[YamlParser])
+    def import_objects(self, request: Request, name: str) -> Response:
+        """Create every object of a YAML stream, or none; an error names document and field."""
+        actor = Actor(request.user.get_username(), current_request_id())
+        created = manifests.import_yaml(self.get_object(), request.data, actor=actor)
+        names = [
+            f"{body['kind']} "
+            + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))
+            for body in created
+        ]
+        return Response({"created": len(names), "objects": names}, status=201)
+
+    @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
+    @action(detail=True, methods=["get"])
+    def export(self, request: Request, name: str) -> HttpResponse:
+        """Every object as a YAML stream that `import` reads."""
+        text = manifests.export_yaml(self.get_object())
+        return HttpResponse(text, content_type="application/yaml")
+
+
+class ProfileViewSet(
+    ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[SchedulerProfile]
+):
+    """The revisions of a cluster's KubeSchedulerConfiguration; none is ever changed."""
+
+    queryset = SchedulerProfile.objects.none()
+    serializer_class = ProfileSerializer
+    parser_classes = [JSONParser, YamlParser]
+    lookup_field = "revision"
+    lookup_value_regex = r"\d{1,9}"
+
+    def get_queryset(self) -> Any:
+        cluster = cluster_named(self.kwargs["cluster"])
+        return SchedulerProfile.objects.filter(cluster=cluster).order_by("-revision")
+
+    @extend_schema(
+        request={
+            "application/json": NewProfileSerializer,
+            "application/yaml": OpenApiTypes.STR,
+        },
+        responses={201: ProfileSerializer, **_REFUSALS},
+    )
+    def create(self, request: Request, cluster: str) -> Response:
+        """Check a configuration and make it the active revision."""
+        data = request.data
+        wanted = NewProfileSerializer(
+            data={"configuration": data} if isinstance(data, str) else data
+        )
+        wanted.is_valid(raise_exception=True)
+        profile = profiles.add_revision(
+            cluster_named(cluster),
+            wanted.validated_data["configuration"],
+            user=request.user.get_username(),
+            note=wanted.validated_data["note"],
+        )
+        return Response(self.get_serializer(profile).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def activate(self, request: Request, cluster: str, revision: str) -> Response:
+        """Schedule with an earlier revision again."""
+        try:
+            profile = profiles.activate(cluster_named(cluster), int(revision))
+        except SchedulerProfile.DoesNotExist as error:
+            raise NotFound("profiles", revision) from error
+        return Response(self.get_serializer(profile).data)
+
+
+class QueueView(ControlView, APIView):
+    """The scheduling queue of a cluster."""
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("queue", str, enum=QueueEntry.Queue.values, default="active"),
+            OpenApiParameter("limit", int, default=100),
+            OpenApiParameter("offset", int, default=0),
+        ],
+        responses={200: QueueSerializer, **_REFUSALS},
+    )
+    def get(self, request: Request, cluster: str) -> Response:
+        """One sub-queue in its order, and how many pods are in each."""
+        found = cluster_named(cluster)
+        name = request.query_params.get("queue", QueueEntry.Queue.ACTIVE.value)
+        if name not in QueueEntry.Queue.values:
+            raise BadRequest(f"queue: {name!r} is none of {', '.join(QueueEntry.Queue.values)}")
+        pods = selectors.queue(
+            found,
+            QueueEntry.Queue(name),
+            limit=whole_number(request, "limit", 100, highest=MAX_PAGE),
+            offset=whole_number(request, "offset", 0, highest=10**9),
+        )
+        sizes = {key.value: size for key, size in selectors.queue_sizes(found).items()}
+        return Response(QueueSerializer({"sizes": sizes, "queue": name, "pods": pods}).data)
+
+
+class TokenView(ControlView, APIView):
+    """The key with which the user's programs say who they are."""
+
+    @extend_schema(responses=TokenSerializer)
+    def get(self, request: Request) -> Response:
+        """The user's key, made at the first look."""
+        token, _ = Token.objects.get_or_create(user=request.user)
+        return Response({"user": request.user.get_username(), "token": token.key})
+
+    @extend_schema(request=None, responses={201: TokenSerializer})
+    def post(self, request: Request) -> Response:
+        """A new key; the old one is good for nothing from now on."""
+        with transaction.atomic():
+            Token.objects.filter(user=request.user).delete()
+            token = Token.objects.create(user=request.user)
+        body = {"user": request.user.get_username(), "token": token.key}
+        return Response(body, status=status.HTTP_201_CREATED)
