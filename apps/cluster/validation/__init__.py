@@ -1,0 +1,103 @@
+"""Validation: what is wrong with an object, field by field, in the words of Kubernetes 1.36.
+
+`validate` is the one entry. It expects bodies that went through `apps.cluster.admission.admit`, so
+that every field has its type and its default, and reads nothing but them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from apps.cluster.errors import Cause
+from apps.cluster.validation.causes import Causes
+from apps.cluster.validation.claims import validate_claim, validate_claim_update
+from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
+from apps.cluster.validation.nodes import validate_node, validate_node_update
+from apps.cluster.validation.pod_updates import (
+    validate_pod_resize,
+    validate_pod_status,
+    validate_pod_update,
+)
+from apps.cluster.validation.pods import validate_new_pod
+from apps.cluster.validation.records import validate_event, validate_lease
+from apps.cluster.validation.scheduling import (
+    validate_priority_class,
+    validate_priority_class_update,
+    validate_runtime_class,
+    validate_runtime_class_update,
+)
+from apps.cluster.validation.services import validate_service
+from apps.cluster.validation.storage import (
+    validate_csi_node,
+    validate_csi_storage_capacity,
+    validate_persistent_volume,
+    validate_persistent_volume_update,
+    validate_storage_class,
+    validate_storage_class_update,
+    validate_volume_attachment,
+)
+from apps.cluster.validation.workloads import (
+    validate_disruption_budget,
+    validate_replica_set,
+    validate_replica_set_update,
+    validate_replication_controller,
+    validate_stateful_set,
+)
+
+__all__ = ["validate"]
+
+Body = Mapping[str, Any]
+
+
+def validate(
+    kind: str, body: Body, old: Body | None = None, *, subresource: str = ""
+) -> list[Cause]:
+    """What is wrong with a new object, or with a change of `old`; empty when nothing is."""
+    if old is None:
+        causes = list(validate_metadata(kind, body["metadata"]))
+        rule = _NEW.get(kind)
+        return [*causes, *rule(body)] if rule is not None else causes
+    if subresource == "status":
+        return list(validate_pod_status(body)) if kind == "Pod" else []
+    causes = list(validate_metadata(kind, body["metadata"]))
+    causes += validate_metadata_update(body["metadata"], old["metadata"])
+    if kind == "Pod":
+        change = validate_pod_resize if subresource == "resize" else validate_pod_update
+        return [*causes, *change(body, old)]
+    rule, update = _NEW.get(kind), _UPDATES.get(kind)
+    if rule is not None:
+        causes += rule(body)
+    if update is not None:
+        causes += update(body, old)
+    return causes
+
+
+_NEW: Final[dict[str, Callable[[Body], Causes]]] = {
+    "Pod": validate_new_pod,
+    "Node": validate_node,
+    "PriorityClass": validate_priority_class,
+    "RuntimeClass": validate_runtime_class,
+    "PersistentVolume": validate_persistent_volume,
+    "PersistentVolumeClaim": validate_claim,
+    "StorageClass": validate_storage_class,
+    "CSINode": validate_csi_node,
+    "CSIStorageCapacity": validate_csi_storage_capacity,
+    "VolumeAttachment": validate_volume_attachment,
+    "Service": validate_service,
+    "ReplicationController": validate_replication_controller,
+    "ReplicaSet": validate_replica_set,
+    "StatefulSet": validate_stateful_set,
+    "PodDisruptionBudget": validate_disruption_budget,
+    "Event": validate_event,
+    "Lease": validate_lease,
+}
+_UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
+    "Node": validate_node_update,
+    "PriorityClass": validate_priority_class_update,
+    "RuntimeClass": validate_runtime_class_update,
+    "PersistentVolume": validate_persistent_volume_update,
+    "PersistentVolumeClaim": validate_claim_update,
+    "StorageClass": validate_storage_class_update,
+    "ReplicaSet": validate_replica_set_update,
+}

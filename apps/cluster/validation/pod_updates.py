@@ -1,0 +1,165 @@
+"""What may change in a pod that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid
+from apps.cluster.validation.pods import validate_pod_spec
+
+Body = Mapping[str, Any]
+
+_MAX_SECONDS: Final = 2**31 - 1
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_FIELDS: Final = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_UNCHANGEABLE: Final = f"pod updates may not change fields other than {_FIELDS}"
+_ONLY_RESIZES: Final = "only cpu and memory resources are mutable"
+_ADD_NO_TERMS: Final = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+_ADD_ONLY: Final = "only additions are allowed (no mutations or deletions)"
+
+
+def validate_pod_update(pod: Body, old: Body) -> Causes:
+    """An ordinary update: images, deadlines, more tolerations, fewer gates, and labels."""
+    spec, before = pod.get("spec", {}), old.get("spec") or {}
+    yield from validate_pod_spec(spec, "spec")
+    for field in ("containers", "initContainers"):
+        if len(spec.get(field) or ()) != len(before.get(field) or ()):
+            yield forbidden(f"spec.{field}", "pod updates may not add or remove containers")
+            return
+    yield from _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
+    yield from _tolerations(spec.get("tolerations") or (), before.get("tolerations") or ())
+    yield from _gates(spec.get("schedulingGates") or (), before.get("schedulingGates") or ())
+    if spec == before:
+        return
+    rest, was = _fixed_part(spec, before), _fixed_part(before, before)
+    if before.get("schedulingGates"):
+        yield from _gated_placement(rest, was)
+    if rest != was:
+        yield forbidden("spec", _UNCHANGEABLE)
+
+
+def validate_pod_resize(pod: Body, old: Body) -> Causes:
+    """An update of `/resize`: resources of containers and of the pod, and nothing else."""
+    spec, before = pod.get("spec", {}), old.get("spec") or {}
+    yield from validate_pod_spec(spec, "spec")
+    if _without_resources(spec) != _without_resources(before):
+        yield forbidden("spec", _ONLY_RESIZES)
+
+
+def validate_pod_status(pod: Body) -> Causes:
+    """An update of `/status`."""
+    name = (pod.get("status") or {}).get("nominatedNodeName")
+    if name:
+        yield from all_invalid("status.nominatedNodeName", name, names.dns_subdomain(name))
+
+
+def _deadline(seconds: int | None, before: int | None) -> Causes:
+    path = "spec.activeDeadlineSeconds"
+    if seconds is None:
+        if before is not None:
+            yield invalid(path, None, "must not update from a positive integer to nil value")
+    elif not 0 <= seconds <= _MAX_SECONDS:
+        yield invalid(path, seconds, f"must be between 0 and {_MAX_SECONDS}, inclusive")
+    elif before is not None and before < seconds:
+        yield invalid(path, seconds, "must be less than or equal to previous value")
+
+
+def _tolerations(tolerations: Sequence[Body], before: Sequence[Body]) -> Causes:
+    kept = [_without_seconds(toleration) for toleration in tolerations]
+    if any(_without_seconds(toleration) not in kept for toleration in before):
+        yield forbidden(
+            "spec.tolerations",
+            "existing toleration can not be modified except its tolerationSeconds",
+        )
+
+
+def _gates(gates: Sequence[Body], before: Sequence[Body]) -> Causes:
+    known = {gate.get("name") for gate in before}
+    for index, gate in enumerate(gates):
+        if gate.get("name") not in known:
+            yield forbidden(
+                f"spec.schedulingGates[{index}].name",
+                f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'",
+            )
+
+
+def _fixed_part(spec: Body, before: Body) -> dict[str, Any]:
+    """The spec without what an update may change."""
+    fixed = {
+        name: value
+        for name, value in spec.items()
+        if name not in ("activeDeadlineSeconds", "tolerations", "schedulingGates")
+    }
+    for field in ("containers", "initContainers"):
+        if field in fixed:
+            fixed[field] = [
+                {name: value for name, value in container.items() if name != "image"}
+                for container in fixed[field]
+            ]
+    grace = before.get("terminationGracePeriodSeconds") or 0
+    if grace < 0 and fixed.get("terminationGracePeriodSeconds") == 1:
+        fixed["terminationGracePeriodSeconds"] = grace
+    return fixed
+
+
+def _gated_placement(rest: dict[str, Any], was: dict[str, Any]) -> Causes:
+    """A gated pod's placement may be narrowed; what is checked here is taken out of both."""
+    selector, old_selector = rest.pop("nodeSelector", {}), was.pop("nodeSelector", {})
+    if any(selector.get(key) != value for key, value in old_selector.items()):
+        yield invalid(
+            "spec.nodeSelector",
+            selector,
+            "only additions to spec.nodeSelector are allowed (no mutations or deletions)",
+        )
+    new_terms, old_terms = _take_node_terms(rest), _take_node_terms(was)
+    path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
+    if not old_terms:
+        return
+    if len(new_terms) != len(old_terms):
+        yield invalid(path, new_terms, _ADD_NO_TERMS)
+        return
+    for index, (term, old_term) in enumerate(zip(new_terms, old_terms, strict=True)):
+        if not _only_adds(term, old_term):
+            yield invalid(f"{path}[{index}]", term, _ADD_ONLY)
+
+
+def _take_node_terms(spec: dict[str, Any]) -> list[Body]:
+    """Remove the required node affinity from the spec, and return its terms."""
+    affinity = dict(spec.pop("affinity", {}))
+    node = dict(affinity.pop("nodeAffinity", {}))
+    required_terms = node.pop(_REQUIRED, {})
+    if node:
+        affinity["nodeAffinity"] = node
+    if affinity:
+        spec["affinity"] = affinity
+    return list(required_terms.get("nodeSelectorTerms") or ())
+
+
+def _only_adds(term: Body, old: Body) -> bool:
+    if not any(old.get(field) for field in ("matchExpressions", "matchFields")):
+        return term == old
+    return all(
+        (term.get(field) or [])[: len(old.get(field) or [])] == (old.get(field) or [])
+        for field in ("matchExpressions", "matchFields")
+    )
+
+
+def _without_seconds(toleration: Body) -> dict[str, Any]:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _without_resources(spec: Body) -> dict[str, Any]:
+    fixed = {name: value for name, value in spec.items() if name != "resources"}
+    for field in ("containers", "initContainers"):
+        if field in fixed:
+            fixed[field] = [
+                {n: v for n, v in container.items() if n not in ("resources", "resizePolicy")}
+                for container in fixed[field]
+            ]
+    return fixed

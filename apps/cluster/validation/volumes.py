@@ -1,0 +1,109 @@
+"""Volumes of pods: names, and one source each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import (
+    Causes,
+    all_invalid,
+    duplicate,
+    forbidden,
+    required,
+)
+from apps.cluster.validation.claims import validate_claim_spec
+
+Body = Mapping[str, Any]
+
+#: The sources in the order in which they are looked at; all but the first found are refused.
+_SOURCES: Final = (
+    "emptyDir",
+    "hostPath",
+    "gitRepo",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "secret",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "flocker",
+    "persistentVolumeClaim",
+    "rbd",
+    "cinder",
+    "cephfs",
+    "quobyte",
+    "downwardAPI",
+    "fc",
+    "configMap",
+    "azureFile",
+    "vsphereVolume",
+    "portworxVolume",
+    "azureDisk",
+    "storageos",
+    "projected",
+    "scaleIO",
+    "csi",
+    "ephemeral",
+    "image",
+    "photonPersistentDisk",
+)
+#: What a source cannot do without.
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "hostPath": ("path",),
+    "gitRepo": ("repository",),
+    "gcePersistentDisk": ("pdName",),
+    "awsElasticBlockStore": ("volumeID",),
+    "secret": ("secretName",),
+    "configMap": ("name",),
+    "nfs": ("server", "path"),
+    "iscsi": ("targetPortal", "iqn"),
+    "persistentVolumeClaim": ("claimName",),
+    "rbd": ("monitors", "image"),
+    "cinder": ("volumeID",),
+    "cephfs": ("monitors",),
+    "azureFile": ("secretName", "shareName"),
+    "vsphereVolume": ("volumePath",),
+    "portworxVolume": ("volumeID",),
+    "azureDisk": ("diskName", "diskURI"),
+    "csi": ("driver",),
+    "ephemeral": ("volumeClaimTemplate",),
+    "image": ("reference",),
+    "local": ("path",),
+}
+
+
+def validate_volumes(volumes: Sequence[Body], path: str) -> Causes:
+    """spec.volumes."""
+    seen: set[str] = set()
+    for index, volume in enumerate(volumes):
+        place, name = f"{path}[{index}]", volume.get("name", "")
+        yield from validate_sources(volume, place, _SOURCES)
+        if not name:
+            yield required(f"{place}.name")
+        else:
+            yield from all_invalid(f"{place}.name", name, names.dns_label(name))
+        if name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+
+
+def validate_sources(holder: Body, path: str, sources: Sequence[str]) -> Causes:
+    """Exactly one source, with what it needs."""
+    found = [name for name in sources if name in holder]
+    if not found:
+        yield required(path, "must specify a volume type")
+        return
+    yield from _source(holder[found[0]], f"{path}.{found[0]}", REQUIRED.get(found[0], ()))
+    for name in found[1:]:
+        yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
+
+
+def _source(source: Body, path: str, needed: Sequence[str]) -> Causes:
+    for field in needed:
+        if not source.get(field):
+            yield required(f"{path}.{field}")
+    template = source.get("volumeClaimTemplate")
+    if template is not None:
+        yield from validate_claim_spec(template.get("spec", {}), f"{path}.volumeClaimTemplate.spec")

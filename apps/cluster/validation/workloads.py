@@ -1,0 +1,154 @@
+"""Controllers that own pods, and disruption budgets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import Causes, invalid, not_supported, required
+from apps.cluster.validation.metadata import validate_labels, validate_template_metadata
+from apps.cluster.validation.pods import validate_pod_spec
+from apps.cluster.validation.selectors import validate_label_selector
+from apps.scheduler.labels import SelectorError, from_label_selector, from_set
+from apps.scheduler.objects import LabelSelector
+
+Body = Mapping[str, Any]
+
+_TEMPLATE: Final = "spec.template"
+_PERCENT: Final = re.compile("[0-9]+%")
+_NOT_PERCENT: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
+    "'93%', regex used for validation is '[0-9]+%')"
+)
+_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+_UPDATE_STRATEGIES: Final = ("RollingUpdate", "OnDelete")
+_ORDERS: Final = ("OrderedReady", "Parallel")
+_IMMUTABLE: Final = "field is immutable"
+
+
+def validate_replica_set(replica_set: Body) -> Causes:
+    """A ReplicaSet."""
+    spec = replica_set.get("spec", {})
+    yield from _not_negative(spec, "replicas", "minReadySeconds")
+    yield from _selector_and_template(spec, "deployment")
+
+
+def validate_replica_set_update(replica_set: Body, old: Body) -> Causes:
+    """The selector is fixed."""
+    selector = replica_set.get("spec", {}).get("selector")
+    if selector != (old.get("spec") or {}).get("selector"):
+        yield invalid("spec.selector", selector, _IMMUTABLE)
+
+
+def validate_stateful_set(stateful_set: Body) -> Causes:
+    """A StatefulSet."""
+    spec = stateful_set.get("spec", {})
+    order = spec.get("podManagementPolicy", "")
+    if not order:
+        yield required("spec.podManagementPolicy")
+    elif order not in _ORDERS:
+        yield invalid("spec.podManagementPolicy", order, "must be 'OrderedReady' or 'Parallel'")
+    strategy = spec.get("updateStrategy", {}).get("type", "")
+    if strategy not in _UPDATE_STRATEGIES:
+        yield invalid(
+            "spec.updateStrategy", {"type": strategy}, "must be 'RollingUpdate' or 'OnDelete'"
+        )
+    yield from _not_negative(spec, "replicas", "minReadySeconds")
+    yield from _selector_and_template(spec, "statefulset")
+
+
+def validate_replication_controller(controller: Body) -> Causes:
+    """A ReplicationController, whose selector is a plain set of labels."""
+    spec = controller.get("spec", {})
+    yield from _not_negative(spec, "minReadySeconds")
+    selector = spec.get("selector") or {}
+    if not selector:
+        yield required("spec.selector")
+    yield from validate_labels(selector, "spec.selector")
+    yield from _not_negative(spec, "replicas")
+    template = spec.get("template")
+    if template is None:
+        yield required(_TEMPLATE)
+        return
+    labels = template.get("metadata", {}).get("labels") or {}
+    if selector and not from_set(selector).matches(labels):
+        yield _mismatch(labels)
+    yield from _pod_template(template)
+
+
+def validate_disruption_budget(budget: Body) -> Causes:
+    """A PodDisruptionBudget: how many must stay, or how many may go, not both."""
+    spec = budget.get("spec", {})
+    if "minAvailable" in spec and "maxUnavailable" in spec:
+        told = {
+            "MinAvailable": spec["minAvailable"],
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": spec["maxUnavailable"],
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        yield invalid("spec", told, "minAvailable and maxUnavailable cannot be both set")
+    for field in ("minAvailable", "maxUnavailable"):
+        if field in spec:
+            yield from _share(spec[field], f"spec.{field}")
+    yield from validate_label_selector(spec.get("selector"), "spec.selector")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in _EVICTION_POLICIES:
+        yield not_supported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES)
+
+
+def _selector_and_template(spec: Body, told: str) -> Causes:
+    selector = spec.get("selector")
+    problems = list(validate_label_selector(selector, "spec.selector"))
+    if selector is None:
+        yield required("spec.selector")
+    yield from problems
+    if selector is not None and not any(selector.values()):
+        yield invalid("spec.selector", selector, f"empty selector is invalid for {told}")
+    template = spec.get("template", {})
+    labels = template.get("metadata", {}).get("labels") or {}
+    if selector and not problems and not _selects(selector, labels):
+        yield _mismatch(labels)
+    yield from _pod_template(template)
+
+
+def _pod_template(template: Body) -> Causes:
+    spec = template.get("spec", {})
+    yield from validate_template_metadata(template.get("metadata", {}), f"{_TEMPLATE}.metadata")
+    yield from validate_pod_spec(spec, f"{_TEMPLATE}.spec")
+    policy = spec.get("restartPolicy", "Always")
+    if policy != "Always":
+        yield not_supported(f"{_TEMPLATE}.spec.restartPolicy", policy, ("Always",))
+
+
+def _selects(selector: Body, labels: Mapping[str, str]) -> bool:
+    try:
+        return from_label_selector(msgspec.convert(selector, LabelSelector)).matches(labels)
+    except SelectorError:
+        return False
+
+
+def _mismatch(labels: Mapping[str, str]) -> Any:
+    return invalid(
+        f"{_TEMPLATE}.metadata.labels", labels, "`selector` does not match template `labels`"
+    )
+
+
+def _not_negative(spec: Body, *fields: str) -> Causes:
+    for field in fields:
+        if spec.get(field, 0) < 0:
+            yield invalid(f"spec.{field}", spec[field], names.NOT_NEGATIVE)
+
+
+def _share(given: int | str, path: str) -> Causes:
+    """A count, or a percentage."""
+    if isinstance(given, int):
+        if given < 0:
+            yield invalid(path, given, names.NOT_NEGATIVE)
+    elif not _PERCENT.fullmatch(given):
+        yield invalid(path, given, _NOT_PERCENT)
+    elif int(given[:-1][:9]) > 100:
+        yield invalid(path, given, "must not be greater than 100%")

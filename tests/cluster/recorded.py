@@ -1,0 +1,102 @@
+"""The steps of recorded API exchanges that create one object, replayed without a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from apps.cluster.admission import admit
+from apps.cluster.admission.priority import system_class
+from apps.cluster.errors import AlreadyExists, ApiError, Invalid
+from apps.cluster.validation import validate
+
+DATA = Path(__file__).parent / "data"
+GROUPS = {
+    "PriorityClass": "scheduling.k8s.io",
+    "RuntimeClass": "node.k8s.io",
+    "StorageClass": "storage.k8s.io",
+    "CSINode": "storage.k8s.io",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "PodDisruptionBudget": "policy",
+    "Lease": "coordination.k8s.io",
+}
+EVENT_FIELDS = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+}
+
+
+def steps(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
+
+
+class Cluster:
+    """Objects by kind and name: what admission asks about, and what already exists."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def post(self, body: dict[str, Any], namespace: str) -> dict[str, Any]:
+        """Create an object the way the store does; an ApiError refuses."""
+        kind = body.get("kind", "Pod")
+        metadata = {**body.get("metadata", {}), "creationTimestamp": "2026-01-02T03:04:05Z"}
+        if namespace:
+            metadata["namespace"] = namespace
+        given = {"apiVersion": "v1", **body, "metadata": metadata}
+        if kind == "Event":
+            given = {EVENT_FIELDS.get(name, name): value for name, value in given.items()}
+            given["apiVersion"] = "v1"
+        admitted = admit(kind, given, self, taint_new_nodes=True)
+        causes = validate(kind, admitted)
+        name = admitted["metadata"].get("name", "")
+        if causes:
+            raise Invalid(kind, name, causes, GROUPS.get(kind, ""))
+        if (kind, name) in self.objects:
+            raise AlreadyExists(f"{kind.lower()}s", name)
+        self.objects[kind, name] = admitted
+        return admitted
+
+    def namespace(self, name: str) -> dict[str, Any] | None:
+        return {"metadata": {"name": name}}
+
+    def priority_class(self, name: str) -> dict[str, Any] | None:
+        return self.objects.get(("PriorityClass", name)) or system_class(name)
+
+    def default_priority_class(self) -> dict[str, Any] | None:
+        return self._marked("PriorityClass", lambda body: body.get("globalDefault"))
+
+    def runtime_class(self, name: str) -> dict[str, Any] | None:
+        return self.objects.get(("RuntimeClass", name))
+
+    def default_storage_class(self) -> dict[str, Any] | None:
+        annotation = "storageclass.kubernetes.io/is-default-class"
+        return self._marked(
+            "StorageClass", lambda body: body["metadata"].get("annotations", {}).get(annotation)
+        )
+
+    def _marked(self, kind: str, is_marked: Any) -> dict[str, Any] | None:
+        found = [body for (its, _), body in self.objects.items() if its == kind]
+        return next(filter(is_marked, found), None)
+
+
+def replay(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """(recorded step, {"status", "body"} we answer) for every POST of an object."""
+    cluster, answers = Cluster(), []
+    for step in steps(name):
+        path = step["path"].partition("?")[0]
+        if step["method"] == "DELETE":
+            kinds = {"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass"}
+            *_, plural, object_name = path.split("/")
+            cluster.objects.pop((kinds.get(plural, plural), object_name), None)
+        if step["method"] != "POST" or not isinstance(step.get("body"), dict):
+            continue
+        namespace = path.split("/namespaces/")[1].split("/")[0] if "/namespaces/" in path else ""
+        try:
+            answer = {"status": 201, "body": cluster.post(step["body"], namespace)}
+        except ApiError as refusal:
+            answer = {"status": refusal.code, "body": refusal.status()}
+        answers.append((step, answer))
+    return answers
