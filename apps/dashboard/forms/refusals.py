@@ -16,8 +16,6 @@ class ObjectForm(forms.Form):
     #: Path of the object's field, or how it begins -> the form's field that it is typed in.
     paths: ClassVar[Mapping[str, str]] = {}
 
-    template_name = "dashboard/inc/form.html"
-
     def field_of(self, path: str) -> str | None:
         """The form's field for a path of the object; the longest that fits wins."""
         if path in self.fields:

@@ -83,7 +83,8 @@ class OnePod:
             gates = [gate["name"] for gate in self.pod.body["spec"].get("schedulingGates") or ()]
             return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
         if self.attempts:
-            return self.attempts[0].message
+            last = self.attempts[0]
+            return " ".join(filter(None, (last.message, last.post_filter_message)))
         return "It waits in activeQ for its first attempt."
 
 
