@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from apps.scheduler import event_handlers, schedule_one
+from apps.scheduler.attempt import Attempt
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.clock import Clock
@@ -25,7 +26,6 @@ from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_ma
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
-from apps.scheduler.schedule_one import Attempt
 
 TieBreak = Literal["random", "first-name"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.scheduler import schedule_one
+from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import default_configuration, load
 from apps.scheduler.config.types import Configuration
@@ -17,7 +18,6 @@ from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, decode
 from apps.scheduler.plugins import names
-from apps.scheduler.schedule_one import Attempt
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.clock import FakeClock
 
@@ -112,7 +112,7 @@ class CaseReplay:
         gate = framework.run_pre_enqueue_plugins(pod)
         if not gate.is_success:
             return {**result, "preEnqueue": _status(gate)}
-        attempt = schedule_one.new_attempt(framework, pod)
+        attempt = new_attempt(framework, pod)
         status = schedule_one.scheduling_cycle(self.scheduler, attempt)
         if status.is_success:
             attempt.decision.result = Result.SCHEDULED

@@ -1,0 +1,37 @@
+"""One pod's attempt while it is under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.scheduler.decision import Decision
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.diagnosis import Diagnosis
+from apps.scheduler.framework.runtime import Framework
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One pod's attempt while it is under way; ``decision`` is what is known of it so far."""
+
+    pod: PodInfo
+    framework: Framework
+    decision: Decision
+    #: None if the pod did not come from the queue
+    queued: QueuedPodInfo | None = None
+    state: CycleState = field(default_factory=CycleState)
+    diagnosis: Diagnosis | None = None
+    #: the pod with its node, from Reserve on
+    assumed: PodInfo | None = None
+
+
+def new_attempt(framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None = None) -> Attempt:
+    decision = Decision(
+        pod_key=pod.key,
+        pod_uid=pod.uid,
+        profile=framework.name,
+        attempt=queued.attempts if queued is not None else 1,
+    )
+    return Attempt(pod, framework, decision, queued)
