@@ -16,7 +16,8 @@ from apps.scheduler.framework.types import HostPort
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 GIB = 1024**3
-PORT = HostPort(80, "TCP", "0.0.0.0")
+#: every pod has a port of its own: two pods on one port is what the filters prevent
+PORTS = [HostPort(8000 + number, "TCP", "0.0.0.0") for number in range(10)]
 
 
 def snapshot_of(cache: Cache) -> Snapshot:
@@ -46,7 +47,7 @@ def facts(nodes: NodeTable, line: int) -> dict[str, Any]:
         "zone": zone.values[zone.ids[line]] if zone.ids[line] >= 0 else None,
         "taints": [taint.key for taint in taints],
         "unschedulable": bool(nodes.unschedulable[line]),
-        "port": bool(nodes.port_conflicts([PORT])[line]),
+        "ports": [bool(nodes.port_conflicts([port])[line]) for port in PORTS],
         "image": bool(image.present[line]) if image is not None else False,
         "doubled": int(doubled(nodes)[line]),
     }
@@ -78,7 +79,7 @@ def some_node(name: str, flavour: int) -> NodeBuilder:
 def some_pod(number: int, node: str) -> PodBuilder:
     pod = make_pod(f"p{number}").req(cpu=f"{100 * (number + 1)}m").on(node)
     if number % 2:
-        pod.host_port(80)
+        pod.host_port(PORTS[number].port)
     if number % 3 == 0:
         pod.req({"example.com/gpu": 1})
     return pod
