@@ -1,0 +1,100 @@
+"""A worker is killed in the middle of a run: nothing is lost, and nothing happens twice."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.openb_trace import write_trace
+from tests.stack.house import House, wait_until
+
+pytestmark = pytest.mark.stack
+PODS = 1500
+
+_OVER_CAPACITY = """
+    SELECT n.name, sum((p.requests ->> resource)::bigint), (n.allocatable ->> resource)::bigint
+    FROM cluster_node n
+    JOIN cluster_pod p ON p.cluster_id = n.cluster_id AND p.node_name = n.name,
+    unnest(ARRAY['cpu', 'memory', 'alibabacloud.com/gpu-milli']) AS resource
+    GROUP BY n.name, n.allocatable, resource
+    HAVING sum((p.requests ->> resource)::bigint) > (n.allocatable ->> resource)::bigint
+"""
+#: Per pod, how often it went from no node to a node.
+_BINDINGS = """
+    SELECT c.name, count(*) FROM cluster_change c
+    JOIN cluster_change before
+        ON before.cluster_id = c.cluster_id AND before.version = c.previous_version
+    WHERE c.kind = 'Pod' AND c.object #>> '{spec,nodeName}' IS NOT NULL
+        AND before.object #>> '{spec,nodeName}' IS NULL
+    GROUP BY c.name
+"""
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    with tempfile.TemporaryDirectory(prefix="schedweb-faults-") as folder:
+        Path(folder).chmod(0o755)
+        house = House(Path(folder), SCHEDWEB_ADMIN_PASSWORD="correct horse battery")
+        house.start()
+        yield house
+        house.end(signal.SIGTERM)
+        house.close()
+
+
+def query(house: House, statement: str) -> list[tuple[Any, ...]]:
+    url = (house.data / "run" / "database").read_text().strip()
+    with psycopg.connect(url) as database:
+        return database.execute(statement).fetchall()  # type: ignore[call-overload, no-any-return]
+
+
+def bound(house: House) -> int:
+    return query(
+        house,
+        "SELECT count(*) FROM cluster_pod p JOIN cluster_cluster c ON c.id = p.cluster_id "
+        "WHERE c.name = 'trace' AND p.node_name <> ''",
+    )[0][0]
+
+
+def test_kill_9_of_the_worker_loses_nothing_and_binds_nothing_twice(
+    house: House, tmp_path: Path
+) -> None:
+    nodes, pods = write_trace(tmp_path, nodes=300, pods=PODS)
+    house.manage("delete_cluster", "demo")
+    house.manage("create_cluster", "trace", "--paused", "--tie-break", "first-name")
+    house.manage("load_openb", "trace", "--nodes", str(nodes), "--pods", str(pods))
+    house.manage("resume", "trace")
+    wait_until(lambda: bound(house) >= 100)
+    failed_before = dict(
+        query(house, "SELECT name, attempts FROM controlplane_queueentry WHERE attempts > 0")
+    )
+    os.kill(house.process(r"celery .* worker"), signal.SIGKILL)
+    at_the_kill = bound(house)
+    assert at_the_kill < PODS * 0.9, "the run was over before the worker was killed"
+    house.manage("wait", "trace", "--timeout", "120")
+
+    printed = list(csv.DictReader(io.StringIO(house.manage("placements", "trace"))))
+    assert len(printed) == PODS
+    without_node = [row for row in printed if not row["node"]]
+    assert all(row["message"].startswith("0/300 nodes are available") for row in without_node)
+    bindings: Counter[str] = Counter(dict(query(house, _BINDINGS)))
+    assert set(bindings.values()) == {1}
+    assert len(bindings) == PODS - len(without_node) > at_the_kill
+    assert query(house, _OVER_CAPACITY) == []
+    entries = dict(query(house, "SELECT name, attempts FROM controlplane_queueentry"))
+    assert set(entries) == {row["pod"] for row in without_node}
+    assert failed_before, "no pod had failed before the kill: the queue was not tested"
+    assert {name: entries[name] for name in failed_before} == failed_before
+    scheduled = query(
+        house, "SELECT count(*) FROM controlplane_schedulingdecision WHERE result = 'scheduled'"
+    )
+    assert scheduled == [(len(bindings),)]
