@@ -146,9 +146,7 @@ def _pod_level(spec: Body, path: str) -> Causes:
     for field in ("limits", "requests"):
         for name in resources.get(field, {}):
             if not is_pod_level(name):
-                yield not_supported(
-                    f"{path}.{field}[{name}]", name, ("cpu", "hugepages-", "memory")
-                )
+                yield not_supported(f"{path}.{field}[{name}]", name, _POD_LEVEL)
     yield from validate_requirements(resources, path)
     requests = resources.get("requests", {})
     for name, nanos in aggregate(spec, "requests").items():
