@@ -133,6 +133,9 @@ class Snapshot(NodeTable):
     def select(self, lines: Int64Array) -> Overlay:
         return Overlay(self, lines)
 
+    def fork(self, lines: Int64Array) -> Overlay:
+        return Overlay(self, lines)
+
     def domains(
         self,
         topology_key: str,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from apps.scheduler.framework.overlay import Overlay
     from apps.scheduler.framework.types import HostPort, NodeInfo
     from apps.scheduler.objects import Taint
 
@@ -142,8 +143,15 @@ class NodeTable(ABC):
         """
 
     @abstractmethod
-    def select(self, lines: Int64Array) -> NodeTable:
-        """A table of k of these lines, on which pods can be added and removed (see Overlay)."""
+    def select(self, lines: Int64Array) -> Overlay:
+        """A table of k of these lines, on which pods can be added and removed (see Overlay).
+
+        It shows the snapshot's nodes, without pods that were added or removed here.
+        """
+
+    @abstractmethod
+    def fork(self, lines: Int64Array) -> Overlay:
+        """The same with the pods that were added and removed here."""
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,21 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 
+@dataclass(frozen=True, slots=True)
+class PodChange:
+    """Pods that come to, or leave, k lines of an overlay at once."""
+
+    #: (k,) int64, distinct
+    lines: Int64Array
+    #: the pods of each of these lines
+    pods: Sequence[Sequence[PodInfo]]
+    #: (resources, k) int64: what the pods of each line occupy together; the lines of resources that
+    #: came up after it was made may be missing
+    requested: Int64Array
+    #: (2, k) int64, as NodeTable.nonzero_requested
+    nonzero_requested: Int64Array
+
+
 class Overlay(NodeTable):
     """k rows of a snapshot. Columns are gathered when first asked for.
 
@@ -35,7 +51,9 @@ class Overlay(NodeTable):
         self._base = base
         self.rows = rows
         #: lines whose pods were changed, with their own copies of the node
-        self._changed: dict[int, NodeInfo] = {}
+        self._own: dict[int, NodeInfo] = {}
+        #: line -> (sign, pods) in order: changes that its copy of the node does not show yet
+        self._pending: dict[int, list[tuple[int, Sequence[PodInfo]]]] = {}
         self.taint_sets = base.taint_sets
         self.total_nodes = base.total_nodes
 
@@ -75,12 +93,21 @@ class Overlay(NodeTable):
         return self._base.taint_ids[self.rows]
 
     def info(self, line: int) -> NodeInfo:
-        return self._changed.get(line) or self._base.info(int(self.rows[line]))
+        for sign, pods in self._pending.pop(line, ()):
+            own = self._copy(line)
+            for pod in pods:
+                if sign > 0:
+                    own.add_pod(pod)
+                else:
+                    own.remove_pod(pod.key)
+        return self._own.get(line) or self._base.info(int(self.rows[line]))
+
+    @lazy
+    def _line_of_row(self) -> dict[int, int]:
+        return {row: line for line, row in enumerate(self.rows.tolist())}
 
     def line_of(self, name: str) -> int:
-        row = self._base.line_of(name)
-        lines = np.flatnonzero(self.rows == row)
-        return int(lines[0]) if row >= 0 and len(lines) else -1
+        return self._line_of_row.get(self._base.line_of(name), -1)
 
     def label(self, key: str) -> LabelColumn:
         column = self._base.label(key)
@@ -106,7 +133,7 @@ class Overlay(NodeTable):
         *,
         depends: Depends,
     ) -> NDArray[Any]:
-        if self._changed and depends == "pods":
+        if (self._own or self._pending) and depends == "pods":
             return compute(self)
         column: NDArray[Any] = self._base.memo(key, compute, depends=depends)[..., self.rows]
         return column
@@ -115,22 +142,50 @@ class Overlay(NodeTable):
         """The lines without the pods added or removed here."""
         return Overlay(self._base, self.rows[lines])
 
+    def fork(self, lines: Int64Array) -> Overlay:
+        """The lines with the pods added and removed here; the two change independently."""
+        fork = Overlay(self._base, self.rows[lines])
+        for name in ("requested", "nonzero_requested", "pod_count"):
+            if name in self.__dict__:
+                fork.__dict__[name] = self.__dict__[name][..., lines]
+        for new, old in enumerate(lines.tolist()):
+            if old in self._own:
+                fork._own[new] = self._own[old].clone()
+            if old in self._pending:
+                fork._pending[new] = list(self._pending[old])
+        return fork
+
     def add_pod(self, line: int, pod: PodInfo) -> None:
         """Let ``pod`` run on the node of this line as well."""
-        self._own(line).add_pod(pod)
+        self._pending.setdefault(line, []).append((1, (pod,)))
         self._count(line, pod, 1)
 
-    def remove_pod(self, line: int, key: str) -> PodInfo:
-        """Take the pod off the node of this line; returns it. KeyError if it is not there."""
-        pod = self._own(line).remove_pod(key)
+    def remove_pod(self, line: int, pod: PodInfo) -> None:
+        """Take ``pod``, which is there, off the node of this line."""
+        self._pending.setdefault(line, []).append((-1, (pod,)))
         self._count(line, pod, -1)
-        return pod
 
-    def _own(self, line: int) -> NodeInfo:
-        info = self._changed.get(line)
-        if info is None:
-            info = self._changed[line] = self.info(line).clone()
-        return info
+    def add_pods(self, change: PodChange) -> None:
+        """``add_pod`` for many lines."""
+        self._change(change, 1)
+
+    def remove_pods(self, change: PodChange) -> None:
+        """``remove_pod`` for many lines."""
+        self._change(change, -1)
+
+    def _change(self, change: PodChange, sign: int) -> None:
+        lines = change.lines
+        self.requested[: len(change.requested), lines] += sign * change.requested
+        self.nonzero_requested[:, lines] += sign * change.nonzero_requested
+        self.pod_count[lines] += sign * np.array([len(pods) for pods in change.pods])
+        for line, pods in zip(lines.tolist(), change.pods, strict=True):
+            self._pending.setdefault(line, []).append((sign, pods))
+
+    def _copy(self, line: int) -> NodeInfo:
+        own = self._own.get(line)
+        if own is None:
+            own = self._own[line] = self._base.info(int(self.rows[line])).clone()
+        return own
 
     def _count(self, line: int, pod: PodInfo, sign: int) -> None:
         self.pod_count[line] += sign

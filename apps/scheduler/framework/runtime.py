@@ -221,17 +221,35 @@ class Framework:
         promised, while required affinity must not lean on pods that are not there yet.
         """
         found = self.run_filter_plugins(state, pod, nodes)
-        for line, nominated in self._nominated(pod, nodes).items():
-            row = nodes.rows[line : line + 1]
-            dry_state, overlay = state.clone(), Overlay(self.handle.snapshot, row)
-            for other in nominated:
-                self.add_pod(dry_state, pod, other, overlay)
-            status = self.run_filter_plugins(dry_state, pod, overlay).at(0)
-            if status is not None:
-                found.set(line, status)
+        nominated = self.nominated_pods(pod, nodes)
+        if nominated:
+            lines = list(nominated)
+            for together in [lines] if self.is_local(state) else [[line] for line in lines]:
+                promised = {line: nominated[line] for line in together}
+                self._refuse_where_promised(found, state, pod, nodes, promised)
         return found
 
-    def _nominated(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
+    def _refuse_where_promised(
+        self,
+        found: NodeStatuses,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        nominated: Mapping[int, Sequence[PodInfo]],
+    ) -> None:
+        """Filter these lines once more with the pods nominated to them; a refusal then stands."""
+        dry_state = state.clone()
+        overlay = nodes.fork(np.fromiter(nominated, dtype=np.int64))
+        for place, pods in enumerate(nominated.values()):
+            for other in pods:
+                self.add_pod(dry_state, pod, other, overlay, place)
+        statuses = self.run_filter_plugins(dry_state, pod, overlay)
+        for place, line in enumerate(nominated):
+            status = statuses.at(place)
+            if status is not None:
+                found.set(line, status)
+
+    def nominated_pods(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
         """Line -> pods nominated to it that ``pod`` has to respect."""
         lines: dict[int, list[PodInfo]] = {}
         for node_name, other in self.handle.nominator:
@@ -253,16 +271,21 @@ class Framework:
         """
         return all(plugin.name in state.skip_filter for plugin in self._extensions)
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay) -> None:
-        """Let ``added`` run on the overlay's only line, and tell the plugins (AddPod)."""
-        nodes.add_pod(0, added)
+    def add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay, line: int = 0
+    ) -> None:
+        """Let ``added`` run on a line of the overlay, its only one unless the cycle is local.
+
+        The plugins are told (AddPod).
+        """
+        nodes.add_pod(line, added)
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
                 plugin.add_pod(state, pod, added, nodes)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
         """Take ``removed`` off the overlay's only line, and tell the plugins (RemovePod)."""
-        nodes.remove_pod(0, removed.key)
+        nodes.remove_pod(0, removed)
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
                 plugin.remove_pod(state, pod, removed, nodes)
