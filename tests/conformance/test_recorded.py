@@ -23,6 +23,8 @@ FAMILIES = (
     "imagelocality",
     "schedulinggates",
     "resize",
+    "nominated",
+    "configerrors",
 )
 
 
