@@ -40,7 +40,7 @@ def main(locks):
     if not missing:
         return
     print(f"installing {' and '.join(missing)} into .venv", flush=True)
-    options = ["--require-hashes", "--quiet", "--disable-pip-version-check"]
+    options = ["--require-hashes", "--quiet", "--quiet", "--disable-pip-version-check"]
     for name in missing:
         run(*pip(), "install", *options, "--requirement", os.path.join(ROOT, name))
         done[name] = wanted[name]
