@@ -160,10 +160,12 @@ class Overlay(NodeTable):
         self._pending.setdefault(line, []).append((1, (pod,)))
         self._count(line, pod, 1)
 
-    def remove_pod(self, line: int, pod: PodInfo) -> None:
-        """Take ``pod``, which is there, off the node of this line."""
+    def remove_pod(self, line: int, key: str) -> PodInfo:
+        """Take the pod off the node of this line; returns it. KeyError if it is not there."""
+        pod = self.info(line).pods[key]
         self._pending.setdefault(line, []).append((-1, (pod,)))
         self._count(line, pod, -1)
+        return pod
 
     def add_pods(self, change: PodChange) -> None:
         """``add_pod`` for many lines."""

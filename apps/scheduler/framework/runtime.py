@@ -285,7 +285,7 @@ class Framework:
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
         """Take ``removed`` off the overlay's only line, and tell the plugins (RemovePod)."""
-        nodes.remove_pod(0, removed)
+        nodes.remove_pod(0, removed.key)
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
                 plugin.remove_pod(state, pod, removed, nodes)
