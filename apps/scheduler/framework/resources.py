@@ -239,4 +239,3 @@ def _rounded(total: Mapping[str, int]) -> dict[str, int]:
 def _amount(name: str, nanos: int) -> int:
     """Thousandths of a CPU or whole units, rounded up."""
     return -(-nanos // (10**6 if name == CPU else _NANO))
-
