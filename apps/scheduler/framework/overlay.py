@@ -93,13 +93,8 @@ class Overlay(NodeTable):
         return self._base.taint_ids[self.rows]
 
     def info(self, line: int) -> NodeInfo:
-        for sign, pods in self._pending.pop(line, ()):
-            own = self._copy(line)
-            for pod in pods:
-                if sign > 0:
-                    own.add_pod(pod)
-                else:
-                    own.remove_pod(pod.key)
+        if line in self._pending:
+            return self._copy(line)
         return self._own.get(line) or self._base.info(int(self.rows[line]))
 
     @lazy
@@ -157,22 +152,21 @@ class Overlay(NodeTable):
 
     def add_pod(self, line: int, pod: PodInfo) -> None:
         """Let ``pod`` run on the node of this line as well."""
-        self._pending.setdefault(line, []).append((1, (pod,)))
+        self._copy(line).add_pod(pod)
         self._count(line, pod, 1)
 
     def remove_pod(self, line: int, key: str) -> PodInfo:
         """Take the pod off the node of this line; returns it. KeyError if it is not there."""
-        pod = self.info(line).pods[key]
-        self._pending.setdefault(line, []).append((-1, (pod,)))
+        pod = self._copy(line).remove_pod(key)
         self._count(line, pod, -1)
         return pod
 
     def add_pods(self, change: PodChange) -> None:
-        """``add_pod`` for many lines."""
+        """``add_pod`` for many lines; their copies of the nodes are made when they are asked for."""
         self._change(change, 1)
 
     def remove_pods(self, change: PodChange) -> None:
-        """``remove_pod`` for many lines."""
+        """``remove_pod`` for many lines; the pods must be there."""
         self._change(change, -1)
 
     def _change(self, change: PodChange, sign: int) -> None:
@@ -184,9 +178,16 @@ class Overlay(NodeTable):
             self._pending.setdefault(line, []).append((sign, pods))
 
     def _copy(self, line: int) -> NodeInfo:
+        """The line's own copy of the node, brought up to date."""
         own = self._own.get(line)
         if own is None:
             own = self._own[line] = self._base.info(int(self.rows[line])).clone()
+        for sign, pods in self._pending.pop(line, ()):
+            for pod in pods:
+                if sign > 0:
+                    own.add_pod(pod)
+                else:
+                    own.remove_pod(pod.key)
         return own
 
     def _count(self, line: int, pod: PodInfo, sign: int) -> None:
