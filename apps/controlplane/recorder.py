@@ -13,6 +13,7 @@ import msgspec
 from django.db import connection, transaction
 
 from apps.cluster import kinds, merge_patch, sql, store
+from apps.cluster.announce import announcer
 from apps.cluster.binding import bind_change, binding_to, with_condition
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
@@ -114,6 +115,10 @@ class Recorder:
             self._lease.renew(consumed_version=informer.position)
             ledger.insert([self._ledger_row(informer, made) for made in batch])
             self._write_entries(kept, gone)
+            if kept or gone:
+                # pages show the queue, which is not in the change log
+                told = partial(announcer.committed, self._cluster.pk, informer.position, due=False)
+                transaction.on_commit(told)
             refused = self._write_objects(informer, batch)
             if refused:
                 transaction.set_rollback(True)
