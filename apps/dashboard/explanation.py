@@ -208,11 +208,14 @@ def _refusal(decision: Decision, number: int, status: Status, rows: NDArray[np.i
 
 
 def _ranked(decision: Decision) -> list[tuple[int, int]]:
-    """(rank, place in `feasible`), best first; equal totals share a rank and go by name."""
+    """(rank, place in `feasible`), best first.
+
+    Equal totals share a rank: the chosen node goes first, the others by name.
+    """
     if not len(decision.total):
         return []
     names = np.array([decision.nodes[row] for row in decision.feasible])
-    order = np.lexsort((names, -decision.total))
+    order = np.lexsort((names, names != decision.node, -decision.total))
     ranks = np.searchsorted(np.sort(-decision.total), -decision.total[order]) + 1
     return list(zip(ranks.tolist(), order.tolist(), strict=True))
 

@@ -27,7 +27,9 @@ class Request(HttpRequest):
     user: User
 
 
-View = Callable[Concatenate[Request, Arguments], HttpResponse]
+#: Everything comes from this server, and nothing is inline.
+CONTENT_POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
 ClusterView = Callable[Concatenate[Request, Cluster, Arguments], HttpResponse]
 
 
@@ -37,9 +39,7 @@ def page(
     """The page `name`, or its region alone when htmx asks for that."""
     region = request.htmx and not (request.htmx.boosted or request.htmx.history_restore_request)
     template = f"dashboard/htmx/{name}.html" if region else f"dashboard/{name}.html"
-    response = render(request, template, dict(context), status=status)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return _own(render(request, template, dict(context), status=status))
 
 
 def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
@@ -62,12 +62,19 @@ def refused(request: Request, refusal: ApiError) -> HttpResponse:
     whole = "dashboard/error.html"
     template = "dashboard/inc/refusal.html" if request.htmx else whole
     context = {"code": refusal.code, "message": refusal.message, "reason": refusal.reason}
-    return render(request, template, context, status=refusal.code)
+    return _own(render(request, template, context, status=refusal.code))
 
 
 def actor(request: Request) -> Actor:
     """Who changes something through this request."""
     return Actor(request.user.get_username(), current_request_id())
+
+
+def _own(response: HttpResponse) -> HttpResponse:
+    """A response that differs for htmx, and whose page uses nothing but what is served here."""
+    patch_vary_headers(response, ["HX-Request"])
+    response.headers["Content-Security-Policy"] = CONTENT_POLICY
+    return response
 
 
 def _named(name: str) -> Cluster:

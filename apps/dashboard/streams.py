@@ -26,7 +26,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-#: The topic of what is not in the change log: the queue, profiles, pausing.
+#: The topic of what is not in the change log, such as the queue; told with every news, since
+#: news of several kinds may arrive as one.
 CONTROL = "control"
 #: The last event of a stream whose cluster was deleted.
 GONE = "gone"
@@ -85,30 +86,30 @@ async def _tell(cluster_id: int, position: int, send: Send) -> None:
     """Send what comes after `position`, for ever or until the cluster is deleted."""
     async with listener().subscribe(cluster_id) as subscription:
         await _send_text(send, "retry: 1000\n\n")
-        beside_the_log = False
+        news = False
         while True:
             look = await _in_thread(_look, cluster_id, position)
             if look is None:
                 await _send_text(send, f"event: {GONE}\ndata: {position}\n\n", more=False)
                 return
-            topics = look.topics | {CONTROL} if beside_the_log else look.topics
             position = look.version
-            await _send_topics(send, topics, position)
+            topics = look.topics | {CONTROL} if news or look.topics else look.topics
             if topics:
+                await _send_topics(send, topics, position)
                 await asyncio.sleep(_COLLECT_SECONDS)
-            beside_the_log = 0 < await _wait_for_news(subscription, send) <= position
+            news = await _wait_for_news(subscription, send)
 
 
-async def _wait_for_news(subscription: Subscription, send: Send) -> int:
+async def _wait_for_news(subscription: Subscription, send: Send) -> bool:
+    """True for real news; False when the connection has just been made and all may be known."""
     while (version := await subscription.news(timeout=_SILENCE_SECONDS)) is None:
         await _send_text(send, ": still here\n\n")
-    return version
+    return version > 0
 
 
 async def _send_topics(send: Send, topics: Collection[str], version: int) -> None:
-    if topics:
-        events = [f"id: {version}\nevent: {topic}\ndata: {version}\n\n" for topic in sorted(topics)]
-        await _send_text(send, "".join(events))
+    events = [f"id: {version}\nevent: {topic}\ndata: {version}\n\n" for topic in sorted(topics)]
+    await _send_text(send, "".join(events))
 
 
 async def _send_text(send: Send, text: str, *, more: bool = True) -> None:

@@ -103,6 +103,10 @@
   setInterval(() => document.hidden || tick(), 1000);
   document.addEventListener("htmx:afterSettle", tick);
 
+  /* A form that came back goes to its first mistake. */
+  const mistake = document.querySelector("[aria-invalid=true]");
+  if (mistake) mistake.focus();
+
   /* A fresh region leaves what one has opened open. */
   if (window.Idiomorph) keepOpen();
   else document.addEventListener("DOMContentLoaded", keepOpen);

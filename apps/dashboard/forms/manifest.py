@@ -9,6 +9,7 @@ import yaml
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.cluster.documents import Unreadable, parse_yaml
 from apps.dashboard.forms.refusals import ObjectForm
 
 EXAMPLES = {
@@ -80,8 +81,8 @@ class EditForm(ObjectForm):
 
     def clean_manifest(self) -> dict[str, Any]:
         try:
-            body = yaml.safe_load(self.cleaned_data["manifest"])
-        except yaml.YAMLError as error:
+            body = parse_yaml(self.cleaned_data["manifest"])
+        except Unreadable as error:
             raise ValidationError(f"this is not YAML: {error}") from None
         if not isinstance(body, dict):
             raise ValidationError("an object with apiVersion, kind and metadata is expected")

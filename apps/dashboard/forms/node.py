@@ -18,6 +18,8 @@ class NodeForm(ObjectForm):
         "metadata.name": "name",
         "metadata.labels": "labels",
         "spec.taints": "taints",
+        # so upstream names them
+        "metadata.taints": "taints",
         "status.capacity": "extended",
         "status.allocatable": "extended",
         "status.capacity[cpu]": "cpu",

@@ -11,13 +11,11 @@ from apps.cluster.models import Cluster
 from apps.controlplane import selectors
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.dashboard.selectors.usage import (
-    NodeUse,
-    Use,
+    NodesUse,
     ZoneUse,
     by_zone,
     nodes_in_use,
     resource_names,
-    total,
 )
 
 #: The throughput chart: this many bars of this many seconds.
@@ -75,33 +73,13 @@ class Throughput:
 class Overview:
     """One look at a cluster."""
 
-    nodes: Sequence[NodeUse]
+    all: NodesUse
     zones: Sequence[ZoneUse]
     resources: Sequence[str]
     resource: str
     pods: PodStates
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
-
-    @property
-    def cpu(self) -> Use:
-        return total(zone.cpu for zone in self.zones)
-
-    @property
-    def memory(self) -> Use:
-        return total(zone.memory for zone in self.zones)
-
-    @property
-    def pods_on_nodes(self) -> Use:
-        return total(zone.pods for zone in self.zones)
-
-    @property
-    def not_ready(self) -> int:
-        return sum(zone.not_ready for zone in self.zones)
-
-    @property
-    def cordoned(self) -> int:
-        return sum(zone.cordoned for zone in self.zones)
 
 
 def cluster_overview(cluster: Cluster, *, resource: str) -> Overview:
@@ -111,7 +89,7 @@ def cluster_overview(cluster: Cluster, *, resource: str) -> Overview:
     resource = resource if resource in known else "cpu"
     nodes = nodes_in_use(cluster, resource=resource)
     return Overview(
-        nodes=nodes,
+        all=NodesUse(nodes),
         zones=by_zone(nodes),
         resources=known,
         resource=resource,

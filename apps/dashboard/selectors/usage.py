@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 from django.db import connection
 
@@ -14,17 +15,18 @@ from apps.cluster.models import Cluster
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NO_ZONE = "no zone"
 
-#: One row a node; the pods that ended take nothing any more.
+#: One row a node; the pods that ended take nothing any more. Sums stay within a bigint.
 _USAGE = """
-    SELECT n.id, n.name, coalesce(n.labels ->> %s, ''), n.ready, n.unschedulable,
-        coalesce((n.allocatable ->> 'cpu')::numeric, 0), coalesce(p.cpu, 0),
-        coalesce((n.allocatable ->> 'memory')::numeric, 0), coalesce(p.memory, 0),
-        coalesce((n.allocatable ->> 'pods')::numeric, 0), coalesce(p.pods, 0),
-        coalesce((n.allocatable ->> %s)::numeric, 0), coalesce(p.other, 0)
+    SELECT n.id, n.name, coalesce(n.labels ->> %s, %s), n.ready, n.unschedulable,
+        coalesce(p.cpu, 0), coalesce((n.allocatable ->> 'cpu')::bigint, 0),
+        coalesce(p.memory, 0), coalesce((n.allocatable ->> 'memory')::bigint, 0),
+        coalesce(p.pods, 0), coalesce((n.allocatable ->> 'pods')::bigint, 0),
+        coalesce(p.other, 0), coalesce((n.allocatable ->> %s)::bigint, 0)
     FROM cluster_node n LEFT JOIN (
-        SELECT node_name, count(*) AS pods, sum((requests ->> 'cpu')::numeric) AS cpu,
-            sum((requests ->> 'memory')::numeric) AS memory,
-            sum((requests ->> %s)::numeric) AS other
+        SELECT node_name, count(*) AS pods,
+            least(sum((requests ->> 'cpu')::bigint), 9223372036854775807)::bigint AS cpu,
+            least(sum((requests ->> 'memory')::bigint), 9223372036854775807)::bigint AS memory,
+            least(sum((requests ->> %s)::bigint), 9223372036854775807)::bigint AS other
         FROM cluster_pod WHERE cluster_id = %s AND node_name <> ''
             AND phase NOT IN ('Succeeded', 'Failed') GROUP BY node_name
     ) p ON p.node_name = n.name
@@ -55,36 +57,57 @@ class Use:
     def free(self) -> int:
         return self.allocatable - self.requested
 
-    def __add__(self, other: Use) -> Use:
-        return Use(self.requested + other.requested, self.allocatable + other.allocatable)
 
-
-@dataclass(frozen=True, slots=True)
-class NodeUse:
-    """One node and how full it is."""
+class NodeUse(NamedTuple):
+    """One node and how full it is; plain numbers, since a page may go through thousands."""
 
     id: int
     name: str
     zone: str
     ready: bool
     unschedulable: bool
-    cpu: Use
-    memory: Use
-    pods: Use
+    cpu_requested: int
+    cpu_allocatable: int
+    memory_requested: int
+    memory_allocatable: int
+    pods_requested: int
+    pods_allocatable: int
     #: The resource that was asked for besides these; zero of zero where there is none.
-    other: Use
+    other_requested: int
+    other_allocatable: int
+
+    @property
+    def cpu(self) -> Use:
+        return Use(self.cpu_requested, self.cpu_allocatable)
+
+    @property
+    def memory(self) -> Use:
+        return Use(self.memory_requested, self.memory_allocatable)
+
+    @property
+    def pods(self) -> Use:
+        return Use(self.pods_requested, self.pods_allocatable)
+
+    @property
+    def other(self) -> Use:
+        return Use(self.other_requested, self.other_allocatable)
 
     def of(self, resource: str) -> Use:
         """The use of a resource: cpu, memory, pods, or else the one that was asked for."""
-        known = {"cpu": self.cpu, "memory": self.memory, "pods": self.pods}
-        return known.get(resource, self.other)
+        match resource:
+            case "cpu":
+                return self.cpu
+            case "memory":
+                return self.memory
+            case "pods":
+                return self.pods
+        return self.other
 
 
 @dataclass(frozen=True)
-class ZoneUse:
-    """The nodes of one zone together."""
+class NodesUse:
+    """Nodes together."""
 
-    name: str
     nodes: Sequence[NodeUse]
 
     @property
@@ -95,42 +118,39 @@ class ZoneUse:
     def cordoned(self) -> int:
         return sum(node.unschedulable for node in self.nodes)
 
-    @cached_property
+    @property
     def cpu(self) -> Use:
-        return total(node.cpu for node in self.nodes)
+        nodes = self.nodes
+        return Use(sum(n.cpu_requested for n in nodes), sum(n.cpu_allocatable for n in nodes))
 
-    @cached_property
+    @property
     def memory(self) -> Use:
-        return total(node.memory for node in self.nodes)
+        nodes = self.nodes
+        return Use(sum(n.memory_requested for n in nodes), sum(n.memory_allocatable for n in nodes))
 
-    @cached_property
+    @property
     def pods(self) -> Use:
-        return total(node.pods for node in self.nodes)
+        nodes = self.nodes
+        return Use(sum(n.pods_requested for n in nodes), sum(n.pods_allocatable for n in nodes))
 
-    @cached_property
+    @property
     def other(self) -> Use:
-        return total(node.other for node in self.nodes)
+        nodes = self.nodes
+        return Use(sum(n.other_requested for n in nodes), sum(n.other_allocatable for n in nodes))
 
 
-def total(uses: Iterable[Use]) -> Use:
-    """All of them together."""
-    return sum(uses, Use(0, 0))
+@dataclass(frozen=True)
+class ZoneUse(NodesUse):
+    """The nodes of one zone together."""
+
+    name: str
 
 
 def nodes_in_use(cluster: Cluster, *, resource: str = "cpu") -> list[NodeUse]:
     """Every node by name; `resource` is what `other` counts. One statement."""
     with connection.cursor() as cursor:
-        cursor.execute(_USAGE, [ZONE_LABEL, resource, resource, cluster.pk, cluster.pk])
-        return [
-            NodeUse(
-                *(row[0], row[1], row[2] or NO_ZONE, row[3], row[4]),
-                cpu=Use(int(row[6]), int(row[5])),
-                memory=Use(int(row[8]), int(row[7])),
-                pods=Use(int(row[10]), int(row[9])),
-                other=Use(int(row[12]), int(row[11])),
-            )
-            for row in cursor.fetchall()
-        ]
+        cursor.execute(_USAGE, [ZONE_LABEL, NO_ZONE, resource, resource, cluster.pk, cluster.pk])
+        return [NodeUse._make(row) for row in cursor.fetchall()]
 
 
 def by_zone(nodes: Iterable[NodeUse]) -> list[ZoneUse]:
@@ -138,8 +158,14 @@ def by_zone(nodes: Iterable[NodeUse]) -> list[ZoneUse]:
     zones: defaultdict[str, list[NodeUse]] = defaultdict(list)
     for node in nodes:
         zones[node.zone].append(node)
-    names = sorted(zones, key=lambda name: (name == NO_ZONE, name))
-    return [ZoneUse(name, zones[name]) for name in names]
+    names = sorted(zones, key=lambda name: (name == NO_ZONE, _natural(name)))
+    return [ZoneUse(zones[name], name) for name in names]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts zone-10 after zone-9."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
 def resource_names(cluster: Cluster) -> list[str]:
