@@ -84,7 +84,7 @@ NO_DATABASE = f"postgresql://schedweb@/schedweb?host={DATA_DIR}/no-database-is-r
 def database(url: str) -> dict[str, Any]:
     """Django's description of the PostgreSQL at a libpq *url*."""
     options = conninfo_to_dict(url)
-    pool = {"min_size": 2, "max_size": 24, "timeout": 5} if CONFIG.connection_pool else False
+    pool = {"min_size": 2, "max_size": 40, "timeout": 5} if CONFIG.connection_pool else False
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": options.pop("dbname", "schedweb"),

@@ -10,6 +10,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 
@@ -22,7 +23,7 @@ from schedweb.front.listening import listen
 from schedweb.front.streams import Front
 from schedweb.front.threads import WsgiInThreads
 
-#: Threads for requests; more would wait for one another, not for the database.
+#: Threads for requests, and as many for streams; more would wait for one another.
 THREADS = 16
 
 #: Seconds that requests at work get when the front is told to end.
@@ -101,6 +102,8 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     certificates = tls.ensure(settings.DATA_DIR, tls.server_names(settings.CONFIG.allowed_hosts))
     site = Site(Front(threads), plain=plain, secure=secure, certificates=certificates)
     loop = asyncio.get_running_loop()
+    # Streams look things up in the loop's own pool, whose default size is that of the machine.
+    loop.set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="stream"))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, site.end)
     threading.Thread(target=connect_producer, name="connect", daemon=True).start()

@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from schedweb.embedded.postgres import Postgres
 from schedweb.front.listening import listen
 from tests.stack.house import House, alive, wait_until
 
@@ -110,3 +111,20 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert refused.returncode == 1
     assert f"port {port} cannot be opened" in said
     assert "SCHEDWEB_PORT" in said
+
+
+def test_another_postgresql_takes_the_place_of_the_embedded_one(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    url = postgres.url.replace("/schedweb?", "/elsewhere?")
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE elsewhere")
+        house = House(tmp_path, SCHEDWEB_DATABASE_URL=url, SCHEDWEB_ADMIN_PASSWORD="chosen")
+        said = house.start()
+        assert "SCHEDWEB_ADMIN_PASSWORD" in said
+        assert "chosen" not in said
+        assert house.get("/readyz")[0] == 200
+        assert not any("bin/postgres" in line for line in house.processes().values())
+        assert house.end(signal.SIGTERM) == 0
+        house.close()
+        connection.execute("DROP DATABASE elsewhere WITH (FORCE)")
