@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -31,20 +32,30 @@ from apps.scheduler.framework.status import SUCCESS, Code, Status
 _NORMALIZED = "normalized/"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredNodes:
+    """A node table in the database, and which rows of a snapshot are in it."""
+
+    id: int
+    #: (rows,) bool, the row is a node
+    alive: NDArray[np.bool_]
+
+
 class NodeTables:
     """Finds or stores the table of node names that decisions refer to."""
 
     def __init__(self, cluster_id: int) -> None:
         self._cluster_id = cluster_id
-        self._last: tuple[str, ...] | None = None
-        self._last_id = 0
+        self._names: tuple[str, ...] | None = None
+        self._stored = StoredNodes(0, np.empty(0, dtype=np.bool_))
 
-    def id_of(self, names: tuple[str, ...]) -> int:
-        """The table's id; consecutive decisions over the same nodes cost nothing."""
-        if names is not self._last:
-            self._last_id = self._store([name for name in names if name])
-            self._last = names
-        return self._last_id
+    def of(self, names: tuple[str, ...]) -> StoredNodes:
+        """The table of a snapshot's names; consecutive decisions over the same nodes share it."""
+        if names is not self._names:
+            alive = np.array([bool(name) for name in names], dtype=np.bool_)
+            self._stored = StoredNodes(self._store([name for name in names if name]), alive)
+            self._names = names
+        return self._stored
 
     def _store(self, names: list[str]) -> int:
         text = msgspec.json.encode(names)
@@ -67,7 +78,7 @@ def row_of(
     decision: Decision,
     *,
     cluster_id: int,
-    node_table_id: int,
+    nodes: StoredNodes,
     at: datetime,
     profile_revision: int,
     cluster_version: int,
@@ -101,8 +112,8 @@ def row_of(
         "sequence": sequence,
         "duration_us": sum(decision.durations.values()) // 1000,
         "request_id": request_id,
-        "node_table_id": node_table_id,
-        "columns": _encode(decision),
+        "node_table_id": nodes.id,
+        "columns": _encode(decision, nodes.alive),
     }
 
 
@@ -172,7 +183,7 @@ def _restore_nodes(
     decision.ties = decision.feasible[decision.total == decision.total.max()]
 
 
-def _encode(decision: Decision) -> bytes:
+def _encode(decision: Decision, alive: NDArray[np.bool_]) -> bytes:
     arrays: dict[str, NDArray[Any]] = {}
     plain: dict[str, Any] = {
         "node": decision.node,
@@ -195,7 +206,6 @@ def _encode(decision: Decision) -> bytes:
     }
     if decision.node_statuses is not None:
         statuses = decision.node_statuses
-        alive = np.array([bool(name) for name in decision.nodes], dtype=np.bool_)
         arrays["ids"] = statuses.ids[alive]
         plain["statuses"] = [_plain_status(each) for each in statuses.statuses]
         plain["absent"] = _plain_status(statuses.absent)

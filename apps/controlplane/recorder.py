@@ -139,7 +139,7 @@ class Recorder:
         return ledger.row_of(
             decision,
             cluster_id=self._cluster.pk,
-            node_table_id=self._node_tables.id_of(decision.nodes),
+            nodes=self._node_tables.of(decision.nodes),
             at=made.at,
             profile_revision=self._profile_revision,
             cluster_version=made.cluster_version,

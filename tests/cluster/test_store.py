@@ -149,7 +149,7 @@ def test_a_binding_without_a_target_names_the_field(cluster: Cluster) -> None:
 
 def test_a_deletion_with_the_wrong_uid_is_refused(cluster: Cluster) -> None:
     create_pod(cluster, "p")
-    with pytest.raises(Conflict, match="UID in precondition"):
+    with pytest.raises(Conflict, match="the UID in the precondition"):
         store.delete(
             cluster,
             kinds.POD,
