@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,58 @@ def replay(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
             answer = {"status": refusal.code, "body": refusal.status()}
         answers.append((step, answer))
     return answers
+
+
+def replay_updates(name: str) -> list[tuple[dict[str, Any], list[dict[str, str]]]]:
+    """(recorded step, causes we give) for the updates that were carried out or found invalid."""
+    cluster, objects, answers = Cluster(), {}, []
+    for step in steps(name):
+        *_, plural, last = step["path"].split("/")
+        if step["method"] == "POST" and last != "binding":
+            namespace = "default" if "/namespaces/" in step["path"] else ""
+            body = step["body"]
+            objects[last, body["metadata"]["name"]] = cluster.post(body, namespace)
+        if step["method"] in ("PUT", "PATCH") and step["expect"]["status"] in (200, 422):
+            old = objects[plural, last]
+            new = _update(cluster, step, old)
+            causes = validate(old["kind"], new, old)
+            answers.append((step, [asdict(cause) for cause in causes]))
+            if not causes:
+                objects[plural, last] = new
+    return answers
+
+
+def _update(cluster: Cluster, step: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """What the store hands to validation: the new object, with the old one's status."""
+    change = step["body"]
+    if isinstance(change, list):
+        change = _patched_gates(old, change[0])
+    body = _merged(old, change) if step["method"] == "PATCH" else change
+    kept = {name: old[name] for name in ("apiVersion", "status") if name in old}
+    metadata = {
+        **body["metadata"],
+        **{k: v for k, v in old["metadata"].items() if k == "namespace"},
+    }
+    return admit(old["kind"], {**body, **kept, "metadata": metadata}, cluster, old=old)
+
+
+def _patched_gates(old: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any]:
+    gates = list(old["spec"]["schedulingGates"])
+    if operation["op"] == "remove":
+        gates.pop(int(operation["path"].rsplit("/", 1)[1]))
+    else:
+        gates.append(operation["value"])
+    return {"spec": {"schedulingGates": gates}}
+
+
+def _merged(old: Any, patch: Any) -> Any:
+    """A JSON merge patch applied."""
+    if not isinstance(patch, dict):
+        return patch
+    base = dict(old) if isinstance(old, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            base.pop(name, None)
+        else:
+            base[name] = _merged(base.get(name), value)
+    return base

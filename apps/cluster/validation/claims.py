@@ -14,6 +14,7 @@ from apps.cluster.validation.causes import (
     not_supported,
     required,
 )
+from apps.cluster.validation.differences import claim_spec_difference
 from apps.cluster.validation.selectors import validate_label_selector
 from apps.scheduler import quantity
 
@@ -50,24 +51,21 @@ def validate_claim_spec(spec: Body, path: str) -> Causes:
 
 def validate_claim_update(claim: Body, old: Body) -> Causes:
     """A claim may be bound and get a class once; when bound it may grow."""
-    spec, before = dict(claim.get("spec", {})), dict(old.get("spec") or {})
+    before = old.get("spec") or {}
+    spec = dict(claim.get("spec", {}))
     for field in ("volumeName", "storageClassName"):
         if not before.get(field):
-            spec.pop(field, None)
-            before.pop(field, None)
-    spec.pop("volumeAttributesClassName", None)
-    before.pop("volumeAttributesClassName", None)
-    bound = (old.get("status") or {}).get("phase") == "Bound"
-    sizes = [_size(one) for one in (spec, before)]
-    if bound and sizes[0] is not None and sizes[1] is not None:
-        if quantity.compare(sizes[0], sizes[1]) < 0:
+            spec = _as_before(spec, before, field)
+    spec = _as_before(spec, before, "volumeAttributesClassName")
+    size, old_size = _size(spec), _size(before)
+    if (old.get("status") or {}).get("phase") == "Bound" and size is not None:
+        if old_size is not None and quantity.compare(size, old_size) < 0:
             yield forbidden(
                 "spec.resources.requests.storage", "field can not be less than previous value"
             )
-        spec.pop("resources", None)
-        before.pop("resources", None)
+        spec = _as_before(spec, before, "resources")
     if spec != before:
-        yield forbidden("spec", _IMMUTABLE)
+        yield forbidden("spec", f"{_IMMUTABLE}\n{claim_spec_difference(before, spec)}")
 
 
 def validate_access_modes(modes: Sequence[str], path: str) -> Causes:
@@ -99,3 +97,9 @@ def validate_class_and_mode(spec: Body, path: str) -> Causes:
 
 def _size(spec: Body) -> Any:
     return ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+
+
+def _as_before(spec: Body, before: Body, field: str) -> dict[str, Any]:
+    """A copy of `spec` in which one field is as it was, there or not."""
+    kept = {name: value for name, value in spec.items() if name != field}
+    return {**kept, field: before[field]} if field in before else kept

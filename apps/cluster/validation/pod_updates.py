@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid
+from apps.cluster.validation.differences import pod_spec_difference
 from apps.cluster.validation.pods import validate_pod_spec
 
 Body = Mapping[str, Any]
 
+_UPDATABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 _MAX_SECONDS: Final = 2**31 - 1
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _FIELDS: Final = (
@@ -37,11 +39,11 @@ def validate_pod_update(pod: Body, old: Body) -> Causes:
     yield from _gates(spec.get("schedulingGates") or (), before.get("schedulingGates") or ())
     if spec == before:
         return
-    rest, was = _fixed_part(spec, before), _fixed_part(before, before)
+    rest = _with_updatable_fields(spec, before)
     if before.get("schedulingGates"):
-        yield from _gated_placement(rest, was)
-    if rest != was:
-        yield forbidden("spec", _UNCHANGEABLE)
+        yield from _gated_placement(rest, before)
+    if rest != before:
+        yield forbidden("spec", f"{_UNCHANGEABLE}\n{pod_spec_difference(before, rest)}")
 
 
 def validate_pod_resize(pod: Body, old: Body) -> Causes:
@@ -89,56 +91,62 @@ def _gates(gates: Sequence[Body], before: Sequence[Body]) -> Causes:
             )
 
 
-def _fixed_part(spec: Body, before: Body) -> dict[str, Any]:
-    """The spec without what an update may change."""
-    fixed = {
-        name: value
-        for name, value in spec.items()
-        if name not in ("activeDeadlineSeconds", "tolerations", "schedulingGates")
-    }
+def _with_updatable_fields(spec: Body, before: Body) -> dict[str, Any]:
+    """The new spec with everything that an update may change as it was."""
+    rest = _with_fields_of(spec, before, _UPDATABLE)
     for field in ("containers", "initContainers"):
-        if field in fixed:
-            fixed[field] = [
-                {name: value for name, value in container.items() if name != "image"}
-                for container in fixed[field]
-            ]
+        if field in rest:
+            pairs = zip(rest[field], before[field], strict=True)
+            rest[field] = [_with_fields_of(one, was, ("image",)) for one, was in pairs]
     grace = before.get("terminationGracePeriodSeconds") or 0
-    if grace < 0 and fixed.get("terminationGracePeriodSeconds") == 1:
-        fixed["terminationGracePeriodSeconds"] = grace
-    return fixed
+    if grace < 0 and rest.get("terminationGracePeriodSeconds") == 1:
+        rest["terminationGracePeriodSeconds"] = grace
+    return rest
 
 
-def _gated_placement(rest: dict[str, Any], was: dict[str, Any]) -> Causes:
-    """A gated pod's placement may be narrowed; what is checked here is taken out of both."""
-    selector, old_selector = rest.pop("nodeSelector", {}), was.pop("nodeSelector", {})
+def _with_fields_of(one: Body, other: Body, fields: Sequence[str]) -> dict[str, Any]:
+    """A copy of `one` in which these fields are as in `other`, there or not."""
+    kept = {name: value for name, value in one.items() if name not in fields}
+    return {**kept, **{name: other[name] for name in fields if name in other}}
+
+
+def _gated_placement(rest: dict[str, Any], before: Body) -> Causes:
+    """A gated pod's placement may be narrowed; what is checked here is made equal in `rest`."""
+    selector, old_selector = rest.get("nodeSelector", {}), before.get("nodeSelector", {})
     if any(selector.get(key) != value for key, value in old_selector.items()):
         yield invalid(
             "spec.nodeSelector",
             selector,
             "only additions to spec.nodeSelector are allowed (no mutations or deletions)",
         )
-    new_terms, old_terms = _take_node_terms(rest), _take_node_terms(was)
+    terms, old_terms = _node_terms(rest), _node_terms(before)
     path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-    if not old_terms:
-        return
-    if len(new_terms) != len(old_terms):
-        yield invalid(path, new_terms, _ADD_NO_TERMS)
-        return
-    for index, (term, old_term) in enumerate(zip(new_terms, old_terms, strict=True)):
-        if not _only_adds(term, old_term):
-            yield invalid(f"{path}[{index}]", term, _ADD_ONLY)
+    if old_terms and len(terms) != len(old_terms):
+        yield invalid(path, terms, _ADD_NO_TERMS)
+    elif old_terms:
+        for index, (term, old_term) in enumerate(zip(terms, old_terms, strict=True)):
+            if not _only_adds(term, old_term):
+                yield invalid(f"{path}[{index}]", term, _ADD_ONLY)
+    same = _with_fields_of(rest, before, ("nodeSelector",))
+    same["affinity"] = _with_node_terms_of(rest.get("affinity", {}), before.get("affinity", {}))
+    if not same["affinity"] and "affinity" not in before:
+        del same["affinity"]
+    rest.clear()
+    rest.update(same)
 
 
-def _take_node_terms(spec: dict[str, Any]) -> list[Body]:
-    """Remove the required node affinity from the spec, and return its terms."""
-    affinity = dict(spec.pop("affinity", {}))
-    node = dict(affinity.pop("nodeAffinity", {}))
-    required_terms = node.pop(_REQUIRED, {})
-    if node:
-        affinity["nodeAffinity"] = node
-    if affinity:
-        spec["affinity"] = affinity
-    return list(required_terms.get("nodeSelectorTerms") or ())
+def _node_terms(spec: Body) -> list[Body]:
+    node = spec.get("affinity", {}).get("nodeAffinity", {})
+    return list(node.get(_REQUIRED, {}).get("nodeSelectorTerms") or ())
+
+
+def _with_node_terms_of(affinity: Body, other: Body) -> dict[str, Any]:
+    """`affinity` with the required node affinity of `other`."""
+    node = _with_fields_of(
+        affinity.get("nodeAffinity", {}), other.get("nodeAffinity", {}), (_REQUIRED,)
+    )
+    rest = {name: value for name, value in affinity.items() if name != "nodeAffinity"}
+    return {**rest, "nodeAffinity": node} if node or "nodeAffinity" in other else rest
 
 
 def _only_adds(term: Body, old: Body) -> bool:

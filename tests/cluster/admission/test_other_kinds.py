@@ -1,0 +1,122 @@
+"""What admission makes of the other kinds."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+
+import pytest
+
+from apps.cluster.admission import admit
+from apps.cluster.errors import Forbidden
+from tests.cluster.recorded import Cluster
+
+
+def body(kind, group="", **fields):
+    metadata = {"name": "x", "creationTimestamp": "2026-01-02T03:04:05Z"}
+    return {
+        "apiVersion": f"{group}/v1" if group else "v1",
+        "kind": kind,
+        **fields,
+        "metadata": {**metadata, **fields.get("metadata", {})},
+    }
+
+
+def service(**spec):
+    return body("Service", spec={"ports": [{"port": 80}], **spec})
+
+
+def test_a_node_offers_what_it_has_in_canonical_amounts():
+    node = admit("Node", body("Node", status={"capacity": {"cpu": "4000m"}}), Cluster())
+    assert node["status"]["capacity"] == node["status"]["allocatable"] == {"cpu": "4"}
+
+
+def test_a_new_node_is_tainted_only_where_something_will_remove_the_taint():
+    assert "taints" not in admit("Node", body("Node"), Cluster())["spec"]
+    tainted = admit("Node", body("Node"), Cluster(), taint_new_nodes=True)
+    taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    assert tainted["spec"]["taints"] == [taint]
+    given = body("Node", spec={"taints": [taint]})
+    assert admit("Node", given, Cluster(), taint_new_nodes=True)["spec"]["taints"] == [taint]
+
+
+def test_a_second_default_priority_class_is_forbidden_but_the_first_may_be_updated():
+    cluster = Cluster()
+    first = body("PriorityClass", "scheduling.k8s.io", value=1, globalDefault=True)
+    stored = cluster.post(first, "")
+    assert admit("PriorityClass", stored, cluster, old=stored) == stored
+    with pytest.raises(Forbidden, match="PriorityClass x is already marked as default"):
+        admit("PriorityClass", {**first, "metadata": {"name": "y"}}, cluster)
+
+
+def test_a_claim_gets_the_default_class_unless_it_asks_for_none():
+    cluster = Cluster()
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
+    cluster.post(
+        body(
+            "StorageClass",
+            "storage.k8s.io",
+            metadata={"name": "std", "annotations": annotations},
+            provisioner="p",
+        ),
+        "",
+    )
+    claim = admit("PersistentVolumeClaim", body("PersistentVolumeClaim"), cluster)
+    assert claim["spec"]["storageClassName"] == "std"
+    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    none = body("PersistentVolumeClaim", spec={"storageClassName": ""})
+    assert admit("PersistentVolumeClaim", none, cluster)["spec"]["storageClassName"] == ""
+
+
+def test_a_service_gets_an_address_of_the_cluster():
+    spec = admit("Service", service(), Cluster())["spec"]
+    assert ip_address(spec["clusterIP"]) in ip_network("10.96.0.0/12")
+    assert spec["clusterIPs"] == [spec["clusterIP"]]
+
+
+def test_a_service_without_an_address_stays_without():
+    spec = admit("Service", service(clusterIP="None"), Cluster())["spec"]
+    assert spec["clusterIPs"] == ["None"]
+    external = admit("Service", service(type="ExternalName", externalName="x.org"), Cluster())
+    assert "clusterIP" not in external["spec"]
+
+
+def test_an_exposed_service_gets_different_node_ports():
+    ports = [{"port": number, "name": f"p{number}"} for number in range(80, 90)]
+    spec = admit("Service", service(type="NodePort", ports=ports), Cluster())["spec"]
+    taken = {port["nodePort"] for port in spec["ports"]}
+    assert len(taken) == 10
+    assert all(30000 <= port <= 32767 for port in taken)
+
+
+def test_an_update_keeps_the_address_and_the_ports_of_a_service():
+    old = admit("Service", service(type="NodePort"), Cluster())
+    new = admit("Service", service(type="NodePort"), Cluster(), old=old)
+    assert new["spec"] == old["spec"]
+
+
+def test_an_event_shows_its_unset_times():
+    event = admit("Event", body("Event", involvedObject={"kind": "Pod"}, reason=""), Cluster())
+    assert event["eventTime"] is None and event["firstTimestamp"] is None
+    assert "reason" not in event
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "fields"),
+    [
+        ("Node", "", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}),
+        ("Namespace", "", {}),
+        ("Service", "", {"spec": {"ports": [{"port": 1}], "sessionAffinity": "ClientIP"}}),
+        ("PersistentVolume", "", {"spec": {"hostPath": {"path": "/x"}}}),
+        ("CSIDriver", "storage.k8s.io", {}),
+        ("CSIStorageCapacity", "storage.k8s.io", {"capacity": "1024Mi"}),
+        ("StatefulSet", "apps", {"spec": {"volumeClaimTemplates": [{"spec": {}}]}}),
+        ("ReplicationController", "", {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}}),
+        ("Event", "", {}),
+        ("Lease", "coordination.k8s.io", {}),
+        ("PodDisruptionBudget", "policy", {}),
+        ("RuntimeClass", "node.k8s.io", {"overhead": {"podFixed": {"cpu": "0.1"}}}),
+    ],
+)
+def test_admitting_an_admitted_object_changes_nothing(kind, group, fields):
+    once = admit(kind, body(kind, group, **fields), Cluster())
+    assert admit(kind, once, Cluster(), old=once) == once
