@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import close_old_connections, connection
 from django.http import HttpResponse, QueryDict
 
-from apps.api.kubernetes import media, paths, verbs, watching
+from apps.api.kubernetes import media, params, paths, verbs, watching
 from apps.api.kubernetes.calls import Call
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.presenting import present
@@ -92,11 +92,13 @@ def _call(scope: Scope, match: re.Match[str], user: User) -> Call:
     target = paths.parse(match["path"])
     if target is None or target.subresource:
         raise UnknownPath
+    query = QueryDict(scope["query_string"].decode("latin-1"))
+    params.check_text(query)
     return Call(
         cluster=find_cluster(match["cluster"]),
         target=target,
         method="GET",
-        query=QueryDict(scope["query_string"].decode("latin-1")),
+        query=query,
         raw=b"",
         content_type="",
         media=media.negotiate(headers.get(b"accept", "")),

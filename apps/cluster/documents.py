@@ -11,6 +11,7 @@ import yaml
 #: Objects, lists and values in one document, after YAML aliases are followed.
 _MAX_NODES = 500_000
 _MAX_DEPTH = 200
+_TOO_LARGE = "the document is too large or too deep, its aliases followed"
 
 
 class Unreadable(Exception):
@@ -57,6 +58,7 @@ def parse_yaml_stream(raw: bytes | str, *, single: bool = False) -> Iterator[Any
     """
     loader = None
     try:
+        _check_depth(raw)
         loader = _Loader(raw)
         if single:
             yield _checked(loader.get_single_data())
@@ -68,6 +70,18 @@ def parse_yaml_stream(raw: bytes | str, *, single: bool = False) -> Iterator[Any
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _check_depth(raw: bytes | str) -> None:
+    """Refuse a deep document before libyaml's composer, which recurses without a limit, sees it."""
+    depth = 0
+    for event in yaml.parse(raw, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _MAX_DEPTH:
+            raise Unreadable(_TOO_LARGE)
 
 
 def _checked(value: Any) -> Any:
@@ -82,7 +96,7 @@ def _check(value: Any) -> None:
         item, path, depth = stack.pop()
         nodes += 1
         if nodes > _MAX_NODES or depth > _MAX_DEPTH:
-            raise Unreadable("the document is too large or too deep, its aliases followed")
+            raise Unreadable(_TOO_LARGE)
         if isinstance(item, dict):
             for key, child in item.items():
                 if not isinstance(key, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -49,7 +49,7 @@ class Page:
 class Position(msgspec.Struct, array_like=True, frozen=True):
     """What a continue token says: the page before ended here. Version 0: go on as of now."""
 
-    version: int
+    version: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
     namespace: str
     name: str
 
@@ -154,6 +154,10 @@ def _closed(items: list[dict[str, Any]], version: int, more: bool, remaining: in
 
 def _position(text: str) -> Position:
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(text.encode()), type=Position)
+        raw = base64.urlsafe_b64decode(text.encode())
+        position = msgspec.json.decode(raw, type=Position)
     except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
         raise BadRequest(f"continue key is not valid: {error}") from error
+    if "\x00" in position.namespace + position.name:
+        raise BadRequest("continue key is not valid: it holds a NUL character")
+    return position

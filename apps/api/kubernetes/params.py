@@ -35,6 +35,13 @@ class Selection:
     exact: bool
 
 
+def check_text(query: QueryDict) -> None:
+    """Refuse parameters with a character that no stored text can hold."""
+    for name, values in query.lists():
+        if any("\x00" in value for value in values):
+            raise BadRequest(f"{name!a} holds a NUL character")
+
+
 def flag(query: Mapping[str, str], name: str) -> bool:
     """A boolean parameter: anything given but 0 and false is true."""
     value = query.get(name)

@@ -22,6 +22,8 @@ class Target:
 
 def parse(path: str) -> Target | None:
     """The target of a path like `api/v1/namespaces/default/pods/p1/status`; None if unknown."""
+    if "\x00" in path:
+        return None
     match path.split("/"):
         case ["api", "v1", "watch", *rest]:
             return _below("", "v1", rest, watch=True)

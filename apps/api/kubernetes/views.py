@@ -13,7 +13,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from apps.api.kubernetes import bodies, documents, media, paths, scale, subresources, verbs
+from apps.api.kubernetes import bodies, documents, media, params, paths, scale, subresources, verbs
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
@@ -99,6 +99,7 @@ class KubernetesView(APIView):
         target = paths.parse(path)
         if target is None:
             return documents.answer(request._request, path, accept)
+        params.check_text(request._request.GET)
         call = Call(
             cluster=cluster,
             target=target,

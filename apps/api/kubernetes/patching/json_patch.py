@@ -46,7 +46,7 @@ def apply(body: Body, operations: list[Operation]) -> Body:
     holder = {"": copy.deepcopy(body)}
     for step in operations:
         _apply(holder, step)
-    changed = holder[""]
+    changed = holder.get("")
     if not isinstance(changed, dict):
         raise UnprocessablePatch("the patch leaves no object")
     return changed

@@ -1,0 +1,190 @@
+"""Watches: streams through the web front, with its authentication."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection
+
+from apps.cluster.models import Cluster
+from tests.api.asgi import Stream, request_stream
+from tests.api.conftest import Kube
+from tests.api.objects import NODES, PODS, binding, node, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def events(kube: Kube, path: str, accept: str = "application/json") -> list[dict[str, Any]]:
+    """What a watch tells until its time is over."""
+    separator = "&" if "?" in path else "?"
+    address = f"{kube.root}{path}{separator}watch=1&timeoutSeconds=1"
+    answer = asyncio.run(request_stream(address, {**kube.headers, "accept": accept}))
+    assert answer[0] == 200, answer
+    return [json.loads(line) for line in answer[2].splitlines()]
+
+
+def told(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(event["type"], event["object"]["metadata"].get("name", "")) for event in found]
+
+
+def version_of(kube: Kube, path: str = PODS) -> str:
+    return str(kube.get(path).json()["metadata"]["resourceVersion"])
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(15):
+            await scene()
+
+    asyncio.run(bounded())
+
+
+@sync_to_async(thread_sensitive=False)
+def do(action: Callable[[], Any]) -> Any:
+    """A request, in a thread that leaves no connection behind."""
+    try:
+        return action()
+    finally:
+        connection.close()
+
+
+def test_a_watch_begins_with_what_exists(kube: Kube) -> None:
+    kube.post(PODS, pod("p1"))
+    assert told(events(kube, PODS)) == [("ADDED", "p1")]
+    assert told(events(kube, f"{PODS}?resourceVersion=0")) == [("ADDED", "p1")]
+
+
+def test_a_watch_from_a_version_tells_every_change_since_in_order(kube: Kube) -> None:
+    kube.post(NODES, node("n1"))
+    kube.post(PODS, pod("p0"))
+    version = version_of(kube)
+    kube.post(PODS, pod("p1"))
+    kube.post(f"{PODS}/p1/binding", binding("p1", "n1"))
+    kube.delete(f"{PODS}/p1?gracePeriodSeconds=0")
+    found = events(kube, f"{PODS}?resourceVersion={version}")
+    assert told(found)[:2] == [("ADDED", "p1"), ("MODIFIED", "p1")]
+    assert told(found)[-1] == ("DELETED", "p1")
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in found]
+    assert versions == sorted(versions)
+    assert versions[0] > int(version)
+
+
+def test_a_change_reaches_an_open_watch_at_once(kube: Kube) -> None:
+    async def scene() -> None:
+        stream = Stream(f"{kube.root}{PODS}?watch=true", kube.headers)
+        running = asyncio.ensure_future(stream.run())
+        while stream.status == 0:
+            await asyncio.sleep(0.01)
+        await do(lambda: kube.post(PODS, pod("p1")))
+        await do(lambda: kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"a": "1"}}}))
+        found = [json.loads(line) for line in await stream.lines(2)]
+        assert told(found) == [("ADDED", "p1"), ("MODIFIED", "p1")]
+        stream.leave()
+        await running
+
+    play(scene)
+
+
+def test_objects_enter_and_leave_a_selection(kube: Kube) -> None:
+    version = version_of(kube)
+    kube.post(PODS, pod("p1", labels={"group": "in"}))
+    for group, note in (("out", "1"), ("out", "2"), ("in", "3")):
+        kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"group": group, "note": note}}})
+    found = events(kube, f"{PODS}?labelSelector=group%3Din&resourceVersion={version}")
+    assert [event["type"] for event in found] == ["ADDED", "DELETED", "ADDED"]
+    left = found[1]["object"]["metadata"]
+    assert left["labels"] == {"group": "in"}
+    assert int(left["resourceVersion"]) > int(found[0]["object"]["metadata"]["resourceVersion"])
+
+
+def test_only_the_namespace_and_the_object_asked_for(kube: Kube) -> None:
+    kube.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
+    kube.post(PODS, pod("here"))
+    kube.post("/api/v1/namespaces/team/pods", pod("there"))
+    assert told(events(kube, "/api/v1/namespaces/team/pods")) == [("ADDED", "there")]
+    assert len(events(kube, "/api/v1/pods")) == 2
+    assert told(events(kube, f"{PODS}?fieldSelector=metadata.name%3Dhere")) == [("ADDED", "here")]
+    assert told(events(kube, "/api/v1/watch/namespaces/default/pods")) == [("ADDED", "here")]
+    assert told(events(kube, "/api/v1/watch/namespaces/default/pods/none")) == []
+
+
+def test_initial_events_end_with_a_bookmark(kube: Kube) -> None:
+    kube.post(PODS, pod("p1"))
+    query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    found = events(kube, f"{PODS}?{query}")
+    assert [event["type"] for event in found] == ["ADDED", "BOOKMARK"]
+    mark = found[1]["object"]
+    assert (mark["kind"], mark["apiVersion"]) == ("Pod", "v1")
+    assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    none = events(kube, f"{PODS}?sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+    assert none == []
+
+
+def test_a_version_that_is_forgotten_has_expired(kube: Kube, cluster: Cluster) -> None:
+    version = version_of(kube)
+    kube.post(PODS, pod("p1"))
+    Cluster.objects.update(forgotten_version=10**6)
+    (event,) = events(kube, f"{PODS}?resourceVersion={version}")
+    assert event["type"] == "ERROR"
+    assert (event["object"]["code"], event["object"]["reason"]) == (410, "Expired")
+
+
+def test_a_watch_can_be_a_table(kube: Kube) -> None:
+    kube.post(PODS, pod("p1"))
+    kube.post(PODS, pod("p2"))
+    first, second = events(kube, PODS, TABLE)
+    assert first["object"]["columnDefinitions"]
+    assert second["object"]["columnDefinitions"] is None
+    assert second["object"]["rows"][0]["cells"][0] == "p2"
+
+
+def test_watching_one_object_by_its_path_just_reads_it(kube: Kube) -> None:
+    kube.post(PODS, pod("p1"))
+    address = f"{kube.root}{PODS}/p1?watch=1"
+    status, _, body = asyncio.run(request_stream(address, kube.headers))
+    assert (status, json.loads(body)["metadata"]["name"]) == (200, "p1")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told_"),
+    [
+        (f"{PODS}?timeoutSeconds=abc", 400, "timeoutSeconds"),
+        (f"{PODS}?sendInitialEvents=true", 422, "resourceVersionMatch"),
+        (f"{PODS}?resourceVersion=abc", 422, "resourceVersion"),
+        (f"{PODS}?labelSelector=a+b", 400, "unable to parse requirement"),
+        ("/api/v1/namespaces/default/widgets?", 404, "could not find the requested resource"),
+    ],
+)
+def test_a_wrong_watch_is_refused(kube: Kube, path: str, status: int, told_: str) -> None:
+    address = f"{kube.root}{path}&watch=1"
+    answer = asyncio.run(request_stream(address, kube.headers))
+    assert answer[0] == status
+    assert told_ in json.loads(answer[2])["message"]
+
+
+def test_a_stranger_watches_nothing(stranger: Kube, kube: Kube, key: str) -> None:
+    kube.post(PODS, pod("p1"))
+    for headers in ({}, {"authorization": "Bearer nobody"}, {"cookie": "sessionid=nobody"}):
+        status, _, body = asyncio.run(request_stream(f"{kube.root}{PODS}?watch=1", headers))
+        assert (status, json.loads(body)["reason"]) == (401, "Unauthorized")
+    nowhere = asyncio.run(request_stream(f"/k8s/nowhere{PODS}?watch=1", kube.headers))
+    assert nowhere[0] == 404
+
+
+def test_a_client_that_leaves_ends_the_stream(kube: Kube) -> None:
+    async def scene() -> None:
+        stream = Stream(f"{kube.root}{PODS}?watch=true", kube.headers)
+        running = asyncio.ensure_future(stream.run())
+        while stream.status == 0:
+            await asyncio.sleep(0.01)
+        stream.leave()
+        await running
+
+    play(scene)
