@@ -155,8 +155,8 @@ def test_a_sound_object_is_not_complained_about(given):
         (
             volume(),
             volume(hostPath={"path": "/y"}),
-            "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after "
-            "creation",
+            "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable "
+            "after creation",
         ),
     ],
 )

@@ -95,12 +95,13 @@ def complaints(body, old=None, **options):
                     }
                 ]
             },
-            "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use minDomains "
-            "if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway",
+            "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use "
+            "minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway",
         ),
         (
             {"activeDeadlineSeconds": 0},
-            "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive",
+            "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and "
+            "2147483647, inclusive",
         ),
         (
             {
@@ -109,8 +110,8 @@ def complaints(body, old=None, **options):
                     "requests": {"example.com/gpu": "1"},
                 }
             },
-            'spec.resources.limits[example.com/gpu]: Unsupported value: "example.com/gpu": supported '
-            'values: "cpu", "hugepages-", "memory"',
+            'spec.resources.limits[example.com/gpu]: Unsupported value: "example.com/gpu": '
+            'supported values: "cpu", "hugepages-", "memory"',
         ),
         ({"restartPolicy": "Later"}, None),
     ],
