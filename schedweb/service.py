@@ -99,9 +99,15 @@ class Service:
         self._failures = 0 if steady else self._failures + 1
         delay = 0.0 if steady else min(0.25 * 2**self._failures, LONGEST_DELAY)
         self._start_at = now + delay
-        print(f"schedweb: {self.name} ended ({_reason(code)}); starting it again", flush=True)
+        say(f"{self.name} ended ({_reason(code)}); starting it again")
         if self._failures == 1 and self._log is not None:
-            print(f"the end of {self._log}:\n{_tail(self._log)}", flush=True)
+            say(f"the end of {self._log}:\n{_tail(self._log)}")
+
+
+def say(text: str) -> None:
+    """A line for whoever started us; nobody may be left to read it."""
+    with contextlib.suppress(OSError):
+        print(f"schedweb: {text}", flush=True)
 
 
 def _open_log(path: Path) -> BinaryIO:

@@ -27,7 +27,7 @@ from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
 from schedweb.front.listening import listen
 from schedweb.gate import Gate
-from schedweb.service import Service
+from schedweb.service import Service, say
 
 #: Seconds that web, workers and beat get to finish what they are at.
 STOP_SECONDS = 10.0
@@ -220,7 +220,8 @@ class Supervisor:
         os.set_blocking(sender, False)
         signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
         for number in STOP_SIGNALS:
-            signal.signal(number, self._note_stop)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+                signal.signal(number, self._note_stop)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         yield
 
@@ -241,12 +242,6 @@ class Supervisor:
 
 def _url(scheme: str, listener: socket.socket) -> str:
     return f"{scheme}://localhost:{listener.getsockname()[1]}"
-
-
-def say(text: str) -> None:
-    """A line for whoever started us; nobody may be left to read it."""
-    with contextlib.suppress(OSError):
-        print(f"schedweb: {text}", flush=True)
 
 
 def main() -> int:
