@@ -9,6 +9,7 @@ import yaml
 from django.db import transaction
 
 from apps.cluster import kinds, store
+from apps.cluster.documents import Unreadable, parse_yaml_stream
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
@@ -79,8 +80,8 @@ def _exported(cluster: Cluster) -> Iterator[Body]:
 
 def _objects(text: str) -> Iterator[Numbered]:
     try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
+        documents = list(parse_yaml_stream(text))
+    except Unreadable as error:
         raise ManifestError(f"this is not YAML: {error}") from error
     for number, document in enumerate(documents, start=1):
         if document is not None:
