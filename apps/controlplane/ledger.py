@@ -30,6 +30,9 @@ from apps.scheduler.framework.runtime import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Code, Status
 
 _NORMALIZED = "normalized/"
+#: verdicts of the filters, and of PostFilter on the nodes it tried in vain
+_FILTER = "filter"
+_POST_FILTER = "postFilter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ def load(row: SchedulingDecision) -> Decision:
         pending_plugins=frozenset(plain["pending_plugins"]),
         draw=plain["draw"],
         post_filter_status=_status(plain["post_filter_status"]),
-        post_filter=_post_filter(plain["post_filter"]),
+        post_filter=_post_filter(plain, arrays),
         nominating=_nominating(plain["nominating"]),
         rejection=_status(plain["rejection"]),
         durations=plain["durations"],
@@ -163,13 +166,10 @@ def _restore_nodes(
     decision: Decision, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.int64]]
 ) -> None:
     """Verdicts and scores, and what follows from them."""
-    if "ids" not in arrays:
+    decision.node_statuses = _node_statuses(_FILTER, plain, arrays)
+    if decision.node_statuses is None:
         return
-    statuses: list[Status | None] = [_status(each) for each in plain["statuses"]]
-    absent = _status(plain["absent"])
-    assert absent is not None
-    decision.node_statuses = NodeStatuses(arrays["ids"].astype(np.int32), statuses, absent)
-    decision.feasible = np.flatnonzero(arrays["ids"] == NodeStatuses.FEASIBLE)
+    decision.feasible = np.flatnonzero(decision.node_statuses.ids == NodeStatuses.FEASIBLE)
     for plugin, weight in plain["weights"].items():
         raw = arrays[plugin]
         normalized = arrays.get(_NORMALIZED + plugin, raw)
@@ -206,10 +206,13 @@ def _encode(decision: Decision, alive: NDArray[np.bool_]) -> bytes:
     }
     if decision.node_statuses is not None:
         statuses = decision.node_statuses
-        arrays["ids"] = statuses.ids[alive]
-        plain["statuses"] = [_plain_status(each) for each in statuses.statuses]
-        plain["absent"] = _plain_status(statuses.absent)
+        arrays[_FILTER] = statuses.ids[alive]
+        plain[_FILTER] = _plain_node_statuses(statuses)
         plain["weights"] = {name: column.weight for name, column in decision.scores.items()}
+    tried = decision.post_filter.node_statuses if decision.post_filter else None
+    if tried is not None:
+        arrays[_POST_FILTER] = tried.ids[alive]
+        plain[_POST_FILTER] = _plain_node_statuses(tried)
     for plugin, column in decision.scores.items():
         arrays[plugin] = column.raw
         if column.normalized is not column.raw and (column.normalized != column.raw).any():
@@ -236,24 +239,47 @@ def _plain_post_filter(result: PostFilterResult | None) -> dict[str, Any] | None
     if result is None:
         return None
     return {
-        "candidates": [[c.node, list(c.victims), c.pdb_violations] for c in result.candidates],
-        "node_status": {node: _plain_status(each) for node, each in result.node_status.items()},
+        "candidates": [
+            [c.node, list(c.victims), c.pdb_violations, list(c.figures)] for c in result.candidates
+        ],
         "ties": list(result.ties),
+        "decided_by": result.decided_by,
+        "offset": result.offset,
     }
 
 
-def _post_filter(plain: dict[str, Any] | None) -> PostFilterResult | None:
-    if plain is None:
+def _post_filter(
+    plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.int64]]
+) -> PostFilterResult | None:
+    result = plain["post_filter"]
+    if result is None:
         return None
-    statuses = {node: _status(each) for node, each in plain["node_status"].items()}
     return PostFilterResult(
         candidates=tuple(
-            Candidate(node, tuple(victims), violations)
-            for node, victims, violations in plain["candidates"]
+            Candidate(node, tuple(victims), violations, tuple(figures))
+            for node, victims, violations, figures in result["candidates"]
         ),
-        node_status={node: each for node, each in statuses.items() if each is not None},
-        ties=tuple(plain["ties"]),
+        node_statuses=_node_statuses(_POST_FILTER, plain, arrays),
+        ties=tuple(result["ties"]),
+        decided_by=result["decided_by"],
+        offset=result["offset"],
     )
+
+
+def _node_statuses(
+    prefix: str, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[np.int64]]
+) -> NodeStatuses | None:
+    """The verdicts kept under `prefix`; None where there are none."""
+    if prefix not in arrays:
+        return None
+    *statuses, absent = [_status(each) for each in plain[prefix]]
+    assert absent is not None
+    return NodeStatuses(arrays[prefix].astype(np.int32), statuses, absent)
+
+
+def _plain_node_statuses(statuses: NodeStatuses) -> list[Any]:
+    """The distinct statuses in the order of their numbers, and the one for absent nodes."""
+    return [*map(_plain_status, statuses.statuses), _plain_status(statuses.absent)]
 
 
 def _nominating(node: str | None) -> NominatingInfo | None:
