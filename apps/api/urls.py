@@ -28,5 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         SpectacularSwaggerView.as_view(url_name="api-schema", **_members),
         name="api-docs",
     ),
-    re_path(r"^k8s/(?P<cluster>[^/]+)/(?P<path>[\s\S]*)\Z", KubernetesView.as_view(), name="kubernetes"),
+    re_path(
+        r"^k8s/(?P<cluster>[^/]+)/(?P<path>[\s\S]*)\Z", KubernetesView.as_view(), name="kubernetes"
+    ),
 ]

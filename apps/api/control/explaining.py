@@ -62,7 +62,7 @@ def node_verdict(decision: Decision, node: str) -> Body:
 
 def status(refusal: Status | None) -> Body | None:
     """A status; None for none and for success."""
-    if refusal is None or refusal.is_success():
+    if refusal is None or refusal.is_success:
         return None
     return {
         "plugin": refusal.plugin,

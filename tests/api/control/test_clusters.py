@@ -1,0 +1,119 @@
+"""Clusters over the control-plane API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from apps.cluster.models import Cluster, Node, Pod
+from tests.api.control.conftest import Api
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_cluster_is_created_with_its_nodes(api: Api) -> None:
+    body = {"name": "lab", "nodes": 6, "zones": 3, "tie_break": "first-name", "seed": 7}
+    answer = api.post("/clusters", {**body, "paused": True})
+    assert answer.status_code == 201
+    created = answer.json()
+    assert (created["name"], created["paused"], created["seed"]) == ("lab", True, 7)
+    assert created["kubernetes_api"].endswith("/k8s/lab")
+    zones = Node.objects.filter(cluster__name="lab").values_list("labels", flat=True)
+    assert sorted(labels["topology.kubernetes.io/zone"] for labels in zones) == [
+        *["zone-1"] * 2,
+        *["zone-2"] * 2,
+        *["zone-3"] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({}, 400, "name"),
+        ({"name": "Bad Name"}, 422, "name"),
+        ({"name": "lab", "nodes": -1}, 422, "nodes"),
+        ({"name": "lab", "nodes": 10**9}, 422, "nodes"),
+        ({"name": "lab", "nodes": "many"}, 400, "nodes"),
+        ({"name": "lab", "zones": 0}, 422, "zones"),
+        ({"name": "lab", "tie_break": "dice"}, 400, "tie_break"),
+        ({"name": "lab", "seed": 2**70}, 400, "seed"),
+    ],
+)
+def test_a_wrong_request_is_refused_and_the_field_named(
+    api: Api, body: dict[str, Any], status: int, field: str
+) -> None:
+    answer = api.post("/clusters", body)
+    assert answer.status_code == status
+    assert field in [cause["field"] for cause in answer.json()["causes"]]
+    assert not Cluster.objects.filter(name="lab").exists()
+
+
+def test_a_taken_name_and_broken_json_are_refused(api: Api, cluster: Cluster) -> None:
+    assert api.post("/clusters", {"name": cluster.name}).status_code == 409
+    assert api.post("/clusters", "{").status_code == 400
+    assert api.post("/clusters", "x", content_type="text/plain").status_code == 415
+
+
+def test_clusters_are_listed_and_read(
+    api: Api, cluster: Cluster, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    # the key with its user, the clusters
+    with django_assert_num_queries(2):
+        assert [found["name"] for found in api.get("/clusters").json()] == ["c1"]
+    assert api.get("/clusters/c1").json()["paused"] is False
+    missing = api.get("/clusters/none")
+    assert (missing.status_code, missing.json()["reason"]) == (404, "NotFound")
+
+
+def test_a_cluster_is_paused_and_resumed(api: Api, cluster: Cluster) -> None:
+    assert api.post("/clusters/c1/pause").json()["paused"] is True
+    assert Cluster.objects.get(name="c1").paused
+    assert api.post("/clusters/c1/resume").json()["paused"] is False
+    assert not Cluster.objects.get(name="c1").paused
+
+
+def test_a_cluster_is_deleted_with_everything_in_it(api: Api) -> None:
+    api.post("/clusters", {"name": "lab", "nodes": 2})
+    assert api.delete("/clusters/lab").status_code == 204
+    assert api.get("/clusters/lab").status_code == 404
+    assert not Node.objects.exists()
+    assert api.delete("/clusters/lab").status_code == 404
+
+
+def test_wrong_methods_are_refused(api: Api, cluster: Cluster) -> None:
+    assert api.delete("/clusters").status_code == 405
+    assert api.post("/clusters/c1").status_code == 405
+    assert api.get("/clusters/c1/pause").status_code == 405
+
+
+def test_a_stranger_sees_and_changes_nothing(anonymous: Api, cluster: Cluster) -> None:
+    assert anonymous.get("/clusters").status_code == 401
+    assert anonymous.post("/clusters", {"name": "lab"}).status_code == 401
+    assert anonymous.delete("/clusters/c1").status_code == 401
+    assert anonymous.post("/clusters/c1/pause").status_code == 401
+    assert Cluster.objects.get().paused is False
+
+
+def test_import_creates_all_or_nothing_and_says_where_it_failed(api: Api, cluster: Cluster) -> None:
+    good = "apiVersion: v1\nkind: Pod\nmetadata: {name: p1}\nspec:\n  containers:\n"
+    good += "  - {name: c, image: i}\n"
+    bad = "apiVersion: v1\nkind: Pod\nmetadata: {name: p2}\nspec:\n  containers: []\n"
+    yaml = "application/yaml"
+    refused = api.post("/clusters/c1/import", f"{good}---\n{bad}", content_type=yaml)
+    assert refused.status_code == 400
+    assert "document 2" in refused.json()["message"]
+    assert refused.json()["causes"] == [{"field": "spec.containers", "message": "Required value"}]
+    assert not Pod.objects.exists()
+    done = api.post("/clusters/c1/import", good, content_type=yaml)
+    assert done.json() == {"created": 1, "objects": ["Pod default/p1"]}
+    for text in ("a: b: c: [", "[]", "\xff", "kind: Pod", "[" * 5000):
+        assert api.post("/clusters/c1/import", text, content_type=yaml).status_code == 400
+
+
+def test_an_export_can_be_imported_elsewhere(api: Api, cluster: Cluster) -> None:
+    api.post("/clusters", {"name": "lab", "nodes": 3})
+    answer = api.get("/clusters/lab/export")
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert answer.content.decode().count("kind: Node") == 3

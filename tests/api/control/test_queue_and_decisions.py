@@ -1,0 +1,137 @@
+"""The queue and the ledger over the control-plane API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane.clusters import create_cluster
+from apps.controlplane.engines import Engines
+from tests.api.control.conftest import Api
+from tests.api.objects import pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BIG = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100"}}}]}
+
+
+@pytest.fixture
+def lab(user: Any) -> Cluster:
+    """Three nodes; a and b are bound, `big` fits nowhere, `gated` waits."""
+    cluster = create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
+    bodies = [
+        pod("a"),
+        pod("b"),
+        {**pod("big"), "spec": BIG},
+        pod("gated", schedulingGates=[{"name": "x.io/wait"}]),
+    ]
+    operations = [store.Create(kinds.POD, body, "default") for body in bodies]
+    store.write(cluster, operations, actor=Actor("tests", "request-1"))
+    Engines().run(cluster.pk)
+    return cluster
+
+
+def test_the_queue_is_told_by_sub_queue(api: Api, lab: Cluster) -> None:
+    answer = api.get("/clusters/lab/queue?queue=gated")
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["sizes"]["gated"] == 1
+    assert [found["name"] for found in body["pods"]] == ["gated"]
+    waiting = api.get("/clusters/lab/queue?queue=unschedulable").json()["pods"]
+    waiting += api.get("/clusters/lab/queue?queue=backoff").json()["pods"]
+    assert [found["name"] for found in waiting] == ["big"]
+    assert waiting[0]["unschedulable_plugins"] == ["NodeResourcesFit"]
+
+
+def test_decisions_are_listed_newest_first(
+    api: Api, lab: Cluster, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    # the key with its user, the cluster, the names of clusters, the decisions
+    with django_assert_num_queries(4):
+        found = api.get("/decisions?cluster=lab").json()["results"]
+    assert {row["name"] for row in found} == {"a", "b", "big"}
+    assert [row["id"] for row in found] == sorted((row["id"] for row in found), reverse=True)
+    assert {row["request_id"] for row in found} == {"request-1"}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("result=unschedulable", {"big"}),
+        ("result=scheduled", {"a", "b"}),
+        ("pod=default/a", {"a"}),
+        ("pod=a", {"a"}),
+        ("pod=other/a", set()),
+        ("profile=default-scheduler", {"a", "b", "big"}),
+        ("since=2000-01-01T00:00:00Z", {"a", "b", "big"}),
+        ("until=2000-01-01T00:00:00Z", set()),
+        ("node=none", set()),
+    ],
+)
+def test_decisions_are_filtered(api: Api, lab: Cluster, query: str, names: set[str]) -> None:
+    found = api.get(f"/decisions?cluster=lab&{query}").json()["results"]
+    assert {row["name"] for row in found} == names
+
+
+def test_decisions_come_in_pages(api: Api, lab: Cluster) -> None:
+    first = api.get("/decisions?page_size=2").json()
+    assert len(first["results"]) == 2
+    rest = api.client.get(first["next"], headers=api.headers).json()
+    assert len(rest["results"]) == 1
+    assert rest["next"] is None
+
+
+def test_a_decision_tells_every_node_and_every_score(api: Api, lab: Cluster) -> None:
+    (chosen,) = api.get("/decisions?pod=a").json()["results"]
+    full = api.get(f"/decisions/{chosen['id']}").json()
+    assert full["result"] == "scheduled"
+    scores = full["scores"]
+    assert scores["nodes"][0] == full["node"] == full["ties"][0]
+    assert scores["total"] == sorted(scores["total"], reverse=True)
+    fit = next(column for column in scores["plugins"] if column["plugin"] == "NodeResourcesFit")
+    assert len(fit["raw"]) == len(fit["normalized"]) == 3
+    one = api.get(f"/decisions/{chosen['id']}/nodes/{full['node']}").json()
+    assert (one["refusal"], one["total"]) == (None, scores["total"][0])
+
+
+def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
+    (refused,) = api.get("/decisions?result=unschedulable&page_size=1").json()["results"]
+    full = api.get(f"/decisions/{refused['id']}").json()
+    (verdict,) = full["verdicts"]
+    assert verdict["plugin"] == "NodeResourcesFit"
+    assert verdict["reasons"] == ["Insufficient cpu"]
+    assert len(verdict["nodes"]) == 3
+    one = api.get(f"/decisions/{refused['id']}/nodes/{verdict['nodes'][0]}").json()
+    assert one["refusal"]["reasons"] == ["Insufficient cpu"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/decisions?cluster=none", 404),
+        ("/decisions?result=odd", 400),
+        ("/decisions?since=yesterday", 400),
+        ("/decisions?pod_uid=x", 400),
+        ("/decisions?pod=%00", 400),
+        ("/decisions?cursor=x", 404),
+        ("/decisions/999999", 404),
+        ("/decisions/x", 404),
+        ("/clusters/none/queue", 404),
+        ("/clusters/lab/queue?queue=odd", 400),
+        ("/clusters/lab/queue?limit=x", 400),
+    ],
+)
+def test_wrong_questions_are_refused(api: Api, lab: Cluster, path: str, status: int) -> None:
+    assert api.get(path).status_code == status
+
+
+def test_wrong_methods_and_strangers(api: Api, anonymous: Api, lab: Cluster) -> None:
+    assert api.post("/decisions", {}).status_code == 405
+    assert api.post("/clusters/lab/queue", {}).status_code == 405
+    for path in ("/decisions", "/decisions/1", "/clusters/lab/queue"):
+        assert anonymous.get(path).status_code == 401
