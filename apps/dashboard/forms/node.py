@@ -81,4 +81,5 @@ class NodeForm(ObjectForm):
         }
         if typed["zone"]:
             labels[ZONE_LABEL] = typed["zone"]
-        return labels | typed["labels"]
+        labels.update(typed["labels"])
+        return labels

@@ -75,18 +75,16 @@ class PodForm(ObjectForm):
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         namespaces = Namespace.objects.filter(cluster=cluster).order_by("name")
-        self.fields["namespace"].choices = [
-            (name, name) for name in namespaces.values_list("name", flat=True)
-        ]
-        self.fields["namespace"].initial = "default"
+        self.fields["namespace"] = forms.ChoiceField(
+            choices=[(name, name) for name in namespaces.values_list("name", flat=True)],
+            initial="default",
+        )
         classes = PriorityClass.objects.filter(cluster=cluster).order_by("-value")
-        self.fields["priority_class"].choices = [
-            ("", "none"),
-            *(
-                (name, f"{name} ({value:,})")
-                for name, value in classes.values_list("name", "value")
-            ),
-        ]
+        values = classes.values_list("name", "value")
+        self.fields["priority_class"] = forms.ChoiceField(
+            choices=[("", "none"), *((name, f"{name} ({value:,})") for name, value in values)],
+            required=False,
+        )
 
     def bodies(self) -> list[dict[str, Any]]:
         """The pods as typed."""

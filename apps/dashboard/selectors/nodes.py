@@ -70,7 +70,7 @@ def node_list(cluster: Cluster, query: Mapping[str, str], *, resource: str) -> N
     """Nodes narrowed and sorted as the address asks; `resource` is an extra column."""
     everything = nodes_in_use(cluster, resource=resource)
     text, zone = query.get("q", "").strip(), query.get("zone", "")
-    in_state = STATES.get(query.get("state", ""), lambda node: True)
+    in_state = STATES.get(query.get("state", ""), _any_state)
     found = [
         node
         for node in everything
@@ -109,6 +109,10 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         events=list(events[:RECENT]),
         decisions=list(selectors.decisions(cluster, node=name)[:RECENT]),
     )
+
+
+def _any_state(node: NodeUse) -> bool:
+    return True
 
 
 def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:

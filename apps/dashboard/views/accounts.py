@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils.decorators import method_decorator
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -18,7 +19,7 @@ class Login(LoginView):
     template_name = "dashboard/login.html"
     redirect_authenticated_user = True
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.headers.get("HX-Request"):
             # a region asked after its session ended: take the whole page to the login
             return HttpResponseClientRedirect(self.request.path)

@@ -1,0 +1,75 @@
+"""A cluster with pods of every fate, and somebody who is logged in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane.clusters import create_cluster, delete_cluster, generated_node
+from apps.controlplane.engines import Engines
+
+ACTOR = Actor("alice", "request-7")
+
+
+def pod(name: str, *, cpu: str = "500m", **spec: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": "1Gi"}}
+    container = {"name": "main", "image": "example/main:1", "resources": resources}
+    metadata = {"name": name, "labels": {"app": name.split("-")[0]}}
+    return {"metadata": metadata, "spec": {"containers": [container], **spec}}
+
+
+def add_pods(cluster: Cluster, *bodies: dict[str, Any]) -> None:
+    operations = [store.Create(kinds.POD, body, "default") for body in bodies]
+    store.write(cluster, operations, actor=ACTOR)
+
+
+@pytest.fixture
+def alice(client: Client) -> Client:
+    client.force_login(User.objects.create_user("alice", password="of wonderland"))
+    return client
+
+
+@pytest.fixture
+def empty(db: None) -> Cluster:
+    return create_cluster("bare", user="alice")
+
+
+@pytest.fixture(scope="module")
+def seeded(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
+    """`lab`, made once for the tests of a module, which change it in transactions only."""
+    with django_db_blocker.unblock():
+        cluster = make_lab()
+    yield cluster
+    with django_db_blocker.unblock():
+        delete_cluster(cluster)
+
+
+@pytest.fixture
+def lab(seeded: Cluster, db: None) -> Cluster:
+    seeded.refresh_from_db()
+    return seeded
+
+
+def make_lab() -> Cluster:
+    """Three ordinary nodes and a dedicated one; web-0 to web-2 are bound, the others wait."""
+    cluster = create_cluster("lab", user="alice", nodes=3, zones=3, tie_break="first-name")
+    dedicated = generated_node("gpu-1", "zone-1")
+    dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
+    dedicated["status"]["allocatable"]["example.com/gpu"] = "4"
+    store.create(cluster, kinds.NODE, dedicated, actor=ACTOR)
+    add_pods(
+        cluster,
+        *(pod(f"web-{number}") for number in range(3)),
+        pod("huge", cpu="100"),
+        pod("held", schedulingGates=[{"name": "example.com/quota"}]),
+        pod("foreign", schedulerName="another-scheduler"),
+    )
+    Engines().run(cluster.pk)
+    return cluster

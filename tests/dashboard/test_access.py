@@ -1,0 +1,102 @@
+"""Nothing but the login answers a stranger; every address takes the methods it is made for."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, reverse
+
+from apps.cluster.models import Cluster
+from apps.dashboard.urls import urlpatterns
+
+pytestmark = pytest.mark.django_db
+
+_ARGUMENTS = {
+    "cluster": "lab",
+    "namespace": "default",
+    "name": "web-1",
+    "number": 1,
+    "status": 1,
+    "revision": 1,
+    "resource": "pods",
+}
+_POST_ONLY = {"pause", "resume", "cordon", "activate-profile"}
+_FORMS = {
+    "new-cluster",
+    "delete-cluster",
+    "new-node",
+    "new-pod",
+    "new-profile",
+    "import",
+    "edit-object",
+    "edit-namespaced-object",
+    "delete-object",
+    "delete-namespaced-object",
+}
+
+
+def every_page(patterns: list[URLPattern | URLResolver]) -> list[tuple[str, str]]:
+    """(name, address) of every page of the dashboard."""
+    found = []
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            # only the resolver of a cluster's pages takes an argument of its own
+            found += [
+                (inner.name, reverse(inner.name, kwargs=_arguments(inner, "cluster")))
+                for inner in pattern.url_patterns
+            ]
+        else:
+            found.append((pattern.name or "", reverse(pattern.name, kwargs=_arguments(pattern))))
+    return found
+
+
+def _arguments(pattern: URLPattern, *more: str) -> dict[str, object]:
+    return {name: _ARGUMENTS[name] for name in (*pattern.pattern.converters, *more)}
+
+
+PAGES = every_page(urlpatterns)
+
+
+@pytest.mark.parametrize(
+    ("name", "address"), [each for each in PAGES if each[0] not in ("login", "logout")]
+)
+def test_a_stranger_is_sent_to_the_login(client: Client, name: str, address: str) -> None:
+    for response in (client.get(address), client.post(address)):
+        assert response.status_code == 302
+        assert response.headers["Location"].startswith("/login?next=")
+
+
+@pytest.mark.parametrize(("name", "address"), [each for each in PAGES if each[0] != "login"])
+def test_the_wrong_method_is_refused(alice: Client, lab: Cluster, name: str, address: str) -> None:
+    assert alice.delete(address).status_code == 405
+    if name in _POST_ONLY | {"logout"}:
+        assert alice.get(address).status_code == 405
+    elif name not in _FORMS:
+        assert alice.post(address).status_code == 405
+
+
+def test_one_logs_in_and_out(client: Client) -> None:
+    User.objects.create_user("bob", password="the builder")
+    wrong = client.post("/login", {"username": "bob", "password": "wrong"})
+    assert "do not match" in wrong.content.decode()
+    right = client.post("/login?next=/new-cluster", {"username": "bob", "password": "the builder"})
+    assert right.headers["Location"] == "/new-cluster"
+    assert client.get("/").status_code == 200
+    client.post("/logout")
+    assert client.get("/").status_code == 302
+
+
+def test_a_region_whose_session_ended_takes_the_page_to_the_login(client: Client) -> None:
+    response = client.get("/", headers={"HX-Request": "true"}, follow=True)
+    assert response.headers["HX-Redirect"] == "/login"
+
+
+def test_a_form_from_elsewhere_changes_nothing(lab: Cluster) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.create_user("carol"))
+    response = strict.post("/clusters/lab/pause")
+    assert response.status_code == 403
+    assert "load the page again" in response.content.decode()
+    lab.refresh_from_db()
+    assert not lab.paused

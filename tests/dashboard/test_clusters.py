@@ -1,0 +1,76 @@
+"""Making, pausing and deleting clusters."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.cluster.models import Cluster, Node
+
+pytestmark = pytest.mark.django_db
+
+NEW = {"name": "mine", "nodes": "4", "zones": "2", "tie_break": "first-name", "seed": "7"}
+
+
+def test_a_cluster_is_made_as_the_form_says(alice: Client) -> None:
+    response = alice.post("/new-cluster", {**NEW, "paused": "on"}, follow=True)
+    made = Cluster.objects.get(name="mine")
+    assert (made.paused, made.tie_break, made.seed) == (True, "first-name", 7)
+    zones = Node.objects.filter(cluster=made).values_list(
+        "labels__topology.kubernetes.io/zone", flat=True
+    )
+    assert sorted(zones) == ["zone-1", "zone-1", "zone-2", "zone-2"]
+    assert "Cluster mine is made." in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("name", "Not A Name", "lower-case letters"),
+        ("name", "", "required"),
+        ("nodes", "-1", "greater than or equal to 0"),
+        ("nodes", "many", "whole number"),
+        ("zones", "0", "greater than or equal to 1"),
+        ("tie_break", "dice", "valid choice"),
+    ],
+)
+def test_a_mistake_is_told_beside_its_field(
+    alice: Client, field: str, value: str, problem: str
+) -> None:
+    response = alice.post("/new-cluster", {**NEW, field: value})
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert problem in page[page.index(f'id="id_{field}_error"') :][:400]
+    assert not Cluster.objects.exists()
+
+
+def test_a_name_that_is_taken_is_told_at_the_name(alice: Client, empty: Cluster) -> None:
+    response = alice.post("/new-cluster", {**NEW, "name": "bare"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "already exists" in page[page.index('id="id_name_error"') :][:400]
+
+
+def test_pausing_and_resuming_returns_to_the_page_one_was_on(alice: Client, empty: Cluster) -> None:
+    response = alice.post("/clusters/bare/pause", {"next": "/?page=1"})
+    assert response.headers["Location"] == "/?page=1"
+    assert "paused" in alice.get("/").content.decode()
+    assert alice.post("/clusters/bare/resume").headers["Location"] == "/clusters/bare"
+    empty.refresh_from_db()
+    assert not empty.paused
+
+
+@pytest.mark.parametrize("elsewhere", ["https://example.com", "//example.com", "/\\example.com"])
+def test_a_button_leads_nowhere_else(alice: Client, empty: Cluster, elsewhere: str) -> None:
+    response = alice.post("/clusters/bare/pause", {"next": elsewhere})
+    assert response.headers["Location"] == "/clusters/bare"
+
+
+def test_deleting_names_what_is_lost_and_wants_the_name(alice: Client, empty: Cluster) -> None:
+    page = alice.get("/clusters/bare/delete").content.decode()
+    assert "0 nodes and 0 pods" in page and "every decision ever made" in page
+    refused = alice.post("/clusters/bare/delete", {"name": "bar"})
+    assert refused.status_code == 422 and Cluster.objects.exists()
+    response = alice.post("/clusters/bare/delete", {"name": "bare"}, follow=True)
+    assert not Cluster.objects.exists()
+    assert "Cluster bare is deleted." in response.content.decode()

@@ -1,0 +1,222 @@
+"""New nodes, pods and YAML: what one types is what is made; a mistake is told at its field."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.cluster import kinds, selectors
+from apps.cluster.models import Cluster, Pod, PriorityClass, Taint
+from apps.controlplane.models import SchedulerProfile
+
+pytestmark = pytest.mark.django_db
+
+NODE = {"name": "fast-1", "cpu": "16", "memory": "64Gi", "pods": "20", "ready": "on"}
+POD = {
+    "name": "web",
+    "copies": "1",
+    "namespace": "default",
+    "cpu": "500m",
+    "memory": "1Gi",
+    "scheduler_name": "default-scheduler",
+}
+
+
+def problem(page: str, field: str) -> str:
+    """What the page says beside a field."""
+    start = page.index(f'id="id_{field}_error"')
+    return page[start : page.index("</div>", start)]
+
+
+def test_a_node_is_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
+    typed = {
+        **NODE,
+        "zone": "zone-9",
+        "extended": "example.com/gpu=2\n\nephemeral-storage = 10Gi",
+        "labels": "disktype=ssd\nteam=",
+        "taints": "dedicated=gpu:NoSchedule\nflaky:PreferNoSchedule",
+    }
+    response = alice.post("/clusters/bare/new-node", typed)
+    assert response.headers["Location"] == "/clusters/bare/nodes/fast-1"
+    node = selectors.get(empty, kinds.NODE, "", "fast-1")
+    assert node["status"]["allocatable"] == {
+        "cpu": "16",
+        "memory": "64Gi",
+        "pods": "20",
+        "example.com/gpu": "2",
+        "ephemeral-storage": "10Gi",
+    }
+    labels = node["metadata"]["labels"]
+    assert labels["topology.kubernetes.io/zone"] == "zone-9"
+    assert (labels["disktype"], labels["team"]) == ("ssd", "")
+    assert list(Taint.objects.values_list("key", "value", "effect"))[:2] == [
+        ("dedicated", "gpu", "NoSchedule"),
+        ("flaky", "", "PreferNoSchedule"),
+    ]
+    page = alice.get(response.headers["Location"]).content.decode()
+    assert "example.com/gpu" in page and "dedicated=gpu:NoSchedule" in page
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("cpu", "much", "is no quantity"),
+        ("memory", "-1Gi", "below zero"),
+        ("labels", "ok=1\nnonsense", "line 2"),
+        ("labels", "a=1\na=2", "twice"),
+        ("labels", "-bad=1", "name part must consist"),
+        ("extended", "example.com/gpu", "resource=quantity"),
+        ("extended", "example.com/gpu=x", "line 1"),
+        ("taints", "dedicated=gpu:Never", "effects are"),
+        ("taints", "a/b/c:NoSchedule", "qualified name"),
+        ("name", "Not_A_Name", "RFC 1123"),
+        ("name", "", "required"),
+    ],
+)
+def test_a_mistake_in_a_node_is_told_at_its_field(
+    alice: Client, empty: Cluster, field: str, value: str, words: str
+) -> None:
+    response = alice.post("/clusters/bare/new-node", {**NODE, field: value})
+    assert response.status_code == 422
+    assert words in problem(response.content.decode(), field)
+
+
+def test_pods_are_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
+    typed = {
+        **POD,
+        "copies": "3",
+        "extended": "example.com/gpu=1",
+        "labels": "app=web",
+        "node_selector": "disktype=ssd",
+        "tolerations": "dedicated=gpu:NoSchedule\nflaky\nkey=value\n*",
+        "gates": "example.com/quota",
+        "priority_class": "system-node-critical",
+    }
+    response = alice.post("/clusters/bare/new-pod", typed, follow=True)
+    assert "3 pods are made" in response.content.decode()
+    names = Pod.objects.order_by("name").values_list("name", flat=True)
+    assert list(names) == ["web-1", "web-2", "web-3"]
+    pod = selectors.get(empty, kinds.POD, "default", "web-2")
+    spec = pod["spec"]
+    assert spec["containers"][0]["resources"] == {
+        "requests": {"cpu": "500m", "memory": "1Gi", "example.com/gpu": "1"},
+        "limits": {"example.com/gpu": "1"},
+    }
+    assert spec["nodeSelector"] == {"disktype": "ssd"}
+    assert spec["schedulingGates"] == [{"name": "example.com/quota"}]
+    assert spec["priority"] == 2_000_001_000
+    assert spec["tolerations"][:4] == [
+        {"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"},
+        {"key": "flaky", "operator": "Exists"},
+        {"key": "key", "operator": "Equal", "value": "value"},
+        {"operator": "Exists"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("name", "Bad_Name", "RFC 1123"),
+        ("cpu", "much", "is no quantity"),
+        ("copies", "0", "greater than or equal to 1"),
+        ("namespace", "nowhere", "valid choice"),
+        ("extended", "gpu=1", "fully qualified"),
+        ("gates", "not a gate!", "name part must consist"),
+        ("tolerations", "a=b:Sometimes", "effects are"),
+        ("labels", "-a=b", "name part must consist"),
+    ],
+)
+def test_a_mistake_in_a_pod_is_told_at_its_field(
+    alice: Client, empty: Cluster, field: str, value: str, words: str
+) -> None:
+    response = alice.post("/clusters/bare/new-pod", {**POD, field: value})
+    assert response.status_code == 422
+    assert words in problem(response.content.decode(), field)
+    assert not Pod.objects.exists()
+
+
+def test_a_pod_whose_name_is_taken_is_told_at_the_name(alice: Client, empty: Cluster) -> None:
+    alice.post("/clusters/bare/new-pod", POD)
+    response = alice.post("/clusters/bare/new-pod", POD)
+    assert "already exists" in problem(response.content.decode(), "name")
+
+
+def test_yaml_of_any_kind_is_imported_whole(alice: Client, empty: Cluster) -> None:
+    high = (
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 9\n"
+    )
+    response = alice.post("/clusters/bare/import", {"manifest": high})
+    address = "/clusters/bare/objects/priorityclasses.scheduling.k8s.io/high"
+    assert response.headers["Location"] == address
+    page = alice.get(address).content.decode()
+    assert "value: 9" in page and "alice" in page
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ("{", "not YAML"),
+        ("kind: Pod", "document 1"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: []}", "containers"),
+    ],
+)
+def test_a_mistake_in_yaml_is_told_and_nothing_is_made(
+    alice: Client, empty: Cluster, manifest: str, words: str
+) -> None:
+    good = "apiVersion: v1\nkind: Namespace\nmetadata: {name: fine}\n"
+    response = alice.post("/clusters/bare/import", {"manifest": f"{manifest}\n---\n{good}"})
+    assert response.status_code == 422
+    assert words.lower() in problem(response.content.decode(), "manifest").lower()
+    assert alice.get("/clusters/bare/objects/namespaces/fine").status_code == 404
+
+
+def test_an_object_is_edited_unless_somebody_was_faster(alice: Client, empty: Cluster) -> None:
+    address = "/clusters/bare/edit/priorityclasses.scheduling.k8s.io/system-node-critical"
+    page = alice.get(address)
+    text = page.context["form"]["manifest"].value()
+    changed = text.replace("description: ", "description: Really, ")
+    assert alice.post(address, {"manifest": changed}).status_code == 302
+    assert (
+        PriorityClass.objects.get(name="system-node-critical")
+        .body["description"]
+        .startswith("Really, ")
+    )
+    late = alice.post(address, {"manifest": text})
+    assert late.status_code == 422
+    assert "modified" in problem(late.content.decode(), "manifest")
+
+
+def test_an_object_is_deleted_after_one_was_told_what_that_means(
+    alice: Client, empty: Cluster
+) -> None:
+    alice.post("/clusters/bare/new-pod", POD)
+    address = "/clusters/bare/delete/pods/default/web"
+    assert "can be read in the log" in alice.get(address).content.decode()
+    response = alice.post(address, follow=True)
+    assert "Pod web is deleted." in response.content.decode()
+    assert not Pod.objects.exists()
+
+
+def test_a_node_is_cordoned_and_uncordoned(alice: Client, empty: Cluster) -> None:
+    alice.post("/clusters/bare/new-node", NODE)
+    alice.post("/clusters/bare/nodes/fast-1/cordon", {"unschedulable": "true"})
+    assert "cordoned" in alice.get("/clusters/bare/nodes").content.decode()
+    alice.post("/clusters/bare/nodes/fast-1/cordon", {"unschedulable": "false"})
+    node = selectors.get(empty, kinds.NODE, "", "fast-1")
+    assert not node["spec"].get("unschedulable")
+
+
+def test_a_new_revision_is_checked_and_becomes_active(alice: Client, empty: Cluster) -> None:
+    text = SchedulerProfile.objects.get(cluster=empty).configuration
+    wrong = alice.post("/clusters/bare/new-profile", {"configuration": text.replace("100", "101")})
+    assert wrong.status_code == 422
+    assert "percentageOfNodesToScore" in problem(wrong.content.decode(), "configuration")
+    right = alice.post(
+        "/clusters/bare/new-profile",
+        {"configuration": text.replace("100", "50"), "note": "half is enough"},
+    )
+    assert right.headers["Location"] == "/clusters/bare/profiles/2"
+    page = alice.get("/clusters/bare/profiles").content.decode()
+    assert "half is enough" in page
+    alice.post("/clusters/bare/profiles/1/activate")
+    assert SchedulerProfile.objects.get(cluster=empty, active=True).revision == 1

@@ -1,0 +1,158 @@
+"""Every page: it opens, it shows what it is for, it takes a bounded number of queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from apps.cluster.models import Cluster
+from apps.controlplane.models import SchedulingDecision
+from apps.dashboard.paging import log_page
+from tests.dashboard.conftest import add_pods, pod
+
+pytestmark = pytest.mark.django_db
+
+#: Two statements of each count find the session and the user, one the cluster.
+PAGES = [
+    ("", "Nodes by zone", 10),
+    ("/queue", "activeQ", 13),
+    ("/nodes", "gpu-1", 6),
+    ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 9),
+    ("/pods", "web-1", 7),
+    ("/pods/default/web-1", "node-", 9),
+    ("/pods/default/huge", "Insufficient cpu", 9),
+    ("/decisions", "0/4 nodes are available", 5),
+    ("/events", "FailedScheduling", 5),
+    ("/profiles", "built in", 4),
+    ("/profiles/1", "NodeResourcesFit", 4),
+    ("/objects", "PriorityClass", 4),
+    ("/objects/priorityclasses.scheduling.k8s.io", "system-node-critical", 5),
+    ("/objects/priorityclasses.scheduling.k8s.io/system-node-critical", "2000001000", 5),
+    ("/new-pod", "Scheduling gates", 5),
+    ("/new-node", "Taints", 3),
+    ("/new-profile", "KubeSchedulerConfiguration", 4),
+    ("/import?example=pod", "kind: Pod", 3),
+    ("/delete", "Type <code>lab</code>", 7),
+    ("/edit/pods/default/web-1", "nodeName: node-", 5),
+    ("/delete/nodes/node-1", "left without a node", 6),
+    ("/delete/pods/default/web-1", "What it requests becomes free", 5),
+]
+
+
+@pytest.mark.parametrize(("path", "shown", "queries"), PAGES)
+def test_a_page_opens_with_a_bounded_number_of_queries(
+    alice: Client,
+    lab: Cluster,
+    django_assert_max_num_queries: Any,
+    path: str,
+    shown: str,
+    queries: int,
+) -> None:
+    with django_assert_max_num_queries(queries):
+        response = alice.get(f"/clusters/lab{path}")
+    assert response.status_code == 200
+    assert shown in response.content.decode()
+    assert "<html" in response.content.decode()
+
+
+def test_the_number_of_queries_does_not_grow_with_the_rows(
+    alice: Client, lab: Cluster, django_assert_max_num_queries: Any
+) -> None:
+    add_pods(lab, *(pod(f"more-{number}", cpu="100") for number in range(30)))
+    for path, _, queries in PAGES:
+        with django_assert_max_num_queries(queries):
+            alice.get(f"/clusters/lab{path}")
+
+
+def test_the_clusters_page_takes_one_statement_for_all_cards(
+    alice: Client, lab: Cluster, empty: Cluster, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(5):
+        page = alice.get("/").content.decode()
+    assert page.index(">bare<") < page.index(">lab<")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/queue", "/nodes", "/pods", "/decisions", "/events", "/profiles", "/objects"]
+)
+def test_htmx_gets_the_region_alone(alice: Client, lab: Cluster, path: str) -> None:
+    response = alice.get(f"/clusters/lab{path}", headers={"HX-Request": "true"})
+    text = response.content.decode()
+    assert response.status_code == 200
+    assert "<html" not in text and text.lstrip().startswith(("<div", "<section"))
+    assert "HX-Request" in response.headers["Vary"]
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("", "no pod can be scheduled"),
+        ("/queue", "No pod."),
+        ("/nodes", "Add a node"),
+        ("/pods", "There is no pod yet"),
+        ("/decisions", "Nothing was decided yet"),
+        ("/events", "Nothing has happened yet"),
+        ("/objects/services", "Import one from YAML"),
+    ],
+)
+def test_an_empty_page_says_what_to_do_next(
+    alice: Client, empty: Cluster, path: str, hint: str
+) -> None:
+    assert hint in alice.get(f"/clusters/bare{path}").content.decode()
+
+
+def test_with_no_cluster_at_all_one_can_be_made(alice: Client) -> None:
+    assert reverse("new-cluster") in alice.get("/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/clusters/nowhere",
+        "/clusters/lab/pods/default/nothing",
+        "/clusters/lab/nodes/nothing",
+        "/clusters/lab/decisions/999999",
+        "/clusters/lab/profiles/77",
+        "/clusters/lab/objects/nothings",
+        "/clusters/lab/objects/services/default/nothing",
+        "/nonsense",
+    ],
+)
+def test_what_is_not_there_is_a_page_that_says_so(alice: Client, lab: Cluster, path: str) -> None:
+    response = alice.get(path)
+    assert response.status_code == 404
+    assert "All clusters" in response.content.decode()
+
+
+def test_a_live_page_names_its_stream_and_the_version_it_has_seen(
+    alice: Client, lab: Cluster
+) -> None:
+    lab.refresh_from_db()
+    page = alice.get("/clusters/lab/queue").content.decode()
+    assert f'sse-connect="/clusters/lab/live?after={lab.resource_version}"' in page
+    assert "sse:pods" in page
+
+
+def test_pages_run_nothing_inline_and_nothing_from_elsewhere(alice: Client, lab: Cluster) -> None:
+    response = alice.get("/clusters/lab")
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'self'")
+    page = response.content.decode()
+    assert "style=" not in page and "onclick" not in page and "://" not in page
+
+
+def test_decisions_are_paged_by_their_numbers(lab: Cluster) -> None:
+    newest_first = SchedulingDecision.objects.filter(cluster=lab)
+    numbers = list(newest_first.order_by("-pk").values_list("pk", flat=True))
+    assert len(numbers) == 4
+    first = log_page(newest_first, {}, size=2)
+    assert [row.pk for row in first.rows] == numbers[:2]
+    assert (first.newer, first.older, first.total) == (None, numbers[1], 4)
+    second = log_page(newest_first, {"before": str(first.older)}, size=2)
+    assert [row.pk for row in second.rows] == numbers[2:]
+    assert (second.newer, second.older) == (numbers[2], None)
+    back = log_page(newest_first, {"after": str(second.newer)}, size=2)
+    assert [row.pk for row in back.rows] == numbers[:2]
+    assert back.newer is None
