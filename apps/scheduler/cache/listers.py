@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.objects import (
     CSIDriver,
     CSINode,
@@ -31,8 +32,13 @@ class Lister(Generic[T]):
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, T]] = {}
-        #: counts every change; what is computed from the list is valid while it stays the same
-        self.version = 0
+        #: (namespace, name) of every object that was put or removed
+        self.log: ChangeLog[tuple[str, str]] = ChangeLog()
+
+    @property
+    def version(self) -> int:
+        """Counts every change; what is computed from the list is valid while it stays the same."""
+        return self.log.position
 
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._objects.get(namespace, {}).get(name)
@@ -50,13 +56,13 @@ class Lister(Generic[T]):
     def put(self, item: T) -> None:
         meta = item.metadata
         self._objects.setdefault(meta.namespace, {})[meta.name] = item
-        self.version += 1
+        self.log.append((meta.namespace, meta.name))
 
     def remove(self, item: T) -> None:
         meta = item.metadata
         objects = self._objects.get(meta.namespace, {})
         if objects.pop(meta.name, None) is not None:
-            self.version += 1
+            self.log.append((meta.namespace, meta.name))
         if not objects:
             self._objects.pop(meta.namespace, None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from apps.scheduler.cache.domains import Domains, by_label
 from apps.scheduler.cache.interning import Interner, RowLog
 from apps.scheduler.cache.memo import Memos
+from apps.scheduler.cache.mount_index import MountIndex
 from apps.scheduler.cache.pod_index import PodIndex
 from apps.scheduler.cache.ports import PortIndex
 from apps.scheduler.cache.term_index import TermIndex
@@ -33,6 +34,7 @@ from apps.scheduler.objects import Taint
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.cache import Cache, ImageState
+    from apps.scheduler.framework.mounts import Mount
     from apps.scheduler.framework.types import HostPort, LabelClass, NodeInfo, PodInfo
 
 _SPARE = 64
@@ -71,6 +73,8 @@ class Snapshot(NodeTable):
         self.pods_by_labels = PodIndex(_label_class)
         #: pods by the inter-pod (anti-)affinity terms they carry
         self.pods_by_term = TermIndex()
+        #: rows by the volumes that pods there mount
+        self.mounts = MountIndex()
         #: (nodes,) int64, rows in visiting order: zones in turn
         self.order: Int64Array = np.empty(0, dtype=np.int64)
         #: names by row; "" where the row is dead
@@ -119,6 +123,13 @@ class Snapshot(NodeTable):
 
     def port_conflicts(self, wanted: Sequence[HostPort]) -> BoolArray:
         return self._ports.conflicts(wanted, self._used)
+
+    def mounted(self, mounts: Collection[Mount]) -> BoolArray:
+        return self.mounts.mounted(mounts, self._used)
+
+    @property
+    def modified_lines(self) -> Collection[int]:
+        return ()
 
     def memo(
         self,
@@ -262,6 +273,7 @@ class Snapshot(NodeTable):
     def _index(self, pod: PodInfo, row: int, sign: int) -> None:
         self.pods_by_labels.change(pod, row, sign)
         self.pods_by_term.change(pod, row, sign)
+        self.mounts.change(pod, row, sign)
 
     def _reorder(self, cache: Cache) -> None:
         self.order = np.array([self._row_of[name] for name in cache.node_tree], dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from apps.scheduler.framework.mounts import Mount
     from apps.scheduler.framework.overlay import Overlay
     from apps.scheduler.framework.types import HostPort, NodeInfo
     from apps.scheduler.objects import Taint
@@ -123,6 +124,15 @@ class NodeTable(ABC):
     @abstractmethod
     def port_conflicts(self, wanted: Sequence[HostPort]) -> BoolArray:
         """(n,) bool: where any of the wanted host ports is taken."""
+
+    @abstractmethod
+    def mounted(self, mounts: Collection[Mount]) -> BoolArray:
+        """(n,) bool: where a pod has any of these mounts."""
+
+    @property
+    @abstractmethod
+    def modified_lines(self) -> Collection[int]:
+        """Lines whose pods are not those of the snapshot; see Overlay."""
 
     @abstractmethod
     def memo(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from apps.scheduler.framework.nodes import (
 )
 
 if TYPE_CHECKING:
+    from apps.scheduler.framework.mounts import Mount
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 
@@ -121,6 +122,17 @@ class Overlay(NodeTable):
         lines = range(len(self))
         return np.array([self.info(line).port_conflicts(wanted) for line in lines], dtype=np.bool_)
 
+    def mounted(self, mounts: Collection[Mount]) -> BoolArray:
+        used = self._base.mounted(mounts)[self.rows]
+        for line in self.modified_lines:
+            here = self.info(line).mounts
+            used[line] = any(mount in here for mount in mounts)
+        return used
+
+    @property
+    def modified_lines(self) -> Collection[int]:
+        return self._own.keys() | self._pending.keys()
+
     def memo(
         self,
         key: Hashable,
@@ -162,7 +174,7 @@ class Overlay(NodeTable):
         return pod
 
     def add_pods(self, change: PodChange) -> None:
-        """``add_pod`` for many lines; their copies of the nodes are made when they are asked for."""
+        """``add_pod`` for many lines; copies of their nodes are made when they are asked for."""
         self._change(change, 1)
 
     def remove_pods(self, change: PodChange) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from apps.scheduler.framework import resources
 from apps.scheduler.framework.affinity_terms import PodTerms, pod_terms
 from apps.scheduler.framework.lazy import lazy
+from apps.scheduler.framework.mounts import Mount, mounts_of
 
 if TYPE_CHECKING:
     from apps.scheduler.objects import Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm
@@ -166,6 +167,11 @@ class PodInfo:
         """Names of the PersistentVolumeClaims the pod mounts, ephemeral volumes included."""
         return tuple(_claim_names(self.pod))
 
+    @lazy
+    def mounts(self) -> tuple[Mount, ...]:
+        """The volumes that pods may share, or that count against a limit."""
+        return mounts_of(self.pod) if self.pod.spec.volumes else ()
+
 
 def _host_ports(pod: Pod) -> Iterable[HostPort]:
     sidecars = (c for c in pod.spec.init_containers if c.restart_policy == "Always")
@@ -206,8 +212,8 @@ class NodeInfo:
     pods_with_affinity: dict[str, PodInfo] = field(default_factory=dict)
     #: pods with a required inter-pod anti-affinity term, by key
     pods_with_required_anti_affinity: dict[str, PodInfo] = field(default_factory=dict)
-    #: "namespace/claim" -> number of pods here that mount it
-    claim_refs: dict[str, int] = field(default_factory=dict)
+    #: number of pods here that have the mount
+    mounts: dict[Mount, int] = field(default_factory=dict)
 
     def set_node(self, node: Node | None) -> None:
         self.node = node
@@ -247,11 +253,10 @@ class NodeInfo:
         cpu, memory = pod.nonzero_requests
         self.nonzero_cpu += sign * cpu
         self.nonzero_memory += sign * memory
-        for claim in pod.claim_names:
-            key = f"{pod.namespace}/{claim}"
-            self.claim_refs[key] = self.claim_refs.get(key, 0) + sign
-            if self.claim_refs[key] == 0:
-                del self.claim_refs[key]
+        for mount in pod.mounts:
+            self.mounts[mount] = self.mounts.get(mount, 0) + sign
+            if self.mounts[mount] == 0:
+                del self.mounts[mount]
 
     def _release(self, port: HostPort) -> None:
         """Free ``port``, like upstream without counting: two pods never share one host port."""
@@ -281,5 +286,5 @@ class NodeInfo:
             used_ports={key: set(ips) for key, ips in self.used_ports.items()},
             pods_with_affinity=dict(self.pods_with_affinity),
             pods_with_required_anti_affinity=dict(self.pods_with_required_anti_affinity),
-            claim_refs=dict(self.claim_refs),
+            mounts=dict(self.mounts),
         )

@@ -1,0 +1,36 @@
+"""The record of changed keys, from which what was computed of them is brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+#: entries kept at least; a reader that lags further behind starts over
+_KEPT = 8192
+
+
+class ChangeLog(Generic[K]):
+    """Which keys changed, in order; readers remember a position and ask what came after it."""
+
+    def __init__(self) -> None:
+        self._keys: list[K] = []
+        self._start = 0
+
+    @property
+    def position(self) -> int:
+        """The position after the last change."""
+        return self._start + len(self._keys)
+
+    def append(self, key: K) -> None:
+        self._keys.append(key)
+        if len(self._keys) > 2 * _KEPT:
+            del self._keys[:_KEPT]
+            self._start += _KEPT
+
+    def since(self, position: int) -> list[K] | None:
+        """The distinct keys changed since ``position``; None if that is no longer known."""
+        if position < self._start:
+            return None
+        return list(dict.fromkeys(self._keys[position - self._start :]))
