@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from celery import shared_task
 from django.conf import settings
 from django.db import connection
@@ -9,6 +11,8 @@ from django.db import connection
 from apps.controlplane import heartbeat
 from apps.controlplane.engines import engines
 from apps.controlplane.waking import wake
+
+log = logging.getLogger(__name__)
 
 #: A wake-up that beat sends is worthless when the next one comes.
 _EXPIRES_SECONDS = 5
@@ -64,4 +68,9 @@ def _wake(query: str, parameters: list[float]) -> None:
         cursor.execute(query, parameters)
         found = [row[0] for row in cursor.fetchall()]
     for cluster_id in found:
-        wake(cluster_id, expires=_EXPIRES_SECONDS)
+        try:
+            wake(cluster_id, expires=_EXPIRES_SECONDS)
+        except Exception:
+            # the broker is away or its connection broke; one cluster must not keep the others
+            # waiting, and in a second they are all found again
+            log.warning("cluster %s could not be woken", cluster_id, exc_info=True)
