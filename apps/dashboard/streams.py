@@ -101,9 +101,14 @@ async def _tell(cluster_id: int, position: int, send: Send) -> None:
 
 
 async def _wait_for_news(subscription: Subscription, send: Send) -> bool:
-    """True for real news; False when the connection has just been made and all may be known."""
-    while (version := await subscription.news(timeout=_SILENCE_SECONDS)) is None:
+    """True for news; False after a long silence, or when the connection was just made.
+
+    One looks at the log then as well: whoever changed something may have died before he told.
+    """
+    version = await subscription.news(timeout=_SILENCE_SECONDS)
+    if version is None:
         await _send_text(send, ": still here\n\n")
+        return False
     return version > 0
 
 

@@ -1,0 +1,134 @@
+"""A decision as the page tells it: the funnel, the refusals, the scores, one node's answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apps.dashboard import explanation
+from apps.dashboard.explanation import NOT_LOOKED_AT, Step
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.status import Code, Status
+
+CPU = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")
+TAINT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint",), "Taint")
+
+
+def column(*values: int, weight: int = 1) -> ScoreColumn:
+    raw = np.array(values, dtype=np.int64)
+    return ScoreColumn(raw, raw, weight)
+
+
+@pytest.fixture
+def scheduled() -> Decision:
+    """d to f are feasible; d and f tie, f was drawn. g was not looked at."""
+    statuses = NodeStatuses(np.array([1, 1, 2, 0, 0, 0, -1], dtype=np.int32), [None, CPU, TAINT])
+    return Decision(
+        pod_key="default/p",
+        pod_uid="1",
+        profile="default-scheduler",
+        result=Result.SCHEDULED,
+        node="f",
+        nodes=("a", "b", "c", "d", "e", "f", "g"),
+        total_nodes=7,
+        node_statuses=statuses,
+        evaluated=6,
+        feasible=np.array([3, 4, 5]),
+        scores={"Flat": column(10, 10, 10), "Steep": column(50, 20, 50, weight=2)},
+        total=np.array([110, 50, 110]),
+        ties=np.array([3, 5]),
+        draw=1,
+        durations={"Filter": 3000, "Score": 1000},
+    )
+
+
+def test_the_funnel_goes_from_all_nodes_to_one(scheduled: Decision) -> None:
+    assert explanation.funnel(scheduled) == [
+        Step("nodes in the cluster", 7),
+        Step("looked at", 6),
+        Step("feasible", 3),
+        Step("with the best score", 2, "110"),
+        Step("taken", 1, "f"),
+    ]
+
+
+def test_refusals_are_grouped_with_their_nodes(scheduled: Decision) -> None:
+    found = explanation.refusals(scheduled)
+    assert [(each.plugin, each.reason, each.count, each.first_nodes) for each in found] == [
+        ("NodeResourcesFit", "Insufficient cpu", 2, ["a", "b"]),
+        ("Taint", "node(s) had untolerated taint", 1, ["c"]),
+        ("", "not looked at: enough feasible nodes were found before", 1, ["g"]),
+    ]
+    assert [each.address for each in found] == [1, 2, 0]
+    assert explanation.nodes_with(scheduled, NOT_LOOKED_AT) == ["g"]
+
+
+def test_a_long_refusal_names_the_first_nodes_and_counts_the_others() -> None:
+    names = tuple(f"n{number:04}" for number in range(5000))
+    statuses = NodeStatuses(np.ones(5000, dtype=np.int32), [None, CPU])
+    decision = Decision(
+        pod_key="default/p", pod_uid="1", profile="x", nodes=names, node_statuses=statuses
+    )
+    [refusal] = explanation.refusals(decision)
+    assert refusal.count == 5000
+    assert list(refusal.first_nodes) == [f"n{number:04}" for number in range(12)]
+    assert refusal.more == 4988
+
+
+def test_the_best_come_first_and_the_chosen_one_before_its_equals(scheduled: Decision) -> None:
+    table = explanation.score_table(scheduled, {})
+    assert [(row.rank, row.node, row.total) for row in table.page.rows] == [
+        (1, "f", 110),
+        (1, "d", 110),
+        (3, "e", 50),
+    ]
+    assert [(row.chosen, row.tied) for row in table.page.rows] == [
+        (True, True),
+        (False, True),
+        (False, False),
+    ]
+
+
+def test_the_plugin_that_decides_most_is_the_first_column(scheduled: Decision) -> None:
+    table = explanation.score_table(scheduled, {})
+    assert table.columns == [("Steep", 2), ("Flat", 1)]
+    steep, flat = table.page.rows[2].scores
+    assert (steep.raw, steep.normalized, steep.weighted) == (20, 20, 40)
+    assert flat.weighted == 10
+
+
+def test_scores_are_paged_and_searched(scheduled: Decision) -> None:
+    second = explanation.score_table(scheduled, {"page": "2"}, size=2)
+    assert [row.node for row in second.page.rows] == ["e"]
+    assert (second.page.first, second.page.total) == (3, 3)
+    found = explanation.score_table(scheduled, {"q": "d"})
+    assert [(row.rank, row.node) for row in found.page.rows] == [(1, "d")]
+
+
+def test_why_not_this_node(scheduled: Decision) -> None:
+    refused = explanation.answer_about(scheduled, "a")
+    assert refused is not None and refused.refused == CPU and refused.looked_at
+    behind = explanation.answer_about(scheduled, "e")
+    assert behind is not None and behind.behind == 60
+    unlucky = explanation.answer_about(scheduled, "d")
+    assert unlucky is not None and unlucky.row is not None and unlucky.behind == 0
+    unseen = explanation.answer_about(scheduled, "g")
+    assert unseen is not None and not unseen.looked_at
+    assert explanation.answer_about(scheduled, "elsewhere") is None
+
+
+def test_time_is_told_as_parts_of_the_whole(scheduled: Decision) -> None:
+    spans = explanation.spans(scheduled)
+    assert [(each.name, each.start, each.width) for each in spans] == [
+        ("Filter", 0, 75),
+        ("Score", 75, 25),
+    ]
+
+
+def test_an_attempt_that_ended_before_the_filters_has_no_refusals() -> None:
+    decision = Decision(pod_key="default/p", pod_uid="1", profile="x", total_nodes=0)
+    assert explanation.refusals(decision) == []
+    assert explanation.score_table(decision, {}).page.rows == []
+    assert explanation.funnel(decision)[-1] == Step("taken", 0, "")
