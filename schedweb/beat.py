@@ -1,4 +1,4 @@
-"""Beat's Celery application: ``celery -A schedweb.beat beat``.
+"""``python -m schedweb.beat``: Celery's beat.
 
 Beat sends tasks by their names alone, so it loads neither Django's apps nor the scheduler.
 """
@@ -25,3 +25,12 @@ def show_life(**signal: Any) -> None:
     """Once at the start, then by the schedule."""
     gate.wait()
     app.send_task("apps.controlplane.tasks.beat")
+
+
+def main() -> None:
+    # Its intervals are seconds, so there is nothing to remember over a restart.
+    app.Beat(scheduler="celery.beat:Scheduler", loglevel="WARNING", quiet=True).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""The Celery application. ``celery -A schedweb.celery worker`` and ``... beat`` run it.
+"""The Celery application. ``python -m schedweb.worker`` runs it.
 
 Every worker process reads two queues: the common one, and one of its own. A cluster's loop is
 sent to the queue of the process that has the cluster's engine warm.

@@ -35,18 +35,6 @@ STOP_SECONDS = 10.0
 #: Seconds until a start that is not complete is called slow.
 READY_SECONDS = 60.0
 
-WORKER = (
-    *("-m", "celery", "--quiet", "--app=schedweb.celery", "worker"),
-    # What workers tell one another is of no use here, and each such word is a message.
-    *("--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel=INFO"),
-)
-
-BEAT = (
-    *("-m", "celery", "--quiet", "--app=schedweb.beat", "beat"),
-    # Its intervals are seconds; there is nothing to remember over a restart.
-    "--scheduler=celery.beat:Scheduler",
-)
-
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -109,10 +97,10 @@ class Supervisor:
         self._services = [
             self._service("web", *front, str(descriptors[1]), descriptors=descriptors),
             *(
-                self._service(f"worker-{number}", *WORKER, f"--hostname=worker-{number}@%h")
+                self._service(f"worker-{number}", "-m", "schedweb.worker", f"worker-{number}")
                 for number in range(1, self._config.workers + 1)
             ),
-            self._service("beat", *BEAT),
+            self._service("beat", "-m", "schedweb.beat"),
         ]
         for service in self._services:
             service.start()

@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from schedweb import config
-from schedweb.supervisor import BEAT, WORKER
+from schedweb import config, supervisor
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,9 +40,15 @@ def test_services_name_only_services_and_volumes_that_exist(compose: Any) -> Non
         assert volumes <= set(compose["volumes"])
 
 
-def test_worker_and_beat_run_as_they_do_under_make_up(compose: Any) -> None:
-    assert compose["services"]["worker"]["command"] == ["python", *WORKER]
-    assert compose["services"]["beat"]["command"] == ["python", *BEAT]
+@pytest.mark.parametrize(
+    ("service", "module"),
+    [("web", "schedweb.front"), ("worker", "schedweb.worker"), ("beat", "schedweb.beat")],
+)
+def test_each_part_runs_the_module_that_make_up_runs(
+    compose: Any, service: str, module: str
+) -> None:
+    assert compose["services"][service]["command"] == ["python", "-m", module]
+    assert f'"{module}"' in Path(supervisor.__file__).read_text()
 
 
 def test_workers_can_be_scaled(compose: Any) -> None:

@@ -77,10 +77,10 @@ def test_a_crashed_database_comes_back_with_its_data(house: House) -> None:
 
 
 def test_a_crashed_worker_is_replaced(house: House) -> None:
-    killed = house.process("schedweb.celery")
+    killed = house.process("schedweb.worker")
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: not alive(killed))
-    wait_until(lambda: any("schedweb.celery" in line for line in house.processes().values()))
+    wait_until(lambda: any("schedweb.worker" in line for line in house.processes().values()))
 
 
 def test_killing_the_supervisor_leaves_no_process_behind(house: House) -> None:
