@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
 from apps.cluster import kinds, store
+from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.announce import announcer
 from apps.cluster.errors import AlreadyExists, Cause, Invalid
 from apps.cluster.kinds import Kind
@@ -20,11 +21,6 @@ from apps.controlplane import profiles
 from apps.controlplane.models import LoopLease
 
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-#: name, value, description: the classes that every API server creates.
-BUILT_IN_PRIORITY_CLASSES = (
-    ("system-cluster-critical", 2_000_000_000, "Pods the cluster cannot work without."),
-    ("system-node-critical", 2_000_001_000, "Pods their node cannot work without."),
-)
 MAX_GENERATED_NODES = 20_000
 
 Body = dict[str, Any]
@@ -132,7 +128,7 @@ def generated_node(name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi"
 def _built_in_objects() -> Iterator[tuple[Kind, Body]]:
     for name in BUILT_IN_NAMESPACES:
         yield kinds.NAMESPACE, {"metadata": {"name": name}}
-    for name, value, description in BUILT_IN_PRIORITY_CLASSES:
+    for name, (value, description) in SYSTEM_CLASSES.items():
         yield (
             kinds.PRIORITY_CLASS,
             {"metadata": {"name": name}, "value": value, "description": description},

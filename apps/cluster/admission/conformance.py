@@ -9,6 +9,7 @@ from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.draft import Body, draft_of
 from apps.cluster.admission.match_label_keys import merge_label_keys
 from apps.cluster.admission.priority import set_priority, system_class
+from apps.cluster.errors import ApiError
 
 Json = Mapping[str, Any]
 
@@ -57,13 +58,22 @@ class ListedClasses:
 
 def check_apidefaults(case: Json, expect: Json) -> list[str]:
     """Differences between the recorded pod and ours, one line each; empty when they agree."""
+    try:
+        pod = _admitted(case)
+    except ApiError as refusal:
+        return [f"recorded a pod, ours was refused: {refusal.message}"]
+    return list(_differences(_recorded_part(expect["pod"]), _recorded_part(pod), ""))
+
+
+def _admitted(case: Json) -> Body:
+    """The pod after defaulting, priority admission and the creation step."""
     pod = draft_of("Pod", case["pod"])
     set_defaults("Pod", pod)
     if "priority" not in pod["spec"]:
         # A priority without a class would be refused; these recordings took it as resolved.
         set_priority(pod, ListedClasses(case.get("priorityClasses") or []))
     merge_label_keys(pod)
-    return list(_differences(_recorded_part(expect["pod"]), _recorded_part(pod), ""))
+    return pod
 
 
 def _recorded_part(pod: Json) -> Body:

@@ -26,4 +26,7 @@ def update_pod(pod: Body, old: Mapping[str, Any]) -> None:
     """Keep what admission once added and an update leaves out."""
     child(pod, "spec")
     keep_priority(pod, old)
+    quality = (old.get("status") or {}).get("qosClass")
+    if quality and "status" in pod:
+        pod["status"].setdefault("qosClass", quality)
     add_default_tolerations(pod["spec"])

@@ -61,7 +61,8 @@ def validate(
     if subresource == "status":
         return list(validate_pod_status(body)) if kind == "Pod" else []
     causes = list(validate_metadata(kind, body["metadata"]))
-    causes += validate_metadata_update(body["metadata"], old["metadata"])
+    # The API server checks this for all kinds, and then again for each of them.
+    causes += 2 * list(validate_metadata_update(body["metadata"], old["metadata"]))
     if kind == "Pod":
         change = validate_pod_resize if subresource == "resize" else validate_pod_update
         return [*causes, *change(body, old)]

@@ -28,6 +28,7 @@ _OWNER_FIELDS: Final = (
 )
 #: Kinds whose names are not DNS subdomains.
 _NAME_RULES: Final[Mapping[str, names.Check]] = {
+    "Event": names.path_segment,
     "Namespace": names.dns_label,
     "Service": names.dns_label,
 }

@@ -116,6 +116,13 @@ def label_value(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def path_segment(text: str) -> tuple[str, ...]:
+    """Anything that can stand between two slashes of a path: names of events."""
+    if text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{sign}'" for sign in ("/", "%") if sign in text)
+
+
 def environment_name(text: str) -> tuple[str, ...]:
     """The name of an environment variable."""
     return () if _ENVIRONMENT_RE.fullmatch(text) else (_NOT_ENVIRONMENT,)

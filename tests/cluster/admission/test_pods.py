@@ -323,3 +323,12 @@ def test_one_toleration_covers_another(wide, narrow, covered):
 def test_merging_drops_tolerations_that_another_one_covers():
     assert merge([VALUE, SHORT], [LONG, KEY]) == [KEY]
     assert merge([VALUE], [VALUE]) == [VALUE]
+
+
+def test_a_status_update_keeps_the_quality_of_service_and_completes_container_states():
+    old = admit("Pod", pod(), Cluster())
+    status = {"phase": "Running", "containerStatuses": [{"name": "c", "ready": True}]}
+    new = admit("Pod", {**old, "status": status}, Cluster(), old=old)
+    assert new["status"]["qosClass"] == "BestEffort"
+    [container] = new["status"]["containerStatuses"]
+    assert (container["lastState"], container["restartCount"]) == ({}, 0)

@@ -44,10 +44,20 @@ _DROPPED: Final = frozenset(
         "serviceAccount",
     )
 )
+#: Fields of a container's status that are always written; None stands for an empty object.
+_CONTAINER_STATUS: Final = (
+    ("name", ""),
+    ("state", None),
+    ("lastState", None),
+    ("ready", False),
+    ("restartCount", 0),
+    ("image", ""),
+    ("imageID", ""),
+)
 
 
 def default_pod(pod: Body) -> None:
-    """A pod, and the conditions of its status."""
+    """A pod and its status."""
     spec = child(pod, "spec")
     default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
@@ -57,9 +67,21 @@ def default_pod(pod: Body) -> None:
     if spec.get("hostNetwork"):
         host_ports_from_container_ports(spec.get("containers", ()))
         host_ports_from_container_ports(spec.get("initContainers", ()))
-    for condition in pod.get("status", {}).get("conditions", ()):
+    default_pod_status(pod.get("status", {}))
+
+
+def default_pod_status(status: Body) -> None:
+    """What is always written of conditions and of the states of containers."""
+    for condition in status.get("conditions", ()):
         condition.setdefault("lastProbeTime", None)
         condition.setdefault("lastTransitionTime", None)
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for container in status.get(field, ()):
+            for name, unset in _CONTAINER_STATUS:
+                container.setdefault(name, {} if unset is None else unset)
+            canonicalize(container, "allocatedResources")
+            if "resources" in container:
+                default_requirements(container["resources"])
 
 
 def default_template(template: Body) -> None:
