@@ -1,5 +1,6 @@
 # make up      the whole site on this machine, in the foreground; Ctrl-C ends it
 # make test    the tests, with everything they need
+# make bench   pods per second of the scheduling core
 # make check   style, types, layers, settings, migrations
 
 PYTHON ?= python3
@@ -7,7 +8,7 @@ BIN := .venv/bin
 # Of production, for `manage.py check --deploy`.
 PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 
-.PHONY: up db test check format runtime development
+.PHONY: up db test check bench format runtime development
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -18,6 +19,9 @@ db: runtime
 test: development
 	@tools/chromium.sh
 	$(BIN)/python -m pytest
+
+bench: runtime
+	$(BIN)/python -m bench.core
 
 check: development
 	$(BIN)/ruff check .

@@ -1,0 +1,101 @@
+"""`make bench`: pods per second of the scheduling core alone, on kube-scheduler's own workloads.
+
+A pod's time is one scheduling cycle: pop, snapshot, filters, scores, choice, assume; all nodes are
+scored, and the columns of the decision are there. Not timed: the confirmation of the binding, and
+everything outside the core. Preparing a workload (nodes, initial pods) is not timed either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterable
+
+import msgspec
+
+from apps.scheduler.clock import RealClock
+from apps.scheduler.config import load as load_configuration
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.objects import KubeObject, Pod
+from apps.scheduler.scheduler import Scheduler
+from bench import workloads
+from bench.workloads import Workload
+
+CONFIGURATION = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+"""
+#: What the real core reaches with all nodes scored, on two cores like these.
+REAL = {
+    "SchedulingBasic": 137,
+    "SchedulingNodeAffinity": 124,
+    "TopologySpreading": 115,
+    "PreferredTopologySpreading": 105,
+    "SchedulingPodAffinity": 67,
+    "SchedulingPodAntiAffinity": 99,
+    "SchedulingPreferredPodAffinity": 89,
+}
+
+
+class Bench:
+    """One workload on a fresh scheduler."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.scheduler = Scheduler(load_configuration(CONFIGURATION), clock=RealClock(), seed=1)
+        self.pods: dict[str, Pod] = {}
+        for kind, item in workload.cluster():
+            self.scheduler.handle(kind, None, item)
+
+    def run(self, pods: Iterable[KubeObject]) -> list[float]:
+        """Schedule pods; seconds of each scheduling cycle."""
+        for pod in pods:
+            assert isinstance(pod, Pod)
+            self.pods[pod.metadata.uid] = pod
+            self.scheduler.handle("Pod", None, pod)
+        taken = []
+        while True:
+            start = time.perf_counter()
+            decision = self.scheduler.schedule_one()
+            taken.append(time.perf_counter() - start)
+            if decision is None:
+                return taken[:-1]
+            if decision.result == Result.SCHEDULED:
+                self._confirm(decision)
+
+    def _confirm(self, decision: Decision) -> None:
+        """What the control plane does after its commit: the pod is seen bound."""
+        pending = self.pods[decision.pod_uid]
+        spec = msgspec.structs.replace(pending.spec, node_name=decision.node)
+        self.scheduler.bound(decision)
+        self.scheduler.handle("Pod", pending, msgspec.structs.replace(pending, spec=spec))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="workloads (default: all)")
+    parser.add_argument("--pods", type=int, default=1000, help="timed pods at most (1000)")
+    options = parser.parse_args()
+    print(f"{'workload':<50}{'nodes':>7}{'pods/s':>8}{'p50 µs':>8}{'p99 µs':>8}  real core")
+    for workload in workloads.load():
+        if options.names and workload.name not in options.names:
+            continue
+        if workload.needs:
+            print(f"{workload.name:<50} not here: needs {workload.needs}")
+            continue
+        bench = Bench(workload)
+        bench.run(workload.initial_pods())
+        taken = bench.run(workload.timed_pods(options.pods))
+        median = statistics.median(taken) * 1e6
+        slow = statistics.quantiles(taken, n=100)[98] * 1e6
+        rate = len(taken) / sum(taken)
+        real = REAL.get(workload.name)
+        told = f"{real}/s, we are {rate / real:.1f} times as fast" if real else "-"
+        nodes = workload.spec["nodes"]
+        print(f"{workload.name:<50}{nodes:>7}{rate:>8.0f}{median:>8.0f}{slow:>8.0f}  {told}")
+
+
+if __name__ == "__main__":
+    main()
