@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
@@ -14,28 +17,43 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeTable
-from apps.scheduler.framework.status import SKIP, Status
+from apps.scheduler.framework.nodes import NodeTable, UInt16Array
+from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
 from apps.scheduler.plugins import names
 
 NAME = names.NODE_DECLARED_FEATURES
+REASON: Final = "node declared features check failed - unsatisfied requirements: "
+RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
 
 class NodeDeclaredFeatures:
     name = NAME
 
     def __init__(self, args: None, handle: Handle) -> None:
-        self._handle = handle
+        pass
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> tuple[PreFilterResult | None, Status | None]:
-        return None, SKIP
+        return None, None if required_features(pod.pod) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
-        return None
+        required = required_features(pod.pod)
+
+        def missing(table: NodeTable) -> UInt16Array:
+            """Bit i stands for ``required[i]``."""
+            bits = np.zeros(len(table), dtype=np.uint16)
+            for line in np.flatnonzero(table.alive).tolist():
+                node = table.info(line).node
+                declared = node.status.declared_features if node is not None else ()
+                bits[line] = sum(1 << i for i, name in enumerate(required) if name not in declared)
+            return bits
+
+        column = nodes.memo((NAME, required), missing, depends="node")
+        return Verdicts(column, _statuses(required))
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
@@ -54,3 +72,25 @@ def _hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHin
 def _hint_pod_updated(pod: PodInfo, old: Pod, new: Pod) -> QueueingHint:
     """What a pod needs of a kubelet does not change while it waits."""
     return QueueingHint.QUEUE_SKIP
+
+
+def required_features(pod: Pod) -> tuple[str, ...]:
+    """The features without which a kubelet cannot run the pod, sorted."""
+    spec = pod.spec
+    required = []
+    containers = (*spec.containers, *spec.init_containers)
+    rules = (rule for container in containers for rule in container.restart_policy_rules)
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        required.append(RESTART_ALL_CONTAINERS)
+    if spec.host_network and spec.host_users is False:
+        required.append(USER_NAMESPACES_HOST_NETWORK)
+    return tuple(required)
+
+
+def _statuses(required: Sequence[str]) -> list[Status | None]:
+    """One for each set of missing features, the bits of its number."""
+    statuses: list[Status | None] = [None]
+    for bits in range(1, 1 << len(required)):
+        missing = [name for i, name in enumerate(required) if bits >> i & 1]
+        statuses.append(unresolvable(REASON + ", ".join(missing)))
+    return statuses

@@ -1,8 +1,12 @@
-"""VolumeRestrictions: volumes that only one pod, or one node, may use."""
+"""VolumeRestrictions: disks that a node mounts once, and claims that one pod alone may use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
@@ -14,13 +18,46 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.mounts import Mount, MountKind
 from apps.scheduler.framework.nodes import NodeTable
-from apps.scheduler.framework.status import SKIP, Status, error
+from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import PersistentVolumeClaim, Pod, Volume
+from apps.scheduler.objects import PersistentVolumeClaim, Pod
 from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.storage import claim_not_found
 
 NAME = names.VOLUME_RESTRICTIONS
+REASON_DISK: Final = "node(s) had no available disk"
+REASON_READ_WRITE_ONCE_POD: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+
+_DISK, _CLAIM = 1, 2
+_STATUSES = (None, unschedulable(REASON_DISK), unschedulable(REASON_READ_WRITE_ONCE_POD))
+_PRE_FILTER_STATE: Final = f"PreFilter{NAME}"
+_ONCE_PER_NODE: Final = frozenset(
+    {MountKind.GCE_DISK, MountKind.EBS_VOLUME, MountKind.ISCSI_VOLUME, MountKind.RBD_IMAGE}
+)
+
+
+@dataclass(slots=True)
+class PreFilterState:
+    #: names of the pod's claims that only one pod may use
+    exclusive_claims: frozenset[str]
+    #: how often pods on nodes use these claims; what AddPod and RemovePod count
+    users: int
+
+    def clone(self) -> PreFilterState:
+        return replace(self)
+
+    def count(self, pod: PodInfo, sign: int) -> None:
+        """As upstream, by the name of the claim alone, whatever its namespace."""
+        for volume in pod.pod.spec.volumes:
+            claim = volume.persistent_volume_claim
+            if claim is not None and claim.claim_name in self.exclusive_claims:
+                self.users += sign
 
 
 class VolumeRestrictions:
@@ -32,12 +69,39 @@ class VolumeRestrictions:
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> tuple[PreFilterResult | None, Status | None]:
-        if all(volume.image is not None for volume in pod.pod.spec.volumes):
+        exclusive = set()
+        for mount in pod.mounts:
+            if mount.kind is not MountKind.CLAIM:
+                continue
+            namespace, name = mount.of
+            claim = self._handle.listers.persistent_volume_claims.get(name, namespace)
+            if claim is None:
+                return None, unresolvable(claim_not_found(name))
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                exclusive.add(mount)
+        in_use = sum(bool(self._handle.snapshot.mounts.rows(mount)) for mount in exclusive)
+        if not in_use and not any(mount.kind in _ONCE_PER_NODE for mount in pod.mounts):
             return None, SKIP
-        return None, error("volumes are not supported yet")
+        claims = frozenset(mount.of[1] for mount in exclusive)
+        state.write(_PRE_FILTER_STATE, PreFilterState(claims, in_use))
+        return None, None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+        state.read(_PRE_FILTER_STATE, PreFilterState).count(added, 1)
+
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+    ) -> None:
+        state.read(_PRE_FILTER_STATE, PreFilterState).count(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
-        return None
+        disks = [rival for mount in pod.mounts for rival in rivals(mount)]
+        users = state.read(_PRE_FILTER_STATE, PreFilterState).users
+        if not disks and users <= 0:
+            return None
+        otherwise = _CLAIM if users > 0 else 0
+        taken = nodes.mounted(disks)
+        return Verdicts(np.where(taken, _DISK, otherwise).astype(np.uint16), _STATUSES)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
@@ -53,9 +117,9 @@ def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
     """A pod of the namespace no longer uses a disk or a claim that this pod wants."""
     if old.metadata.namespace != pod.namespace:
         return QueueingHint.QUEUE_SKIP
-    volumes = pod.pod.spec.volumes
-    disks = any(conflicts(mine, theirs) for mine in volumes for theirs in old.spec.volumes)
-    claims = _claims_by_name(volumes) & _claims_by_name(old.spec.volumes)
+    freed = set(PodInfo(old).mounts)
+    disks = any(rival in freed for mount in pod.mounts for rival in rivals(mount))
+    claims = any(mount.kind is MountKind.CLAIM and mount in freed for mount in pod.mounts)
     return QueueingHint.QUEUE if disks or claims else QueueingHint.QUEUE_SKIP
 
 
@@ -63,37 +127,19 @@ def _hint_claim_added(
     pod: PodInfo, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
 ) -> QueueingHint:
     """The pod's claim exists now, so that its access mode is known."""
-    own = new.metadata.namespace == pod.namespace
-    named = new.metadata.name in _claims_by_name(pod.pod.spec.volumes)
-    return QueueingHint.QUEUE if own and named else QueueingHint.QUEUE_SKIP
+    claim = Mount(MountKind.CLAIM, (new.metadata.namespace, new.metadata.name))
+    return QueueingHint.QUEUE if claim in pod.mounts else QueueingHint.QUEUE_SKIP
 
 
-def conflicts(volume: Volume, other: Volume) -> bool:
-    """Whether both name one disk that cannot be mounted twice, or not so.
+def rivals(mount: Mount) -> tuple[Mount, ...]:
+    """Mounts that cannot be on a node together with this one.
 
-    An EBS volume never; a GCE disk, an iSCSI volume and an RBD image only if all read.
+    An EBS volume is mounted once; a GCE disk, an iSCSI volume and an RBD image once, or any number
+    of times to be read.
     """
-    if volume.gce_persistent_disk and other.gce_persistent_disk:
-        disk, taken = volume.gce_persistent_disk, other.gce_persistent_disk
-        if disk.pd_name == taken.pd_name and not (disk.read_only and taken.read_only):
-            return True
-    if volume.aws_elastic_block_store and other.aws_elastic_block_store:
-        ebs, taken_ebs = volume.aws_elastic_block_store, other.aws_elastic_block_store
-        if ebs.volume_id == taken_ebs.volume_id:
-            return True
-    if volume.iscsi and other.iscsi:
-        read_only = volume.iscsi.read_only and other.iscsi.read_only
-        if volume.iscsi.iqn == other.iscsi.iqn and not read_only:
-            return True
-    if volume.rbd and other.rbd:
-        image, taken_image = volume.rbd, other.rbd
-        shared = set(image.monitors) & set(taken_image.monitors)
-        same = (image.pool, image.image) == (taken_image.pool, taken_image.image)
-        return bool(shared) and same and not (image.read_only and taken_image.read_only)
-    return False
-
-
-def _claims_by_name(volumes: Sequence[Volume]) -> set[str]:
-    """The claims that volumes name, ephemeral ones not included."""
-    sources = (volume.persistent_volume_claim for volume in volumes)
-    return {source.claim_name for source in sources if source is not None}
+    if mount.kind not in _ONCE_PER_NODE:
+        return ()
+    writer, reader = mount._replace(read_only=False), mount._replace(read_only=True)
+    if mount.read_only and mount.kind is not MountKind.EBS_VOLUME:
+        return (writer,)
+    return (writer, reader)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
@@ -15,20 +18,49 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeTable
-from apps.scheduler.framework.status import SKIP, Status, error
+from apps.scheduler.framework.mounts import MountKind
+from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.csi_migration import (
+    BETA_REGION,
+    BETA_ZONE,
+    REGION,
+    ZONE,
+    ZONE_DELIMITER,
+)
+from apps.scheduler.plugins.helper.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_not_found,
+    class_not_found,
+    class_of_claim,
+    volume_not_found,
+)
 
 NAME = names.VOLUME_ZONE
+REASON: Final = "node(s) had no available volume zone"
+REASON_NO_CLASS: Final = "PersistentVolumeClaim had no pv name and storageClass name"
+REASON_NO_VOLUME: Final = "PersistentVolume had no name"
 #: labels of volumes and nodes that name a zone or region
-TOPOLOGY_LABELS: Final = (
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-)
+TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+
+_STATUSES = (None, unresolvable(REASON))
+_PRE_FILTER_STATE: Final = f"PreFilter{NAME}"
+#: where a node lacks the older label, the newer one counts
+_SUCCESSOR: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+
+#: topology labels and the zones or regions they allow: a node must satisfy each of them
+Topologies = frozenset[tuple[str, frozenset[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterState:
+    topologies: Topologies
+
+    def clone(self) -> PreFilterState:
+        return self
 
 
 class VolumeZone:
@@ -40,12 +72,50 @@ class VolumeZone:
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> tuple[PreFilterResult | None, Status | None]:
-        if not pod.claim_names:
+        topologies: set[tuple[str, frozenset[str]]] = set()
+        for mount in pod.mounts:
+            if mount.kind is MountKind.CLAIM:
+                zones = self._zones(*mount.of)
+                if isinstance(zones, Status):
+                    return None, zones
+                topologies.update(zones.items())
+        if not topologies:
             return None, SKIP
-        return None, error("PersistentVolumeClaims are not supported yet")
+        state.write(_PRE_FILTER_STATE, PreFilterState(frozenset(topologies)))
+        return None, None
+
+    def _zones(self, namespace: str, name: str) -> Mapping[str, frozenset[str]] | Status:
+        """The zones of the claim's volume, none if it has no volume yet; or what is missing."""
+        listers = self._handle.listers
+        claim = listers.persistent_volume_claims.get(name, namespace)
+        if claim is None:
+            return unresolvable(claim_not_found(name))
+        if not claim.spec.volume_name:
+            return self._zones_of_unbound(claim)
+        volume = listers.persistent_volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return unresolvable(volume_not_found(claim.spec.volume_name))
+        return zones_of(volume)
+
+    def _zones_of_unbound(
+        self, claim: PersistentVolumeClaim
+    ) -> Mapping[str, frozenset[str]] | Status:
+        name = class_of_claim(claim)
+        if not name:
+            return unresolvable(REASON_NO_CLASS)
+        storage_class = self._handle.listers.storage_classes.get(name)
+        if storage_class is None:
+            return unresolvable(class_not_found(name))
+        if storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
+            return unresolvable(REASON_NO_VOLUME)
+        return {}
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
-        return None
+        topologies = state.read(_PRE_FILTER_STATE, PreFilterState).topologies
+        refused = nodes.memo(
+            (NAME, topologies), lambda table: ~allows(topologies, table), depends="node"
+        )
+        return Verdicts(refused.astype(np.uint16), _STATUSES)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         either = ActionType.ADD | ActionType.UPDATE
@@ -65,7 +135,7 @@ def _hint_storage_class_added(
     pod: PodInfo, old: StorageClass | None, new: StorageClass
 ) -> QueueingHint:
     """Only a class that waits for its consumer lets a pod without a volume pass."""
-    waits = new.volume_binding_mode == "WaitForFirstConsumer"
+    waits = new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
     return QueueingHint.QUEUE if waits else QueueingHint.QUEUE_SKIP
 
 
@@ -87,13 +157,29 @@ def _hint_volume_changed(
     return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
 
 
+def allows(topologies: Topologies, nodes: NodeTable) -> BoolArray:
+    """(n,) bool: nodes in the zones and regions; a node without any such label is everywhere."""
+    columns = {key: nodes.label(key) for key in TOPOLOGY_LABELS}
+    nowhere, matching = np.ones((2, len(nodes)), dtype=np.bool_)
+    for column in columns.values():
+        nowhere &= column.ids < 0
+    for key, zones in topologies:
+        own = columns[key]
+        matches = own.where(zones.__contains__)
+        if key in _SUCCESSOR:
+            newer = columns[_SUCCESSOR[key]].where(zones.__contains__)
+            matches = np.where(own.ids < 0, newer, matches)
+        matching &= matches
+    return matching | nowhere
+
+
 def zones_of(volume: PersistentVolume) -> Mapping[str, frozenset[str]]:
     """Topology label -> the zones it names, which are joined by a double underscore.
 
     A label with an empty zone in its list is left out, as upstream cannot read it.
     """
     labels = volume.metadata.labels
-    named = {key: labels[key].split("__") for key in TOPOLOGY_LABELS if key in labels}
+    named = {key: labels[key].split(ZONE_DELIMITER) for key in TOPOLOGY_LABELS if key in labels}
     return {
         key: frozenset(zone.strip() for zone in zones)
         for key, zones in named.items()
