@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connection
 
 from apps.cluster.announce import announcer
 from apps.cluster.errors import ApiError
@@ -18,6 +19,13 @@ class ControlPlaneCommand(BaseCommand):
     """A command that tells refusals in one line and announces its changes before it ends."""
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            raise CommandError(
+                "the database cannot be reached: is `make up` running, on the same SCHEDWEB_DATA?"
+                f" ({str(error).strip()})"
+            ) from error
         try:
             self.run(**options)
         except ApiError as refusal:
