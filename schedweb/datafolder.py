@@ -32,8 +32,9 @@ class DataFolder:
 
     def __enter__(self) -> DataFolder:
         # Open to search: as root, the database's user must pass through.
-        for folder in (self.path, self.path / "run", self.path / "log"):
+        for folder in (self.path, self.path / "run"):
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        (self.path / "log").mkdir(mode=0o700, exist_ok=True)
         self._lock = os.open(self.path / "run" / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
