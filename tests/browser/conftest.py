@@ -1,0 +1,111 @@
+"""The site on a port of its own, and a real Chromium that looks at it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.wsgi import get_wsgi_application
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from schedweb import tls
+from schedweb.front.listening import listen
+from schedweb.front.server import Site
+from schedweb.front.streams import Front
+from schedweb.front.threads import WsgiInThreads
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+MISSING = "chromium is missing (as root: apt-get install chromium)"
+
+
+@dataclass(slots=True)
+class Seen:
+    """A page, and what went wrong in it."""
+
+    page: Page
+    address: str
+    problems: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        self.page.goto(f"{self.address}{path}")
+
+    def log_in(self, name: str, password: str) -> None:
+        self.open("/login")
+        self.page.get_by_label("Name").fill(name)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Log in").click()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        warnings.warn(f"NO BROWSER TEST RUNS: {MISSING}", pytest.PytestWarning, stacklevel=1)
+        pytest.skip(MISSING)
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Playwright's event loop runs in this thread; the tests use Django beside it, not in it.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+
+
+@pytest.fixture
+def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
+    """The web front on the test's database; its address."""
+    sockets = [listen("127.0.0.1", 0), listen("127.0.0.1", 0)]
+    threads = WsgiInThreads(get_wsgi_application(), threads=4)
+    running = Site(
+        Front(threads),
+        plain=sockets[0],
+        secure=sockets[1],
+        certificates=tls.ensure(tmp_path, tls.server_names()),
+    )
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_until_complete, args=(running.run(),))
+    thread.start()
+    yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+    loop.call_soon_threadsafe(running.end)
+    thread.join(20)
+    assert not thread.is_alive()
+    loop.close()
+    threads.close()
+
+
+@pytest.fixture
+def seen(chromium: Browser, site: str) -> Iterator[Seen]:
+    """A new window, with nobody logged in yet, that notes whatever goes wrong."""
+    User.objects.create_superuser("admin", password="open sesame")
+    window = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = window.new_page()
+    seen = Seen(page, site)
+    page.set_default_timeout(10_000)
+    page.on("console", lambda said: _note_console(seen, said.type, said.text))
+    page.on("pageerror", lambda error: seen.problems.append(str(error)))
+    page.on("request", lambda request: _note_request(seen, request.url))
+    yield seen
+    window.close()
+
+
+def _note_console(seen: Seen, kind: str, text: str) -> None:
+    if kind in ("error", "warning"):
+        seen.problems.append(text)
+
+
+def _note_request(seen: Seen, address: str) -> None:
+    if not address.startswith((f"{seen.address}/", "data:")):
+        seen.problems.append(f"a request left the machine: {address}")

@@ -1,0 +1,162 @@
+"""One person's story: from the login to why a pod landed where it did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters import create_cluster
+from apps.controlplane.engines import Engines
+from tests.browser.conftest import Seen
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def cluster(seen: Seen) -> Cluster:
+    return create_cluster("lab", user="admin", nodes=3, zones=3, tie_break="first-name")
+
+
+@pytest.fixture
+def loop() -> Engines:
+    return Engines()
+
+
+def test_a_pod_is_followed_from_the_queue_to_its_decision(
+    seen: Seen, cluster: Cluster, loop: Engines
+) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    page.get_by_role("link", name="lab", exact=True).click()
+    page.get_by_role("link", name="New pod").click()
+    page.get_by_label("Name", exact=True).fill("web")
+    page.get_by_label("CPU").fill("2")
+    page.get_by_role("button", name="Add the pod").click()
+    expect(page.get_by_text("Pod web is made.")).to_be_visible()
+    expect(page.get_by_text("It waits in activeQ for its first attempt.")).to_be_visible()
+
+    page.get_by_role("link", name="Queue").click()
+    active = page.locator("#queue-active")
+    expect(active.get_by_role("link", name="web")).to_be_visible()
+    expect(page.locator("#live")).to_have_text("live")
+
+    loop.run(cluster.pk)
+    expect(active.get_by_text("No pod.")).to_be_visible()
+
+    page.get_by_role("link", name="Decisions").click()
+    row = page.locator("#decisions tbody tr").first
+    expect(row).to_contain_text("scheduled")
+    row.get_by_role("link").first.click()
+    expect(page.locator(".lead")).to_contain_text("chose node-0")
+    expect(page.locator(".scores tbody tr").first).to_contain_text("chosen")
+    expect(page.locator(".scores thead")).to_contain_text("NodeResourcesFit")
+
+    page.get_by_placeholder("node name").fill("node-2")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#answer")).to_contain_text("the draw decided")
+    assert "node=node-2" in page.url
+    assert seen.problems == []
+
+
+def test_a_pending_pod_says_why_and_is_seen_to_be_bound_when_there_is_room(
+    seen: Seen, cluster: Cluster, loop: Engines
+) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/new-pod")
+    page.get_by_label("Name", exact=True).fill("huge")
+    page.get_by_label("CPU").fill("40")
+    page.get_by_role("button", name="Add the pod").click()
+    loop.run(cluster.pk)
+    expect(page.get_by_text("Why it is pending:")).to_be_visible()
+    expect(page.locator("#pod .notice")).to_contain_text(
+        "0/3 nodes are available: 3 Insufficient cpu"
+    )
+
+    other = seen.page.context.new_page()
+    other.goto(f"{seen.address}/clusters/lab/new-node")
+    other.get_by_label("Name", exact=True).fill("giant")
+    other.get_by_label("CPU").fill("64")
+    other.get_by_role("button", name="Add the node").click()
+    expect(other.get_by_text("Node giant is made.")).to_be_visible()
+    other.close()
+
+    page.bring_to_front()
+    facts = page.locator("#pod .facts")
+    for _ in range(100):
+        loop.run(cluster.pk)
+        if "bound" in facts.inner_text():
+            break
+        page.wait_for_timeout(100)
+    expect(facts).to_contain_text("giant")
+    expect(page.locator("#pod .data").first.locator("tbody tr")).to_have_count(2)
+    assert seen.problems == []
+
+
+def test_what_one_opened_stays_open_and_focus_stays_when_the_page_refreshes(
+    seen: Seen, cluster: Cluster
+) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/nodes/node-1")
+    expect(page.locator("#live")).to_have_text("live")
+    page.get_by_text("YAML", exact=True).click()
+    page.locator("#yaml summary").focus()
+    with page.expect_response(lambda response: response.url.endswith("/nodes/node-1")):
+        cordon(cluster)
+    expect(page.locator("#node .facts")).to_contain_text("cordoned")
+    expect(page.locator("#yaml pre")).to_contain_text("unschedulable: true")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert seen.problems == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_page_is_wider_than_the_window_or_logs_an_error(
+    seen: Seen, cluster: Cluster, width: int
+) -> None:
+    page = seen.page
+    page.set_viewport_size({"width": width, "height": 900})
+    seen.log_in("admin", "open sesame")
+    for path in (
+        "/",
+        "/new-cluster",
+        *(
+            f"/clusters/lab{rest}"
+            for rest in (
+                *("", "/queue", "/nodes", "/nodes/node-1", "/pods", "/decisions", "/events"),
+                *("/profiles", "/profiles/1", "/objects", "/new-pod", "/new-node", "/import"),
+                *("/new-profile", "/delete", "/objects/priorityclasses.scheduling.k8s.io"),
+            )
+        ),
+    ):
+        seen.open(path)
+        root = "document.documentElement"
+        assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{path} is too wide"
+    assert seen.problems == []
+
+
+def test_the_keyboard_alone_reaches_the_search_and_the_content(
+    seen: Seen, cluster: Cluster
+) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/nodes")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("/")
+    page.keyboard.type("node-2")
+    expect(page.locator("#nodes tbody tr")).to_have_count(1)
+    assert page.url.endswith("q=node-2&zone=&state=&resource=")
+    assert seen.problems == []
+
+
+def cordon(cluster: Cluster) -> None:
+    def change(body: Any) -> Any:
+        return {**body, "spec": {**body.get("spec", {}), "unschedulable": True}}
+
+    store.patch(cluster, kinds.NODE, "", "node-1", change, actor=store.Actor("tests"))
