@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.cluster import models
+from django.db import connection
+
+from apps.cluster import models, sql
 from apps.cluster.models import Cluster
 
 Body = dict[str, Any]
@@ -33,32 +35,37 @@ class StoreLookups:
 
     def default_priority_class(self) -> Body | None:
         """The class for pods that name none: of several, the one with the smallest value."""
-        key = ("PriorityClass", "")
-        if key not in self._known:
-            defaults = models.PriorityClass.objects.filter(
-                cluster=self._cluster, global_default=True
-            )
-            self._known[key] = (
-                defaults.order_by("value", "name").values_list("body", flat=True).first()
-            )
-        return self._known[key]
+        return self._known_or_read(
+            ("PriorityClass", ""),
+            "SELECT body::text FROM cluster_priorityclass "
+            "WHERE cluster_id = %s AND global_default ORDER BY value, name LIMIT 1",
+            [self._cluster.pk],
+        )
 
     def default_storage_class(self) -> Body | None:
         """The class for claims that name none: of several, the newest."""
-        key = ("StorageClass", "")
-        if key not in self._known:
-            defaults = models.StorageClass.objects.filter(
-                cluster=self._cluster,
-                body__metadata__annotations__contains={_IS_DEFAULT: "true"},
-            )
-            self._known[key] = (
-                defaults.order_by("-created_at", "name").values_list("body", flat=True).first()
-            )
-        return self._known[key]
+        return self._known_or_read(
+            ("StorageClass", ""),
+            "SELECT body::text FROM cluster_storageclass WHERE cluster_id = %s "
+            "AND body #>> %s = 'true' ORDER BY created_at DESC, name LIMIT 1",
+            [self._cluster.pk, ["metadata", "annotations", _IS_DEFAULT]],
+        )
 
     def _named(self, model: type[models.KubernetesObject], name: str) -> Body | None:
-        key = (model.__name__, name)
+        return self._known_or_read(
+            (model.__name__, name),
+            f"SELECT body::text FROM {model._meta.db_table} "
+            "WHERE cluster_id = %s AND namespace = '' AND name = %s",
+            [self._cluster.pk, name],
+        )
+
+    def _known_or_read(
+        self, key: tuple[str, str], statement: str, parameters: list[Any]
+    ) -> Body | None:
+        """The body a statement finds; plain SQL, since every pod asks twice."""
         if key not in self._known:
-            found = model.objects.filter(cluster=self._cluster, namespace="", name=name)
-            self._known[key] = found.values_list("body", flat=True).first()
+            with connection.cursor() as cursor:
+                cursor.execute(statement, parameters)
+                row = cursor.fetchone()
+            self._known[key] = None if row is None else sql.load_json(row[0])
         return self._known[key]
