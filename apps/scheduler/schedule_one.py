@@ -229,3 +229,5 @@ def handle_scheduling_failure(sched: Scheduler, attempt: Attempt, status: Status
     if decision.nominating is not None and place is not SubQueue.OUTSIDE:
         node = decision.nominating.nominated_node
         sched.queue.add_nominated_pod(attempt.queued.pod_info, node)
+        for displaced in decision.post_filter.displaced if decision.post_filter else ():
+            sched.queue.delete_nominated_pod(displaced)

@@ -125,7 +125,13 @@ class Scheduler:
             return 0
         if self.tie_break == "first-name":
             return int(self.snapshot.name_rank[ties].argmin())
-        return self._random.randrange(len(ties))
+        return self._draw_one_of(len(ties))
+
+    def _draw_one_of(self, choices: int) -> int:
+        """The place of one of several things that nothing tells apart, listed by name."""
+        if choices == 1 or self.tie_break == "first-name":
+            return 0
+        return self._random.randrange(choices)
 
     def validate(self) -> None:
         """Raise AssertionError if the parts contradict each other; for tests."""
@@ -165,6 +171,8 @@ class Scheduler:
             self.clock,
             waiting_pods=self.waiting_pods,
             extenders=self.extenders,
+            find_pod=self.cache.find_pod,
+            draw=self._draw_one_of,
         )
         return Framework(profile, registry, handle)
 

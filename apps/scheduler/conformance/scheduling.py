@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,14 +187,15 @@ def _post_filter(decision: Decision) -> Json:
     status, result = decision.post_filter_status, decision.post_filter
     if status is None:
         return {}
-    found: dict[str, Any] = {"code": status.code.label, "plugin": status.plugin}
-    found["reasons"] = sorted(status.reasons)
+    found: dict[str, Any] = {"code": status.code.label, "reasons": sorted(status.reasons)}
+    if status.plugin:
+        found["plugin"] = status.plugin
     if result is not None:
-        found |= _preemption(result)
+        found |= _preemption(result, decision.nodes)
     return {"messageWithPostFilter": decision.message, "postFilter": found}
 
 
-def _preemption(result: PostFilterResult) -> Json:
+def _preemption(result: PostFilterResult, nodes: Sequence[str]) -> Json:
     found: dict[str, Any] = {}
     if result.nominating is not None:
         found["nominatingMode"] = "Override"
@@ -207,8 +208,12 @@ def _preemption(result: PostFilterResult) -> Json:
             for each in result.candidates
         }
         found["ties"] = sorted(result.ties)
-    if result.node_status:
-        found["nodeStatus"] = {node: _status(why) for node, why in result.node_status.items()}
+    if result.node_statuses is not None and result.node_statuses.rejected:
+        found["nodeStatus"] = {
+            node: _status(why)
+            for node, number in zip(nodes, result.node_statuses.ids.tolist(), strict=True)
+            if number > 0 and (why := result.node_statuses.statuses[number]) is not None
+        }
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from apps.scheduler.framework.interface import Victims
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 
@@ -38,6 +39,7 @@ class Extender(Protocol):
     is_filter: bool
     is_prioritizer: bool
     is_binder: bool
+    supports_preemption: bool
     weight: int
 
     def is_interested(self, pod: PodInfo) -> bool: ...
@@ -49,3 +51,11 @@ class Extender(Protocol):
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
         """Bind the pod itself, instead of the profile's bind plugins."""
+
+    def process_preemption(
+        self, pod: PodInfo, candidates: Mapping[str, Victims]
+    ) -> Mapping[str, Victims]:
+        """The nodes on which evicting these pods makes room for ``pod``, as the extender sees it.
+
+        It may drop nodes and change victims.
+        """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,6 +48,10 @@ class Handle:
     clock: Clock
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
     extenders: Sequence[Extender] = ()
+    #: the pod with this uid as it takes room on a node, assumed ones included; None if it does not
+    find_pod: Callable[[str], PodInfo | None] = lambda uid: None
+    #: one of so many things that nothing else tells apart, by its place
+    draw: Callable[[int], int] = lambda choices: 0
     _framework: Framework | None = None
 
     @property

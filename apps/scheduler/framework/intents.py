@@ -29,16 +29,21 @@ class MergePatch:
     namespace: str
     name: str
     patch: Mapping[str, Any]
+    #: "status" if that is what is patched
+    subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Delete a pod to make room; ``condition`` is added to its status first."""
+    """A pod has to make room: it is deleted after its status was given a condition."""
 
     namespace: str
     name: str
     uid: str
+    #: of the condition DisruptionTarget
     message: str
+    #: False for a pod that was only held by a Permit plugin: it is back in the queue, not deleted
+    delete: bool = True
 
 
 Intent = Binding | MergePatch | Eviction

@@ -24,12 +24,12 @@ asked about one at a time, each with its own clone of the state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
-    from apps.scheduler.framework.diagnosis import Diagnosis
+    from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
     from apps.scheduler.framework.events import ClusterEventWithHint
     from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
     from apps.scheduler.framework.status import Status
@@ -73,12 +73,23 @@ class NominatingInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Victims:
+    """The pods whose eviction from a node makes room there, the most important first."""
+
+    pods: tuple[PodInfo, ...]
+    #: how many of the evictions break a PodDisruptionBudget
+    pdb_violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node on which evicting ``victims`` (keys, in upstream's order) would make room."""
+    """A node on which evicting ``victims`` (keys, the most important first) would make room."""
 
     node: str
     victims: tuple[str, ...]
     pdb_violations: int = 0
+    #: what the node was ranked by, in the order of preemption.ranking.CRITERIA
+    figures: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +99,16 @@ class PostFilterResult:
     nominating: NominatingInfo | None = None
     victims: tuple[PodInfo, ...] = ()
     candidates: tuple[Candidate, ...] = ()
-    #: nodes tried in vain, with the reason
-    node_status: Mapping[str, Status] = field(default_factory=dict)
-    #: names of the candidates which the ranking could not tell apart
+    #: rows tried in vain, with the reason
+    node_statuses: NodeStatuses | None = None
+    #: names of the candidates which the ranking could not tell apart, sorted
     ties: tuple[str, ...] = ()
+    #: what told the chosen candidate from the others: see preemption.ranking
+    decided_by: str = ""
+    #: place among the nodes where preemption may help at which the search began
+    offset: int = 0
+    #: pods that lose their nomination to the chosen node, having lower priority
+    displaced: tuple[PodInfo, ...] = ()
 
 
 class Plugin(Protocol):

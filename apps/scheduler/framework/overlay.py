@@ -185,7 +185,8 @@ class Overlay(NodeTable):
         lines = change.lines
         self.requested[: len(change.requested), lines] += sign * change.requested
         self.nonzero_requested[:, lines] += sign * change.nonzero_requested
-        self.pod_count[lines] += sign * np.array([len(pods) for pods in change.pods])
+        numbers = np.fromiter(map(len, change.pods), dtype=np.int64, count=len(lines))
+        self.pod_count[lines] += sign * numbers
         for line, pods in zip(lines.tolist(), change.pods, strict=True):
             self._pending.setdefault(line, []).append((sign, pods))
 

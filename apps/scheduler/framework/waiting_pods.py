@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from apps.scheduler.framework.status import Status, unschedulable
+from apps.scheduler.framework.status import Status, error, unschedulable
 from apps.scheduler.framework.types import PodInfo
 
 #: upstream's longest time a Permit plugin may hold a pod, in seconds
@@ -31,6 +31,11 @@ class WaitingPod:
         """The pod is not to be bound."""
         if self.rejection is None:
             self.rejection = unschedulable(message).by(plugin)
+
+    def preempt(self, plugin: str, message: str) -> None:
+        """The pod loses its room to a pod of higher priority; it is tried again after a pause."""
+        if self.rejection is None:
+            self.rejection = error(f"waiting on permit for pod: {message}").by(plugin)
 
     def outcome(self, now: float) -> Status | None:
         """A rejection, None while the pod has to wait; success is an empty ``deadlines``."""

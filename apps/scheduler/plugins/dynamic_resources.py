@@ -16,13 +16,22 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
-from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
+from apps.scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins import names
 
 NAME = names.DYNAMIC_RESOURCES
 REASON_NO_CLAIMS = "no new claims to deallocate"
+#: what upstream says, by accident, when another plugin's PreFilter has ended the cycle before
+REASON_NOT_REACHED = "not found"
 REASON_NOT_SERVED = "resource claims are not served by this cluster"
+
+
+class _Reached:
+    """Present in a cycle whose PreFilter came as far as this plugin."""
+
+    def clone(self) -> _Reached:
+        return self
 
 
 class DynamicResources:
@@ -41,6 +50,7 @@ class DynamicResources:
     ) -> tuple[PreFilterResult | None, Status | None]:
         if pod.pod.spec.resource_claims:
             return None, unresolvable(REASON_NOT_SERVED)
+        state.write(NAME, _Reached())
         return None, SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
@@ -49,6 +59,8 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
+        if state.find(NAME, _Reached) is None:
+            return None, error(REASON_NOT_REACHED)
         return None, unschedulable(REASON_NO_CLAIMS)
 
     def score(

@@ -1,0 +1,158 @@
+"""Preemption, step by step: from a pod that fits nowhere to a node and the pods that must leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.config.args import DefaultPreemptionArgs
+from apps.scheduler.framework import intents
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.diagnosis import Diagnosis, fit_error_message
+from apps.scheduler.framework.extender import ExtenderError
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult, Victims
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.preemption.budgets import Budgets
+from apps.scheduler.preemption.dry_run import DryRun
+from apps.scheduler.preemption.eligibility import why_not_eligible
+from apps.scheduler.preemption.extenders import ask_extenders
+from apps.scheduler.preemption.importance import NodePods
+from apps.scheduler.preemption.in_flight import InFlight
+from apps.scheduler.preemption.ranking import Ranking, rank_candidates
+from apps.scheduler.preemption.search import Found, find_candidates, potential_rows
+from apps.scheduler.preemption.shortlist import num_candidates
+
+NO_CANDIDATE: Final = "no candidate node for preemption"
+PREEMPTED: Final = "preempted"
+Outcome = tuple[PostFilterResult | None, Status]
+
+
+class Evaluator:
+    """One for each profile; ``name`` is the plugin on whose behalf it acts."""
+
+    def __init__(self, name: str, args: DefaultPreemptionArgs, handle: Handle) -> None:
+        self._name = name
+        self._args = args
+        self._handle = handle
+        self._node_pods = NodePods(handle.snapshot)
+        self._budgets = Budgets(handle.listers.pod_disruption_budgets)
+        self.in_flight = InFlight(handle.find_pod)
+
+    def preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
+        """Nominate a node and ask for its victims' eviction.
+
+        Without a result the pod's nomination stays as it is: it is not eligible (it may be waiting
+        for its victims), or something failed. When no eviction would help, it is withdrawn.
+        """
+        snapshot = self._handle.snapshot
+        reason = why_not_eligible(pod, snapshot, diagnosis)
+        if reason:
+            return None, unschedulable(reason)
+        rows = potential_rows(snapshot, diagnosis)
+        offset = self._handle.draw(len(rows)) if len(rows) else 0
+        found = self._find_candidates(state, pod, np.roll(rows, -offset))
+        if not found.candidates:
+            return self._nothing_helps(found, offset)
+        try:
+            candidates = ask_extenders(self._handle.extenders, pod, found.candidates)
+        except ExtenderError as failure:
+            return None, error(str(failure))
+        if not candidates:
+            return None, unschedulable(NO_CANDIDATE)
+        ranking = rank_candidates(candidates)
+        node = ranking.ties[self._handle.draw(len(ranking.ties))]
+        displaced = self._prepare(state, pod, node, candidates[node])
+        return (
+            PostFilterResult(
+                nominating=NominatingInfo(node),
+                victims=candidates[node].pods,
+                candidates=tuple(_described(candidates, ranking)),
+                node_statuses=found.statuses,
+                ties=ranking.ties,
+                decided_by=ranking.decided_by,
+                offset=offset,
+                displaced=displaced,
+            ),
+            SUCCESS,
+        )
+
+    def _find_candidates(self, state: CycleState, pod: PodInfo, rows: Int64Array) -> Found:
+        wanted = num_candidates(
+            len(rows),
+            self._args.min_candidate_nodes_percentage,
+            self._args.min_candidate_nodes_absolute,
+        )
+        dry_run = DryRun(
+            self._handle.framework,
+            state,
+            pod,
+            node_pods=self._node_pods,
+            budgets=self._budgets,
+        )
+        return find_candidates(self._handle.snapshot, pod, dry_run, rows, wanted)
+
+    def _nothing_helps(self, found: Found, offset: int) -> Outcome:
+        if found.errors:
+            return None, error(_together(found.errors))
+        message = fit_error_message(Diagnosis(found.statuses), self._handle.snapshot.total_nodes)
+        result = PostFilterResult(NominatingInfo(), node_statuses=found.statuses, offset=offset)
+        return result, unschedulable(message)
+
+    def _prepare(
+        self, state: CycleState, pod: PodInfo, node: str, victims: Victims
+    ) -> tuple[PodInfo, ...]:
+        """Ask for everything that makes room; returns pods that lose their nomination to the node.
+
+        Pods nominated there that have lower priority may no longer fit: they had better look for
+        another node at once. Victims that are terminating already need no further request.
+        """
+        live = [victim for victim in victims.pods if not victim.is_terminating]
+        if not live:
+            return ()
+        for victim in live:
+            self._evict(state, pod, victim)
+        self.in_flight.start(pod, live)
+        displaced = tuple(
+            other
+            for other in self._handle.nominator.pods_for_node(node)
+            if other.priority < pod.priority
+        )
+        for other in displaced:
+            cleared = {"status": {"nominatedNodeName": None}}
+            patch = intents.MergePatch("Pod", other.namespace, other.name, cleared, "status")
+            intents.add(state, patch)
+        return displaced
+
+    def _evict(self, state: CycleState, pod: PodInfo, victim: PodInfo) -> None:
+        """A pod that a Permit plugin holds is only sent back to the queue; others are deleted."""
+        waiting = self._handle.waiting_pods.get(victim.uid)
+        if waiting is not None:
+            waiting.preempt(self._name, PREEMPTED)
+        scheduler = pod.pod.spec.scheduler_name
+        intents.add(
+            state,
+            intents.Eviction(
+                namespace=victim.namespace,
+                name=victim.name,
+                uid=victim.uid,
+                message=f"{scheduler}: preempting to accommodate a higher priority pod",
+                delete=waiting is None,
+            ),
+        )
+
+
+def _described(candidates: Mapping[str, Victims], ranking: Ranking) -> Iterable[Candidate]:
+    for node, victims in candidates.items():
+        keys = tuple(pod.key for pod in victims.pods)
+        yield Candidate(node, keys, victims.pdb_violations, ranking.figures[node])
+
+
+def _together(messages: Iterable[str]) -> str:
+    """Distinct messages as upstream joins errors: several in brackets."""
+    distinct = list(dict.fromkeys(messages))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

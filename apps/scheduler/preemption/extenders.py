@@ -1,0 +1,39 @@
+"""Extenders have a say in which candidates are possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apps.scheduler.framework.extender import Extender, ExtenderError
+from apps.scheduler.framework.interface import Victims
+from apps.scheduler.framework.types import PodInfo
+
+
+def ask_extenders(
+    extenders: Iterable[Extender], pod: PodInfo, candidates: Mapping[str, Victims]
+) -> Mapping[str, Victims]:
+    """What every interested extender, one after the other, leaves of the candidates.
+
+    Raises ExtenderError when one fails that must not be ignored.
+    """
+    for extender in extenders:
+        if not extender.supports_preemption or not extender.is_interested(pod):
+            continue
+        try:
+            answer = extender.process_preemption(pod, candidates)
+        except ExtenderError:
+            if extender.is_ignorable:
+                continue
+            raise
+        candidates = _checked(extender, answer)
+        if not candidates:
+            break
+    return candidates
+
+
+def _checked(extender: Extender, answer: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    """The answer without nodes that come without victims."""
+    for node, victims in answer.items():
+        if not victims.pods and not extender.is_ignorable:
+            raise ExtenderError(f'expected at least one victim pod on node "{node}"')
+    return {node: victims for node, victims in answer.items() if victims.pods}

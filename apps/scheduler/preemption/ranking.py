@@ -1,0 +1,84 @@
+"""Which of several nodes is taken: the one where evictions do the least harm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.interface import Victims
+from apps.scheduler.preemption.importance import start_time
+
+
+class Criterion(StrEnum):
+    """What told the chosen node from all others."""
+
+    ONLY_CANDIDATE = "only candidate"
+    PDB_VIOLATIONS = "fewest PodDisruptionBudget violations"
+    HIGHEST_PRIORITY = "lowest priority of the most important victim"
+    PRIORITY_SUM = "smallest sum of the victims' priorities"
+    VICTIM_COUNT = "fewest victims"
+    START_TIME = "latest start of the most important victims"
+    #: nothing did
+    TIE = "tie"
+
+
+#: the criteria by which candidates are compared, one after the other; see `figures`
+CRITERIA: Final = (
+    Criterion.PDB_VIOLATIONS,
+    Criterion.HIGHEST_PRIORITY,
+    Criterion.PRIORITY_SUM,
+    Criterion.VICTIM_COUNT,
+    Criterion.START_TIME,
+)
+#: added to each priority before summing, so that a further victim of negative priority is a loss
+_SHIFT: Final = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The outcome of comparing candidates."""
+
+    #: node -> its figures
+    figures: Mapping[str, tuple[int, ...]]
+    #: the nodes that nothing tells apart, sorted; one of them is to be taken
+    ties: tuple[str, ...]
+    decided_by: Criterion
+
+
+def rank_candidates(candidates: Mapping[str, Victims]) -> Ranking:
+    """Compare by one criterion after the other until one node is left; at least one is given."""
+    names = sorted(candidates)
+    by_node = {name: figures(candidates[name]) for name in names}
+    table = np.array([by_node[name] for name in names], dtype=np.int64).T
+    left, decided_by = np.arange(len(names)), Criterion.ONLY_CANDIDATE
+    for criterion, column in zip(CRITERIA, table, strict=True):
+        if len(left) == 1:
+            break
+        found = column[left]
+        best = found.max() if criterion is Criterion.START_TIME else found.min()
+        left, decided_by = left[found == best], criterion
+    if len(left) > 1:
+        decided_by = Criterion.TIE
+    return Ranking(by_node, tuple(names[place] for place in left.tolist()), decided_by)
+
+
+def figures(victims: Victims) -> tuple[int, ...]:
+    """A node's figure for each criterion; the least is best, of start times the greatest.
+
+    The sum counts every priority plus 2**31; times are in microseconds, NOT_STARTED for victims
+    that have not started.
+    """
+    pods = victims.pods
+    priorities = [pod.priority for pod in pods]
+    highest = max(priorities)
+    return (
+        victims.pdb_violations,
+        priorities[0],
+        sum(priorities) + _SHIFT * len(pods),
+        len(pods),
+        min(start_time(pod) for pod in pods if pod.priority == highest),
+    )
