@@ -58,6 +58,14 @@ def test_commands_in_another_terminal_find_the_house(house: House) -> None:
     assert f"https://localhost:{house.port('https')}/k8s/demo" in kubeconfig
 
 
+def test_every_worker_process_reads_a_queue_of_its_own(house: House) -> None:
+    with psycopg.connect((house.data / "run" / "database").read_text()) as connection:
+        alive_and_listening = connection.execute(
+            "SELECT count(*) FROM controlplane_heartbeat JOIN pgmq.meta ON queue_name = name"
+        ).fetchone()
+    assert alive_and_listening == (1,)
+
+
 def test_a_second_start_on_the_same_data_says_so_and_does_no_harm(house: House) -> None:
     second = House(house.data).spawn()
     said, _ = second.communicate(timeout=30)
