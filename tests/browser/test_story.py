@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from apps.cluster import kinds, store
+from apps.cluster.announce import announcer
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engines import Engines
@@ -111,6 +112,30 @@ def test_what_one_opened_stays_open_and_focus_stays_when_the_page_refreshes(
     expect(page.locator("#node .facts")).to_contain_text("cordoned")
     expect(page.locator("#yaml pre")).to_contain_text("unschedulable: true")
     assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert seen.problems == []
+
+
+def test_a_hidden_tab_holds_no_stream_and_catches_up_when_it_is_seen_again(
+    seen: Seen, cluster: Cluster
+) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/nodes")
+    expect(page.locator("#live")).to_have_text("live")
+    show = "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(
+        f"Object.defineProperty(document, 'hidden', {{value: true, configurable: true}}); {show}"
+    )
+    streams = []
+    page.on("request", lambda request: streams.append(request.url))
+    cordon(cluster)
+    assert announcer.flush(5.0)
+    page.wait_for_timeout(1500)
+    assert streams == []
+    assert "cordoned" not in page.locator("#nodes").inner_text()
+    page.evaluate(f"delete document.hidden; {show}")
+    expect(page.locator("#nodes")).to_contain_text("cordoned")
+    assert "/live?after=" in streams[0]
     assert seen.problems == []
 
 
