@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from schedweb.embedded.places import LONGEST_SOCKET_FOLDER
 from schedweb.embedded.postgres import Postgres
@@ -90,6 +91,9 @@ def test_a_data_folder_with_a_long_name_works(data: Path) -> None:
     folder = data / ("long-" * (LONGEST_SOCKET_FOLDER // 5))
     server = Postgres(folder, log=data / "postgres.log", throwaway=True)
     server.start()
+    socket = Path(conninfo_to_dict(server.url)["host"])
     with psycopg.connect(server.url) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     server.stop()
+    assert not socket.is_relative_to(folder)
+    socket.rmdir()
