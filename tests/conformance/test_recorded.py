@@ -11,7 +11,6 @@ from apps.scheduler.conformance.runner import run
 
 DATA = Path(__file__).parent / "data"
 
-WITHOUT_PREEMPTION = Options(no_postfilter=True)
 FAMILIES = (
     "nodename",
     "nodeports",
@@ -25,12 +24,19 @@ FAMILIES = (
     "resize",
     "nominated",
     "configerrors",
+    "interpodaffinity",
+    "podtopologyspread",
+    "preemption",
+    "preemptioncluster",
+    "profiles",
+    "mixed",
+    "worked",
 )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_family_matches_the_recording(family: str) -> None:
-    report = run([DATA / f"{family}.jsonl.gz"], WITHOUT_PREEMPTION)
+    report = run([DATA / f"{family}.jsonl.gz"])
     assert report.cases > 0
     assert [found.mismatches for found in report.families] == [{}]
 
