@@ -1,0 +1,182 @@
+"""The second half of a write: versions from the counter, the rows, and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.backends.utils import CursorWrapper
+
+from apps.cluster import kinds, sql
+from apps.cluster.errors import AlreadyExists, NotFound
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Change, Cluster, Taint
+from apps.cluster.operations import Actor
+
+Body = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Row:
+    """A row a write holds: as it was, and as it will be."""
+
+    kind: Kind
+    id: int | None
+    version: int | None
+    body: Body | None
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class PendingChange:
+    """A change that has no version yet."""
+
+    type: Change.Type
+    row: Row
+    body: Body
+    previous: PendingChange | None
+    previous_version: int | None
+    version: int = 0
+
+
+def commit(
+    cursor: CursorWrapper,
+    cluster: Cluster,
+    rows: Sequence[Row],
+    changes: Sequence[PendingChange],
+    *,
+    actor: Actor,
+    now: datetime,
+    wake: bool,
+) -> tuple[int, bool]:
+    """Give every change its version and write rows and log.
+
+    Returns the last version, and whether the cluster's loop has to be woken.
+    """
+    last, became_due = _take_versions(cursor, cluster, len(changes), wake)
+    first = last - len(changes) + 1
+    for version, change in enumerate(changes, start=first):
+        change.version = version
+        change.body["metadata"]["resourceVersion"] = str(version)
+        if change.previous is not None and change.type != Change.Type.ADDED:
+            change.previous_version = change.previous.version
+    _write_rows(cursor, cluster, [row for row in rows if row.changed])
+    log = [_log_row(change, cluster, actor, now) for change in changes]
+    sql.insert_rows(cursor, Change, log)
+    return last, became_due
+
+
+def _take_versions(
+    cursor: CursorWrapper, cluster: Cluster, count: int, wake: bool
+) -> tuple[int, bool]:
+    cursor.execute(
+        "UPDATE cluster_cluster c SET resource_version = c.resource_version + %s, "
+        "due_at = CASE WHEN %s AND o.idle THEN clock_timestamp() ELSE c.due_at END "
+        "FROM (SELECT id, paused, due_at IS NULL OR due_at > clock_timestamp() AS idle "
+        "FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE) o "
+        "WHERE c.id = o.id RETURNING c.resource_version, %s AND o.idle AND NOT o.paused",
+        [count, wake, cluster.pk, wake],
+    )
+    row = cursor.fetchone()
+    if row is None:
+        raise NotFound("clusters", cluster.name)
+    version, became_due = row
+    return version, became_due
+
+
+def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) -> None:
+    by_kind: dict[str, list[Row]] = {}
+    for row in rows:
+        by_kind.setdefault(row.kind.name, []).append(row)
+    for name, of_kind in by_kind.items():
+        kind = kinds.by_name(name)
+        _delete(cursor, kind, [row.id for row in of_kind if row.body is None and row.id])
+        kept = [(row, row.body) for row in of_kind if row.body is not None]
+        _insert(cursor, cluster, kind, [each for each in kept if each[0].id is None])
+        changed = [{"id": row.id, **_columns(cluster, kind, body)} for row, body in kept if row.id]
+        sql.update_rows(cursor, kind.model, changed)
+        if kind is kinds.NODE:
+            _project_taints(cursor, kept)
+
+
+def _insert(
+    cursor: CursorWrapper, cluster: Cluster, kind: Kind, new: Sequence[tuple[Row, Body]]
+) -> None:
+    columns = [_columns(cluster, kind, body) for _, body in new]
+    try:
+        ids = sql.insert_rows(cursor, kind.model, columns)
+    except IntegrityError as collision:
+        # somebody created one of these names after we looked; say it of the first
+        name = new[0][1]["metadata"]["name"]
+        raise AlreadyExists(kind.plural, name, kind.group) from collision
+    # after these come the taints, which refer to them; others need no id any more
+    if kind is kinds.NODE:
+        for (row, _), row_id in zip(new, ids, strict=True):
+            row.id = row_id
+
+
+def _delete(cursor: CursorWrapper, kind: Kind, gone: Sequence[int]) -> None:
+    if not gone:
+        return
+    if kind is kinds.NODE:
+        cursor.execute("DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [gone])
+    sql.delete_rows(cursor, kind.model, gone)
+
+
+def _columns(cluster: Cluster, kind: Kind, body: Body) -> dict[str, Any]:
+    metadata = body["metadata"]
+    return {
+        "cluster_id": cluster.pk,
+        "namespace": metadata.get("namespace", ""),
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "resource_version": int(metadata["resourceVersion"]),
+        "labels": metadata.get("labels") or {},
+        "body": body,
+        "created_at": metadata["creationTimestamp"],
+        **{column: read(body) for column, read in kind.model.projected.items()},
+    }
+
+
+def _log_row(
+    change: PendingChange, cluster: Cluster, actor: Actor, now: datetime
+) -> dict[str, Any]:
+    metadata = change.body["metadata"]
+    return {
+        "cluster_id": cluster.pk,
+        "version": change.version,
+        "type": change.type.value,
+        "kind": change.row.kind.name,
+        "namespace": metadata.get("namespace", ""),
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "object": change.body,
+        "previous_version": change.previous_version,
+        "at": now,
+        "user": actor.user,
+        "request_id": actor.request_id,
+    }
+
+
+def _project_taints(cursor: CursorWrapper, nodes: Sequence[tuple[Row, Body]]) -> None:
+    """Rewrite the taint rows of these nodes."""
+    cursor.execute(
+        "DELETE FROM cluster_taint WHERE node_id = ANY(%s)",
+        [[row.id for row, _ in nodes]],
+    )
+    rows = [
+        {
+            "node_id": row.id,
+            "position": position,
+            "key": taint.get("key", ""),
+            "value": taint.get("value") or "",
+            "effect": taint.get("effect", ""),
+            "time_added": taint.get("timeAdded"),
+        }
+        for row, body in nodes
+        for position, taint in enumerate((body.get("spec") or {}).get("taints") or [])
+    ]
+    sql.insert_rows(cursor, Taint, rows)
