@@ -34,3 +34,23 @@ class ChangeLog(Generic[K]):
         if position < self._start:
             return None
         return list(dict.fromkeys(self._keys[position - self._start :]))
+
+
+class LogReader(Generic[K]):
+    """One reader's position in a log."""
+
+    def __init__(self, log: ChangeLog[K]) -> None:
+        self._log = log
+        self._position = -1
+
+    def news(self) -> list[K] | None:
+        """The distinct keys changed since the last call.
+
+        None the first time, and when too much has changed: everything may have.
+        """
+        position = self._log.position
+        if position == self._position:
+            return []
+        news = self._log.since(self._position) if self._position >= 0 else None
+        self._position = position
+        return news

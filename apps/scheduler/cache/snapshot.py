@@ -114,7 +114,7 @@ class Snapshot(NodeTable):
         if known is None:
             known = self._labels[key] = self._read_label(key)
         interner, ids = known
-        return LabelColumn(ids[: self._used], interner.values)
+        return LabelColumn(ids[: self._used], interner.values, interner.find)
 
     def image(self, name: str) -> ImageColumn | None:
         if name not in self._images:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,6 +42,8 @@ class LabelColumn:
     ids: Int32Array
     #: distinct values ever seen for the key; append-only, shared by all tables
     values: Sequence[str]
+    #: the id of a value, -1 if no node ever had it
+    find: Callable[[str], int]
 
     def table(self, predicate: Callable[[str | None], bool]) -> BoolArray:
         """(values + 1,) bool: the predicate of each value; the last entry is for "absent".
@@ -54,6 +56,12 @@ class LabelColumn:
     def where(self, predicate: Callable[[str | None], bool]) -> BoolArray:
         """(n,) bool: for which nodes the predicate of the value (None = absent) holds."""
         return self.table(predicate)[self.ids]
+
+    def is_any_of(self, values: Iterable[str]) -> BoolArray:
+        """(n,) bool: nodes that have one of these values; the others need not be looked at."""
+        listed = np.zeros(len(self.values) + 1, dtype=np.bool_)
+        listed[[number for number in map(self.find, values) if number >= 0]] = True
+        return listed[self.ids]
 
 
 @dataclass(frozen=True, slots=True)

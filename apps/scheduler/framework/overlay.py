@@ -107,7 +107,7 @@ class Overlay(NodeTable):
 
     def label(self, key: str) -> LabelColumn:
         column = self._base.label(key)
-        return LabelColumn(column.ids[self.rows], column.values)
+        return LabelColumn(column.ids[self.rows], column.values, column.find)
 
     def image(self, name: str) -> ImageColumn | None:
         column = self._base.image(name)

@@ -17,11 +17,11 @@ from apps.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from apps.scheduler.plugins.node_name import NodeName
 from apps.scheduler.plugins.node_ports import NodePorts
 from apps.scheduler.plugins.node_unschedulable import NodeUnschedulable
-from apps.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from apps.scheduler.plugins.noderesources.balanced_allocation import (
     NodeResourcesBalancedAllocation,
 )
 from apps.scheduler.plugins.noderesources.fit import NodeResourcesFit
+from apps.scheduler.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from apps.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from apps.scheduler.plugins.priority_sort import PrioritySort
 from apps.scheduler.plugins.scheduling_gates import SchedulingGates

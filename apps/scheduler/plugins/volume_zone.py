@@ -165,9 +165,9 @@ def allows(topologies: Topologies, nodes: NodeTable) -> BoolArray:
         nowhere &= column.ids < 0
     for key, zones in topologies:
         own = columns[key]
-        matches = own.where(zones.__contains__)
+        matches = own.is_any_of(zones)
         if key in _SUCCESSOR:
-            newer = columns[_SUCCESSOR[key]].where(zones.__contains__)
+            newer = columns[_SUCCESSOR[key]].is_any_of(zones)
             matches = np.where(own.ids < 0, newer, matches)
         matching &= matches
     return matching | nowhere

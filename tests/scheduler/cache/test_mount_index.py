@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.scheduler.cache.cache import Cache
-from apps.scheduler.cache.change_log import ChangeLog
+from apps.scheduler.cache.change_log import ChangeLog, LogReader
 from apps.scheduler.cache.mount_index import MountIndex
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.mounts import Mount, MountKind
@@ -106,3 +106,13 @@ def test_a_reader_that_lags_too_far_behind_starts_over() -> None:
         log.append(key)
     assert log.since(3) is None
     assert log.since(log.position - 1) == [19_999]
+
+
+def test_a_reader_hears_of_everything_first_and_then_of_what_is_new() -> None:
+    log: ChangeLog[str] = ChangeLog()
+    reader = LogReader(log)
+    assert reader.news() is None
+    assert reader.news() == []
+    log.append("a")
+    assert reader.news() == ["a"]
+    assert reader.news() == []

@@ -8,7 +8,7 @@ import numpy as np
 
 from apps.scheduler.framework.nodes import BoolArray, NodeTable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.labels import Requirement, SelectorError, node_requirement
+from apps.scheduler.labels import IN, NOT_IN, Requirement, SelectorError, node_requirement
 from apps.scheduler.objects import (
     NodeSelector,
     NodeSelectorRequirement,
@@ -23,7 +23,7 @@ def matches_pod(pod: PodInfo, nodes: NodeTable) -> BoolArray:
     spec = pod.pod.spec
     matching = np.ones(len(nodes), dtype=np.bool_)
     for key, value in spec.node_selector.items():
-        matching &= _holds(Requirement(key, "In", (value,)), nodes)
+        matching &= holds(Requirement(key, IN, (value,)), nodes)
     required = required_node_affinity(pod)
     return matching if required is None else matching & matches_selector(required, nodes)
 
@@ -52,7 +52,7 @@ def matches_term(term: NodeSelectorTerm, nodes: NodeTable) -> BoolArray:
         return np.zeros(len(nodes), dtype=np.bool_)
     matching = np.ones(len(nodes), dtype=np.bool_)
     for requirement in map(node_requirement, term.match_expressions):
-        matching &= _holds(requirement, nodes)
+        matching &= holds(requirement, nodes)
     for requirement in _fields(term.match_fields):
         matching &= _name_holds(requirement, nodes)
     return matching
@@ -72,8 +72,13 @@ def _fields(requirements: Sequence[NodeSelectorRequirement]) -> list[Requirement
     return list(map(node_requirement, requirements))
 
 
-def _holds(requirement: Requirement, nodes: NodeTable) -> BoolArray:
+def holds(requirement: Requirement, nodes: NodeTable) -> BoolArray:
+    """(n,) bool: nodes whose labels fulfil the requirement."""
     column = nodes.label(requirement.key)
+    if requirement.operator == IN:
+        return column.is_any_of(requirement.values)
+    if requirement.operator == NOT_IN:
+        return ~column.is_any_of(requirement.values)
     return column.where(
         lambda value: requirement.matches({} if value is None else {requirement.key: value})
     )

@@ -1,0 +1,54 @@
+"""What CSINode objects say of nodes, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.scheduler.cache.listers import Lister
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable
+from apps.scheduler.objects import CSINode
+from apps.scheduler.plugins.helper.csi_migration import MigratedPlugin
+
+NO_LIMIT = -1
+
+
+def attach_limit(driver: str, csi_node: CSINode | None) -> int:
+    """How many volumes of the driver the node takes; NO_LIMIT where it does not say."""
+    for entry in csi_node.spec.drivers if csi_node is not None else ():
+        if entry.name == driver and entry.allocatable is not None:
+            return NO_LIMIT if entry.allocatable.count is None else entry.allocatable.count
+    return NO_LIMIT
+
+
+def attach_limits(driver: str, nodes: NodeTable, csi_nodes: Lister[CSINode]) -> Int64Array:
+    """(n,) int64: ``attach_limit`` of every node."""
+
+    def limit(csi_node: CSINode | None) -> int:
+        return attach_limit(driver, csi_node)
+
+    return _column(("attach limits", driver), limit, np.int64, nodes, csi_nodes)
+
+
+def migrated(plugin: MigratedPlugin, nodes: NodeTable, csi_nodes: Lister[CSINode]) -> BoolArray:
+    """(n,) bool: nodes on which the plugin's CSI driver stands in for it."""
+    return _column(("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes)
+
+
+def _column(
+    name: tuple[str, str],
+    ask: Callable[[CSINode | None], Any],
+    dtype: Any,
+    nodes: NodeTable,
+    csi_nodes: Lister[CSINode],
+) -> NDArray[Any]:
+    def compute(table: NodeTable) -> NDArray[Any]:
+        column = np.full(len(table), ask(None), dtype=dtype)
+        for line in np.flatnonzero(table.alive).tolist():
+            column[line] = ask(csi_nodes.get(table.info(line).name))
+        return column
+
+    return nodes.memo(("CSINode", name, csi_nodes.version), compute, depends="node")

@@ -1,0 +1,97 @@
+"""Which CSI driver attaches a volume, and under which handle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.scheduler.cache.listers import Listers
+from apps.scheduler.framework.mounts import Mount, MountKind
+from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
+from apps.scheduler.plugins.helper.csi_migration import (
+    MigratedPlugin,
+    TranslationError,
+    is_in_tree,
+    plugin_of_mount,
+    plugin_of_provisioner,
+    plugin_of_volume,
+)
+from apps.scheduler.plugins.helper.storage import class_of_claim, is_made_for
+
+
+@dataclass(frozen=True, slots=True)
+class CSIVolume:
+    """What a driver attaches once to a node, however many pods there use it."""
+
+    driver: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attachable:
+    """A volume that counts: everywhere, or only where its in-tree plugin is migrated."""
+
+    volume: CSIVolume
+    plugin: MigratedPlugin | None = None
+
+
+class AttachableVolumes:
+    """Looks mounts up in the lists of claims, volumes and classes."""
+
+    def __init__(self, listers: Listers) -> None:
+        self._listers = listers
+
+    def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None:
+        """The claim that a claim or an ephemeral volume names."""
+        return self._listers.persistent_volume_claims.get(mount.of[1], mount.of[0])
+
+    def of(self, mount: Mount) -> Attachable | None:
+        """None where no driver counts it, or what would tell is missing.
+
+        Raises TranslationError for an inline volume that has no CSI equivalent.
+        """
+        if mount.kind not in (MountKind.CLAIM, MountKind.EPHEMERAL):
+            plugin = plugin_of_mount(mount)
+            if plugin is None:
+                return None
+            return Attachable(CSIVolume(plugin.driver, plugin.handle(mount.of[0], {})), plugin)
+        claim = self.claim_of(mount)
+        if claim is None:
+            return None
+        if mount.kind is MountKind.EPHEMERAL and not is_made_for(claim, mount.of[2]):
+            return None
+        found = self._of_claim(claim)
+        if found is None or not found.volume.driver or not found.volume.handle:
+            return None
+        return found
+
+    def _of_claim(self, claim: PersistentVolumeClaim) -> Attachable | None:
+        """By the claim's volume, else by the provisioner that will make it."""
+        volume = self._listers.persistent_volumes.get(claim.spec.volume_name)
+        if volume is not None:
+            return of_volume(volume)
+        storage_class = self._listers.storage_classes.get(class_of_claim(claim))
+        if storage_class is None:
+            return None
+        # No handle of a driver begins like this: the claim stands for the volume it will get.
+        handle = f"\0{claim.key}"
+        provisioner = storage_class.provisioner
+        if not is_in_tree(provisioner):
+            return Attachable(CSIVolume(provisioner, handle))
+        plugin = plugin_of_provisioner(provisioner)
+        return None if plugin is None else Attachable(CSIVolume(plugin.driver, handle), plugin)
+
+
+def of_volume(volume: PersistentVolume) -> Attachable | None:
+    """None for a volume that is neither CSI's nor can be translated."""
+    csi = volume.spec.csi
+    if csi is not None:
+        return Attachable(CSIVolume(csi.driver, csi.volume_handle))
+    in_tree = plugin_of_volume(volume)
+    if in_tree is None:
+        return None
+    plugin, name = in_tree
+    try:
+        handle = plugin.handle(name, volume.metadata.labels)
+    except TranslationError:
+        return None
+    return Attachable(CSIVolume(plugin.driver, handle), plugin)

@@ -1,0 +1,184 @@
+"""The CSI volumes in use on every node, kept up to date pod by pod and claim by claim."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from apps.scheduler.cache.change_log import LogReader
+from apps.scheduler.cache.listers import Listers
+from apps.scheduler.cache.snapshot import Snapshot
+from apps.scheduler.framework.mounts import Mount, MountKind
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.plugins.helper.csi_migration import TranslationError
+from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes, CSIVolume
+
+#: (mount, row): a volume that pods of a row use
+Use = tuple[Mount, int]
+#: (namespace, name)
+ClaimKey = tuple[str, str]
+
+
+class AttachedVolumes:
+    """Counts distinct volumes per driver and row: pods that share a volume share its attachment.
+
+    What a mount stands for can change without its pod: claims get volumes, classes change.
+    ``refresh`` looks again at the uses that the changes since the last call are about.
+    """
+
+    def __init__(self, snapshot: Snapshot, listers: Listers) -> None:
+        self._snapshot = snapshot
+        self._listers = listers
+        self._attachable = AttachableVolumes(listers)
+        self._uses = LogReader(snapshot.mounts.log)
+        self._claims = LogReader(listers.persistent_volume_claims.log)
+        self._volumes = LogReader(listers.persistent_volumes.log)
+        self._classes = LogReader(listers.storage_classes.log)
+        self._csi_nodes = LogReader(listers.csi_nodes.log)
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        #: what each use is counted as
+        self._counted: dict[Use, CSIVolume] = {}
+        #: volume -> row -> number of uses that are counted as it
+        self._rows: dict[CSIVolume, dict[int, int]] = {}
+        #: driver -> (at least rows,) int64, distinct volumes in use
+        self._counts: dict[str, Int64Array] = {}
+        #: claim -> mounts in use that name it
+        self._by_claim: dict[ClaimKey, set[Mount]] = {}
+        #: claim in use -> name of the volume it is bound to, and the other way round
+        self._volume_of: dict[ClaimKey, str] = {}
+        self._by_volume: dict[str, set[ClaimKey]] = {}
+        #: whether CSINodes had a say in what was counted
+        self._asked_csi_nodes = False
+
+    # -- what it knows -------------------------------------------------------------------------
+
+    def count(self, driver: str) -> Int64Array:
+        """(rows,) int64: distinct volumes of the driver in use; read-only."""
+        return self._count(driver)[: len(self._snapshot)]
+
+    def rows_with(self, volume: CSIVolume) -> Collection[int]:
+        """The rows on which some pod uses the volume."""
+        return self._rows.get(volume, {}).keys()
+
+    def volumes_of(self, mounts: Iterable[Mount], node_name: str) -> set[CSIVolume]:
+        """What the mounts stand for on a node, those left out that do not count there."""
+        found = (self._resolve(mount, node_name) for mount in mounts)
+        return {volume for volume in found if volume is not None}
+
+    # -- keeping up ----------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take over what changed since the last call."""
+        uses = self._changed_uses()
+        if uses is None:
+            self._forget_all()
+            uses = {(mount, row) for mount, rows in self._snapshot.mounts for row in rows}
+        for use in uses:
+            self._recount(use)
+
+    def _changed_uses(self) -> set[Use] | None:
+        """None: everything may have changed."""
+        news = (
+            self._uses.news(),
+            self._claims.news(),
+            self._volumes.news(),
+            self._classes.news(),
+            self._csi_nodes.news(),
+        )
+        uses, claims, volumes, classes, csi_nodes = news
+        if uses is None or claims is None or volumes is None or classes is None or classes:
+            return None
+        if self._asked_csi_nodes and (csi_nodes is None or csi_nodes):
+            return None
+        for volume in volumes:
+            claims.extend(self._by_volume.get(volume[1], ()))
+        mounts = {mount for claim in claims for mount in self._by_claim.get(claim, ())}
+        return {*uses, *((m, row) for m in mounts for row in self._snapshot.mounts.rows(m))}
+
+    def _recount(self, use: Use) -> None:
+        mount, row = use
+        before = self._counted.pop(use, None)
+        if before is not None:
+            self._change(before, row, -1)
+        rows = self._snapshot.mounts.rows(mount)
+        if row in rows:
+            self._remember(mount)
+            volume = self._resolve(mount, self._snapshot.names[row])
+            if volume is not None:
+                self._counted[use] = volume
+                self._change(volume, row, 1)
+        elif not rows:
+            self._forget(mount)
+
+    def _change(self, volume: CSIVolume, row: int, sign: int) -> None:
+        rows = self._rows.setdefault(volume, {})
+        uses = rows.get(row, 0) + sign
+        if uses:
+            rows[row] = uses
+        else:
+            del rows[row]
+            if not rows:
+                del self._rows[volume]
+        if uses == max(sign, 0):
+            self._count(volume.driver)[row] += sign
+
+    def _remember(self, mount: Mount) -> None:
+        """Note which objects say what the mount stands for."""
+        key = _claim_key(mount)
+        if key is None:
+            return
+        self._by_claim.setdefault(key, set()).add(mount)
+        claim = self._attachable.claim_of(mount)
+        self._bind(key, claim.spec.volume_name if claim is not None else "")
+
+    def _forget(self, mount: Mount) -> None:
+        """No pod has the mount any more."""
+        key = _claim_key(mount)
+        mounts = self._by_claim.get(key) if key is not None else None
+        if key is None or mounts is None:
+            return
+        mounts.discard(mount)
+        if not mounts:
+            del self._by_claim[key]
+            self._bind(key, "")
+
+    def _bind(self, claim: ClaimKey, volume: str) -> None:
+        """The claim names this volume now, "" for none."""
+        before = self._volume_of.pop(claim, "")
+        if before and before != volume:
+            self._by_volume[before].discard(claim)
+            if not self._by_volume[before]:
+                del self._by_volume[before]
+        if volume:
+            self._volume_of[claim] = volume
+            self._by_volume.setdefault(volume, set()).add(claim)
+
+    def _resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
+        try:
+            found = self._attachable.of(mount)
+        except TranslationError:
+            return None
+        if found is None or found.plugin is None:
+            return None if found is None else found.volume
+        self._asked_csi_nodes = True
+        csi_node = self._listers.csi_nodes.get(node_name)
+        return found.volume if found.plugin.is_migrated_on(csi_node) else None
+
+    def _count(self, driver: str) -> Int64Array:
+        counts = self._counts.get(driver)
+        rows = len(self._snapshot)
+        if counts is None or len(counts) < rows:
+            grown = np.zeros(2 * rows, dtype=np.int64)
+            if counts is not None:
+                grown[: len(counts)] = counts
+            counts = self._counts[driver] = grown
+        return counts
+
+
+def _claim_key(mount: Mount) -> ClaimKey | None:
+    if mount.kind in (MountKind.CLAIM, MountKind.EPHEMERAL):
+        return mount.of[0], mount.of[1]
+    return None

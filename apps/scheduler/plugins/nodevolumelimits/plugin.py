@@ -1,0 +1,175 @@
+"""The plugin: extension points of NodeVolumeLimits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.mounts import Mount, MountKind
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable
+from apps.scheduler.framework.status import (
+    SKIP,
+    Status,
+    StatusError,
+    error,
+    unresolvable,
+    unschedulable,
+)
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.csi_migration import (
+    MigratedPlugin,
+    TranslationError,
+    plugin_of_mount,
+)
+from apps.scheduler.plugins.helper.csi_nodes import (
+    NO_LIMIT,
+    attach_limit,
+    attach_limits,
+    migrated,
+)
+from apps.scheduler.plugins.helper.storage import claim_not_found, is_made_for, not_made_for
+from apps.scheduler.plugins.nodevolumelimits import hints
+from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes, CSIVolume
+from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
+from apps.scheduler.plugins.nodevolumelimits.attachments import Attachments
+
+NAME = names.NODE_VOLUME_LIMITS
+REASON: Final = "node(s) exceed max volume count"
+_STATUSES = (None, unschedulable(REASON))
+
+#: the volumes a pod would attach; the plugin says that a volume counts only where it is migrated
+Wanted = Mapping[CSIVolume, MigratedPlugin | None]
+
+
+class NodeVolumeLimits:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._handle = handle
+        self._attachable = AttachableVolumes(handle.listers)
+        self._attached = AttachedVolumes(handle.snapshot, handle.listers)
+        self._attachments = Attachments(handle.listers)
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        return None, None if any(map(hints.may_be_attached, pod.pod.spec.volumes)) else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        for mount in pod.mounts:
+            if missing := self._missing(mount):
+                everywhere = np.ones(len(nodes), dtype=np.uint16)
+                return Verdicts(everywhere, (None, unresolvable(missing)))
+        wanted = self._wanted(pod, nodes)
+        if not wanted:
+            return None
+        self._attached.refresh()
+        refused = np.zeros(len(nodes), dtype=np.bool_)
+        for driver in dict.fromkeys(volume.driver for volume in wanted):
+            refused |= self._exceeds(driver, wanted, nodes)
+        for line in nodes.modified_lines:
+            refused[line] = self._exceeds_on(line, wanted, nodes)
+        return Verdicts(refused.astype(np.uint16), _STATUSES)
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return hints.EVENTS
+
+    def _missing(self, mount: Mount) -> str:
+        """What keeps the pod from running anywhere: a claim that is not there."""
+        if mount.kind not in (MountKind.CLAIM, MountKind.EPHEMERAL):
+            return ""
+        if self._attachable.claim_of(mount) is not None:
+            return ""
+        namespace, name = mount.of[:2]
+        return f"looking up PVC {namespace}/{name}: {claim_not_found(name)}"
+
+    def _wanted(self, pod: PodInfo, nodes: NodeTable) -> Wanted:
+        """Raises StatusError (an internal error) for a volume that cannot be the pod's."""
+        wanted = {}
+        for mount in pod.mounts:
+            claim = self._attachable.claim_of(mount) if mount.kind is MountKind.EPHEMERAL else None
+            if claim is not None and not is_made_for(claim, pod.uid):
+                raise StatusError(error(not_made_for(claim, pod)))
+            try:
+                found = self._attachable.of(mount)
+            except TranslationError as unknown:
+                self._refuse_untranslatable(mount, unknown, nodes)
+                continue
+            if found is not None:
+                wanted[found.volume] = found.plugin
+        return wanted
+
+    def _refuse_untranslatable(
+        self, mount: Mount, unknown: TranslationError, nodes: NodeTable
+    ) -> None:
+        """An internal error where a node would have to serve the volume by its driver."""
+        plugin = plugin_of_mount(mount)
+        if plugin is not None and migrated(plugin, nodes, self._handle.listers.csi_nodes).any():
+            reason = f"converting volume({mount.of[0]}) from inline to csi: {unknown}"
+            raise StatusError(error(reason))
+
+    def _exceeds(self, driver: str, wanted: Wanted, nodes: NodeTable) -> BoolArray:
+        """(n,) bool: nodes that cannot attach what the pod wants of the driver."""
+        limits = attach_limits(driver, nodes, self._handle.listers.csi_nodes)
+        new, used = self._new(driver, wanted)[nodes.rows], self._used(driver)[nodes.rows]
+        exceeds: BoolArray = (limits != NO_LIMIT) & (new > 0) & (used + new > limits)
+        return exceeds
+
+    def _new(self, driver: str, wanted: Wanted) -> Int64Array:
+        """(rows,) int64: how many volumes of the driver the pod would attach, not being there."""
+        snapshot = self._handle.snapshot
+        new = np.zeros(len(snapshot), dtype=np.int64)
+        for volume, plugin in wanted.items():
+            if volume.driver != driver:
+                continue
+            counts = np.ones(len(new), dtype=np.bool_)
+            if plugin is not None:
+                counts &= migrated(plugin, snapshot, self._handle.listers.csi_nodes)
+            counts[list(self._attached.rows_with(volume))] = False
+            new += counts
+        return new
+
+    def _used(self, driver: str) -> Int64Array:
+        """(rows,) int64: how many volumes of the driver are attached.
+
+        Those count as well that are attached although no pod there uses them.
+        """
+        used = self._attached.count(driver).copy()
+        for node_name, volumes in self._attachments.by_node().items():
+            row = self._handle.snapshot.line_of(node_name)
+            idle = sum(
+                volume.driver == driver and row not in self._attached.rows_with(volume)
+                for volume in volumes
+            )
+            if row >= 0:
+                used[row] += idle
+        return used
+
+    def _exceeds_on(self, line: int, wanted: Wanted, nodes: NodeTable) -> bool:
+        """The same for one line, all drivers, with the pods that the line shows."""
+        info = nodes.info(line)
+        csi_node = self._handle.listers.csi_nodes.get(info.name)
+        attached = self._attached.volumes_of(info.mounts, info.name)
+        new = {
+            volume
+            for volume, plugin in wanted.items()
+            if volume not in attached and (plugin is None or plugin.is_migrated_on(csi_node))
+        }
+        used = _by_driver(attached | self._attachments.by_node().get(info.name, set()))
+        return any(
+            attach_limit(driver, csi_node) != NO_LIMIT
+            and used[driver] + count > attach_limit(driver, csi_node)
+            for driver, count in _by_driver(new).items()
+        )
+
+
+def _by_driver(volumes: Iterable[CSIVolume]) -> Counter[str]:
+    return Counter(volume.driver for volume in volumes)
