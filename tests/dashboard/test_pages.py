@@ -112,7 +112,6 @@ def test_with_no_cluster_at_all_one_can_be_made(alice: Client) -> None:
     "path",
     [
         "/clusters/nowhere",
-        "/clusters/lab/pods/default/nothing",
         "/clusters/lab/nodes/nothing",
         "/clusters/lab/decisions/999999",
         "/clusters/lab/profiles/77",
@@ -125,6 +124,13 @@ def test_what_is_not_there_is_a_page_that_says_so(alice: Client, lab: Cluster, p
     response = alice.get(path)
     assert response.status_code == 404
     assert "All clusters" in response.content.decode()
+
+
+def test_a_pod_that_is_gone_leaves_the_way_to_its_decisions(alice: Client, lab: Cluster) -> None:
+    response = alice.get("/clusters/lab/pods/default/gone-1")
+    assert response.status_code == 404
+    assert "/clusters/lab/decisions?q=default/gone-1" in response.content.decode()
+    assert "web-1" in alice.get("/clusters/lab/decisions?q=default/web-1").content.decode()
 
 
 def test_a_live_page_names_its_stream_and_the_version_it_has_seen(

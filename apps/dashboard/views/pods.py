@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster import kinds, store
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
@@ -26,8 +26,13 @@ def pods(request: Request, cluster: Cluster) -> HttpResponse:
 @require_GET
 @cluster_page
 def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
-    context = {"cluster": cluster, "one": one_pod(cluster, namespace, name)}
-    return page(request, "pod", context)
+    """A pod; of one that is gone, the way to its decisions."""
+    try:
+        one = one_pod(cluster, namespace, name)
+    except NotFound:
+        context = {"cluster": cluster, "namespace": namespace, "name": name}
+        return page(request, "gone", context, status=404)
+    return page(request, "pod", {"cluster": cluster, "one": one})
 
 
 @require_http_methods(["GET", "POST"])
