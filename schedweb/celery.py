@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown
+from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
 
 from schedweb import gate
 
@@ -42,6 +42,14 @@ def show_life(sender: Any, **signal: Any) -> None:
 
     sender.pulse = Pulse(PROCESS)
     sender.pulse.start()
+
+
+@worker_shutting_down.connect
+def end_runs(**signal: Any) -> None:
+    """Let a run end after its current batch; the cluster stays due, for another worker."""
+    from apps.controlplane.engines import engines
+
+    engines.stop()
 
 
 @worker_shutdown.connect

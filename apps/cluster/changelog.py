@@ -49,7 +49,7 @@ def changes_after(
 ) -> list[LoggedChange]:
     """Up to `limit` changes with a version above `version`, in version order."""
     restriction = "" if kinds is None else "AND kind = ANY(%s) "
-    parameters = [cluster_id, version, *([] if kinds is None else [list(kinds)]), limit]
+    parameters: list[Any] = [cluster_id, version, *([] if kinds is None else [list(kinds)]), limit]
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {_COLUMNS} FROM cluster_change WHERE cluster_id = %s AND version > %s "
@@ -102,4 +102,7 @@ def creation_requests(cluster_id: int, uids: Iterable[str]) -> dict[str, str]:
 
 
 def _logged(row: tuple[Any, ...]) -> LoggedChange:
-    return LoggedChange(*row[:6], sql.load_json(row[6]), *row[7:])
+    version, change_type, kind, namespace, name, uid, body, *rest = row
+    return LoggedChange(
+        version, change_type, kind, namespace, name, uid, sql.load_json(body), *rest
+    )

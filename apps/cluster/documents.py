@@ -63,7 +63,7 @@ def parse_yaml_stream(raw: bytes | str, *, single: bool = False) -> Iterator[Any
         if single:
             yield _checked(loader.get_single_data())
             return
-        while loader.check_data():
+        while loader.check_data():  # type: ignore[no-untyped-call]  # the stubs left it out
             yield _checked(loader.get_data())
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise Unreadable(f"yaml: {_problem(error)}") from error

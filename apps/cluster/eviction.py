@@ -11,6 +11,7 @@ from apps.cluster.binding import with_condition
 from apps.cluster.errors import ApiError, BadRequest, Forbidden, TooManyRequests
 from apps.cluster.metadata import timestamp
 from apps.cluster.models import Cluster
+from apps.cluster.selectors import Selection
 from apps.cluster.store import Actor
 from apps.scheduler.labels import SelectorError, from_label_selector
 from apps.scheduler.objects import LabelSelector
@@ -59,7 +60,7 @@ def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
     """The disruption budgets whose selector the pod matches."""
     kind = kinds.by_name("PodDisruptionBudget")
     namespace = pod["metadata"]["namespace"]
-    found = selectors.list_objects(cluster, kind, namespace=namespace).items
+    found = selectors.list_objects(cluster, kind, Selection(namespace=namespace)).items
     labels = pod["metadata"].get("labels") or {}
     return [budget for budget in found if _selects(budget, labels)]
 
@@ -128,7 +129,7 @@ def _spent(budget: Body, pod: Body, now: datetime) -> Body:
 def _with_allowance(budget: Budget, allowed: int, now: datetime) -> list[Body]:
     """The budget's conditions, with what it allows now."""
     conditions = list((budget.get("status") or {}).get("conditions") or [])
-    before = next((c for c in conditions if c["type"] == "DisruptionAllowed"), {})
+    before: Body = next((c for c in conditions if c["type"] == "DisruptionAllowed"), {})
     value = "True" if allowed > 0 else "False"
     moved = before.get("status") != value
     condition = {

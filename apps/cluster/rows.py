@@ -122,7 +122,7 @@ def _delete(cursor: CursorWrapper, kind: Kind, gone: Sequence[int]) -> None:
     if not gone:
         return
     if kind is kinds.NODE:
-        cursor.execute("DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [gone])
+        cursor.execute("DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [list(gone)])
     sql.delete_rows(cursor, kind.model, gone)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from django.db import connection
 
@@ -32,14 +32,17 @@ _FIELD_COLUMNS = {
 }
 
 
+Item = TypeVar("Item")
+
+
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(Generic[Item]):
     """Objects in (namespace, name) order, all as of `resource_version`."""
 
-    items: list[Body]
+    items: list[Item]
     resource_version: int
-    #: Whether more objects follow.
-    more: bool
+    #: (namespace, name) of the last object when more follow; None on the last page.
+    next_after: tuple[str, str] | None
     #: How many objects follow this page; None where it was not counted (with a selector).
     remaining: int | None
 
@@ -68,48 +71,64 @@ def get(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Body:
     return found
 
 
-def list_objects(
-    cluster: Cluster,
-    kind: Kind,
-    *,
-    namespace: str | None = None,
-    label_selector: str = "",
-    field_selector: str = "",
-    limit: int = 0,
-    after: tuple[str, str] | None = None,
-) -> Page:
-    """Objects of one kind, of one namespace or (None) of all, and the version they are as of.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which objects of a kind, and how many of them."""
 
-    With `after`, those that follow that (namespace, name). Raises BadRequest for a selector that
-    cannot be read.
-    """
-    where, parameters = _conditions(cluster, kind, namespace, label_selector, field_selector)
-    if after is not None:
-        where.append("(namespace, name) > (%s, %s)")
-        parameters.extend(after)
+    #: None: of all namespaces.
+    namespace: str | None = None
+    labels: str = ""
+    fields: str = ""
+    #: 0: all of them.
+    limit: int = 0
+    #: Those that follow this (namespace, name).
+    after: tuple[str, str] | None = None
+
+
+def list_objects(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> Page[Body]:
+    """Selected objects and the version they are as of; BadRequest for an unreadable selector."""
+    page = _page(cluster, kind, selection, "body::text")
+    return replace(page, items=[sql.load_json(text) for text in page.items])
+
+
+def list_texts(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> Page[str]:
+    """`list_objects` as JSON text without `kind` and `apiVersion`, as lists are answered."""
+    return _page(cluster, kind, selection, "(body - 'kind' - 'apiVersion')::text")
+
+
+def _page(cluster: Cluster, kind: Kind, selection: Selection, text: str) -> Page[Any]:
+    limit = selection.limit
+    where, parameters = _conditions(cluster, kind, selection)
     table, condition = kind.model._meta.db_table, " AND ".join(where)
+    counts = bool(limit) and not (selection.labels or selection.fields)
+    count = f"(SELECT count(*) FROM {table} WHERE {condition})" if counts else "0"
     with connection.cursor() as cursor:
         # one statement, so one snapshot: items and version belong together
         cursor.execute(
-            "SELECT c.resource_version, o.namespace, o.name, o.body::text, o.matching "
+            f"SELECT c.resource_version, {count}, o.namespace, o.name, o.text "
             "FROM cluster_cluster c LEFT JOIN LATERAL ("
-            f"SELECT namespace, name, body, {_count(limit)} AS matching FROM {table} "
+            f"SELECT namespace, name, {text} AS text FROM {table} "
             f"WHERE {condition} ORDER BY namespace, name {'LIMIT %s' if limit else ''}"
             ") o ON true WHERE c.id = %s",
-            [*parameters, *([limit] if limit else []), cluster.pk],
+            [
+                *(parameters if counts else []),
+                *parameters,
+                # one more tells whether there are more
+                *([limit + 1] if limit else []),
+                cluster.pk,
+            ],
         )
         rows = cursor.fetchall()
     if not rows:
         raise NotFound("clusters", cluster.name)
-    version, found = rows[0][0], [row for row in rows if row[3] is not None]
-    more = bool(found) and bool(limit) and found[0][4] > len(found)
+    found = [row for row in rows if row[4] is not None]
+    more = bool(limit) and len(found) > limit
+    shown = found[:limit] if more else found
     return Page(
-        items=[sql.load_json(row[3]) for row in found],
-        resource_version=version,
-        more=more,
-        remaining=(
-            found[0][4] - len(found) if more and not (label_selector or field_selector) else None
-        ),
+        items=[row[4] for row in shown],
+        resource_version=rows[0][0],
+        next_after=(shown[-1][2], shown[-1][3]) if more else None,
+        remaining=rows[0][1] - len(shown) if more and counts else None,
     )
 
 
@@ -146,7 +165,7 @@ def _unknown_field(kind: Kind, path: str) -> BadRequest:
     )
 
 
-def field_value(body: Body, path: str) -> str:
+def field_value(body: Mapping[str, Any], path: str) -> str:
     """The value a fieldSelector compares, as text."""
     value: Any = body
     for step in _FIELD_PATHS.get(path, path).split("."):
@@ -156,19 +175,20 @@ def field_value(body: Body, path: str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _conditions(
-    cluster: Cluster, kind: Kind, namespace: str | None, labels: str, fields: str
-) -> tuple[list[str], list[Any]]:
+def _conditions(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[list[str], list[Any]]:
     where, parameters = ["cluster_id = %s"], [cluster.pk]
-    if namespace is not None:
+    if selection.namespace is not None:
         where.append("namespace = %s")
-        parameters.append(namespace)
-    for requirement in label_requirements(labels):
+        parameters.append(selection.namespace)
+    if selection.after is not None:
+        where.append("(namespace, name) > (%s, %s)")
+        parameters.extend(selection.after)
+    for requirement in label_requirements(selection.labels):
         condition, values = _label_condition(requirement)
         where.append(condition)
         parameters.extend(values)
     columns = {field.column for field in kind.model._meta.concrete_fields}
-    for term in parse_field_selector(kind, fields):
+    for term in parse_field_selector(kind, selection.fields):
         column = _FIELD_COLUMNS.get(term.path)
         sign = "=" if term.equal else "<>"
         if column in columns:
@@ -201,7 +221,3 @@ def _label_condition(requirement: Requirement) -> tuple[str, list[Any]]:
                 f"THEN (labels ->> %s)::bigint {sign} %s ELSE false END",
                 [key, key, int(values[0])],
             )
-
-
-def _count(limit: int) -> str:
-    return "count(*) OVER ()" if limit else "0"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from typing import cast
 
 import msgspec
 from django.db import connection, transaction
@@ -17,7 +18,7 @@ from apps.controlplane.recorder import Made, Recorder
 from apps.scheduler.clock import RealClock
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
-from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.scheduler import Scheduler, TieBreak
 
 #: A batch ends after so many decisions or so long, whichever comes first: large enough to share
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
@@ -41,7 +42,7 @@ class Engine:
         self.scheduler = Scheduler(
             profiles.configuration(profile),
             clock=RealClock(),
-            tie_break=cluster.tie_break,
+            tie_break=cast(TieBreak, cluster.tie_break),
             seed=cluster.seed,
         )
         self.informer = Informer(cluster.pk, self.scheduler.handle)
@@ -70,8 +71,11 @@ class Engine:
             and profiles.active(cluster).revision == self.profile.revision
         )
 
-    def run(self, seconds: float) -> bool:
-        """Work until nothing is left or `seconds` are over; True if there is more to do."""
+    def run(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Work until nothing is left or `seconds` are over; True if there is more to do.
+
+        Also ends after the current batch when the process is `stopping`.
+        """
         deadline = time.monotonic() + seconds
         while True:
             self.informer.catch_up()
@@ -82,8 +86,10 @@ class Engine:
                 self.recorder.record(self.scheduler, self.informer, batch, changes)
             elif self._rest():
                 return False
-            if time.monotonic() > deadline or self._stopped():
-                return not self._stopped()
+            if self._stopped():
+                return False
+            if time.monotonic() > deadline or stopping():
+                return True
 
     def _schedule_batch(self) -> list[Made]:
         batch: list[Made] = []
@@ -118,4 +124,4 @@ class Engine:
                     "WHERE id = %s AND resource_version = %s",
                     [self.cluster.pk, self.informer.position],
                 )
-                return cursor.rowcount == 1
+                return bool(cursor.rowcount)

@@ -24,6 +24,7 @@ class Engines:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
+        self._stopping = threading.Event()
         self._locks: dict[int, threading.Lock] = {}
         self._warm: OrderedDict[int, Engine] = OrderedDict()
 
@@ -40,7 +41,7 @@ class Engines:
                 return False
             try:
                 engine = self._engine(cluster, held)
-                return engine.run(SLICE_SECONDS)
+                return engine.run(SLICE_SECONDS, self._stopping.is_set)
             except LeaseLost as lost:
                 log.warning("lease lost: %s", lost)
                 self._forget(cluster_id)
@@ -51,6 +52,10 @@ class Engines:
                 raise
             finally:
                 held.rest()
+
+    def stop(self) -> None:
+        """This process is going: end every run after its current batch, for another to go on."""
+        self._stopping.set()
 
     def _engine(self, cluster: Cluster, held: lease.Lease) -> Engine:
         with self._guard:

@@ -125,10 +125,11 @@ class Informer:
 def _decode(kind: str, body: dict[str, object]) -> KubeObject | None:
     """The typed object; None, with a line in the log, for one that only an older version took."""
     try:
-        return objects.decode(kind, body)
+        item: KubeObject = objects.decode(kind, body)
     except objects.DecodeError:
         log.exception("the scheduler cannot read a %s", kind)
         return None
+    return item
 
 
 def _key(kind: str, item: KubeObject) -> tuple[str, str, str]:

@@ -121,6 +121,6 @@ def placements(cluster: Cluster) -> Iterator[Placement]:
             "WHERE p.cluster_id = %s ORDER BY p.id",
             [cluster.pk],
         )
-        for namespace, name, *rest in cursor.fetchall():
+        for namespace, name, node, score, feasible, tied, message in cursor.fetchall():
             pod = name if namespace == "default" else f"{namespace}/{name}"
-            yield Placement(pod, *rest[:4], rest[4] or "")
+            yield Placement(pod, node, score, feasible, tied, message or "")
