@@ -61,6 +61,8 @@ class Answer:
     warnings: list[str] = field(default_factory=list)
     #: The objects of a list, and its ListMeta; None for a single object or a Status.
     items: list[Body] | None = None
+    #: The objects of a list as JSON text, ready to be sent.
+    texts: list[str] | None = None
     metadata: Body = field(default_factory=dict)
 
     @property

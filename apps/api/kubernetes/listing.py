@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
-from apps.api.kubernetes.params import Selection
+from apps.api.kubernetes.params import ListOptions
 from apps.cluster import history, selectors
 from apps.cluster.errors import BadRequest, Expired, Timeout
 from apps.cluster.kinds import Kind
 from apps.cluster.matching import Matcher
 from apps.cluster.models import Cluster
+from apps.cluster.selectors import Selection
+
+Body = dict[str, Any]
 
 _INCONSISTENT = (
     "The provided continue parameter is too old to display a consistent list result. You can "
@@ -25,11 +29,14 @@ _INCONSISTENT = (
 )
 
 
+Item = TypeVar("Item")
+
+
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(Generic[Item]):
     """Objects in (namespace, name) order, all as of `version`."""
 
-    items: list[dict[str, Any]]
+    items: list[Item]
     version: int
     #: Token for the next page; empty on the last one.
     continue_: str
@@ -83,18 +90,23 @@ class TooLargeVersion(Timeout):
         )
 
 
-def list_page(cluster: Cluster, kind: Kind, namespace: str | None, wanted: Selection) -> Page:
+def list_page(
+    cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
+) -> Page[Body]:
     """The page that the parameters ask for.
 
     Raises BadRequest, Expired or TooLargeVersion for parameters that cannot be served.
     """
-    if wanted.version and wanted.version > cluster.resource_version:
-        raise TooLargeVersion(wanted.version, cluster.resource_version)
-    if wanted.continue_:
-        return _next_page(cluster, kind, namespace, wanted, _position(wanted.continue_))
-    if wanted.exact and wanted.version:
-        return _page_at(cluster, kind, namespace, wanted, Position(wanted.version, "", ""))
-    return _current(cluster, kind, namespace, wanted, None)
+    return _read(
+        cluster, kind, namespace, wanted, _Reading(selectors.list_objects, lambda body: body)
+    )
+
+
+def text_page(
+    cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
+) -> Page[str]:
+    """`list_page` with objects as JSON text, as they are put into a list."""
+    return _read(cluster, kind, namespace, wanted, _Reading(selectors.list_texts, _untyped_text))
 
 
 def token(position: Position) -> str:
@@ -102,54 +114,87 @@ def token(position: Position) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
 
 
-def _next_page(
-    cluster: Cluster, kind: Kind, namespace: str | None, wanted: Selection, position: Position
-) -> Page:
-    if not position.version:
-        return _current(cluster, kind, namespace, wanted, position)
-    if position.version < cluster.forgotten_version:
-        raise InconsistentContinuation(position)
-    if history.changed_since(cluster, kind, position.version):
+@dataclass(frozen=True, slots=True)
+class _Reading(Generic[Item]):
+    """How objects are read: `current` from the table, `past` from a body of the log."""
+
+    current: Callable[[Cluster, Kind, Selection], selectors.Page[Item]]
+    past: Callable[[Body], Item]
+
+
+def _read(
+    cluster: Cluster,
+    kind: Kind,
+    namespace: str | None,
+    wanted: ListOptions,
+    reading: _Reading[Item],
+) -> Page[Item]:
+    if wanted.version and wanted.version > cluster.resource_version:
+        raise TooLargeVersion(wanted.version, cluster.resource_version)
+    position = _position(wanted.continue_) if wanted.continue_ else Position(0, "", "")
+    if wanted.exact and wanted.version:
+        position = Position(wanted.version, "", "")
+    if position.version and position.version < cluster.forgotten_version:
+        raise _expired(position, wanted)
+    if position.version and history.changed_since(cluster, kind, position.version):
         try:
-            return _page_at(cluster, kind, namespace, wanted, position)
+            return _past(cluster, kind, namespace, wanted, position, reading)
         except Expired as error:
-            raise InconsistentContinuation(position) from error
-    return _current(cluster, kind, namespace, wanted, position)
+            raise _expired(position, wanted) from error
+    return _current(cluster, kind, namespace, wanted, position, reading)
+
+
+def _expired(position: Position, wanted: ListOptions) -> Expired:
+    if wanted.continue_:
+        return InconsistentContinuation(position)
+    return Expired("The resourceVersion for the provided list is too old.")
 
 
 def _current(
-    cluster: Cluster, kind: Kind, namespace: str | None, wanted: Selection, after: Position | None
-) -> Page:
-    page = selectors.list_objects(
-        cluster,
-        kind,
+    cluster: Cluster,
+    kind: Kind,
+    namespace: str | None,
+    wanted: ListOptions,
+    position: Position,
+    reading: _Reading[Item],
+) -> Page[Item]:
+    selection = Selection(
         namespace=namespace,
-        label_selector=wanted.labels,
-        field_selector=wanted.fields,
+        labels=wanted.labels,
+        fields=wanted.fields,
         limit=wanted.limit,
-        after=(after.namespace, after.name) if after else None,
+        after=(position.namespace, position.name) if wanted.continue_ else None,
     )
-    version = (after.version if after else 0) or page.resource_version
-    return _closed(page.items, version, page.more, page.remaining)
+    page = reading.current(cluster, kind, selection)
+    version = position.version or page.resource_version
+    continue_ = token(Position(version, *page.next_after)) if page.next_after else ""
+    return Page(page.items, version, continue_, page.remaining)
 
 
-def _page_at(
-    cluster: Cluster, kind: Kind, namespace: str | None, wanted: Selection, position: Position
-) -> Page:
+def _past(
+    cluster: Cluster,
+    kind: Kind,
+    namespace: str | None,
+    wanted: ListOptions,
+    position: Position,
+    reading: _Reading[Item],
+) -> Page[Item]:
     matcher = Matcher(kind, namespace, wanted.labels, wanted.fields)
     after = (position.namespace, position.name)
     found = history.list_at(cluster, kind, position.version, matcher, after=after)
-    items = found[: wanted.limit] if wanted.limit else found
-    remaining = len(found) - len(items)
-    return _closed(items, position.version, remaining > 0, None if matcher.selective else remaining)
+    shown = found[: wanted.limit] if wanted.limit else found
+    items = [reading.past(body) for body in shown]
+    if len(shown) == len(found):
+        return Page(items, position.version, "", None)
+    last = shown[-1]["metadata"]
+    continue_ = token(Position(position.version, last.get("namespace", ""), last["name"]))
+    remaining = None if matcher.selective else len(found) - len(shown)
+    return Page(items, position.version, continue_, remaining)
 
 
-def _closed(items: list[dict[str, Any]], version: int, more: bool, remaining: int | None) -> Page:
-    continue_ = ""
-    if more:
-        last = items[-1]["metadata"]
-        continue_ = token(Position(version, last.get("namespace", ""), last["name"]))
-    return Page(items, version, continue_, remaining if more else None)
+def _untyped_text(body: Body) -> str:
+    untyped = {k: v for k, v in body.items() if k not in ("kind", "apiVersion")}
+    return msgspec.json.encode(untyped).decode()
 
 
 def _position(text: str) -> Position:

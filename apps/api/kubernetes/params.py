@@ -23,7 +23,7 @@ _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ListOptions:
     """Which objects, and of which version: the parameters of list, watch and deletecollection."""
 
     labels: str
@@ -68,7 +68,7 @@ def resource_version(query: Mapping[str, str]) -> int | None:
     return int(value)
 
 
-def selection(query: Mapping[str, str]) -> Selection:
+def list_options(query: Mapping[str, str]) -> ListOptions:
     """The parameters of a list."""
     match = query.get("resourceVersionMatch", "")
     version, continue_ = resource_version(query), query.get("continue", "")
@@ -92,7 +92,7 @@ def selection(query: Mapping[str, str]) -> Selection:
         )
     if continue_ and version:
         raise BadRequest("specifying resource version is not allowed when using continue")
-    return Selection(
+    return ListOptions(
         labels=query.get("labelSelector", ""),
         fields=query.get("fieldSelector", ""),
         limit=max(number(query, "limit") or 0, 0),

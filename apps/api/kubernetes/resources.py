@@ -60,6 +60,11 @@ class Resource:
         return self.kind.namespaced
 
     @property
+    def as_stored(self) -> bool:
+        """Whether the stored form is the one that is served."""
+        return self.to_wire is _same
+
+    @property
     def singular(self) -> str:
         return self.kind.name.lower()
 

@@ -10,6 +10,7 @@ from apps.api.kubernetes import listing, params
 from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
+from apps.api.kubernetes.media import PLAIN
 from apps.api.kubernetes.patching import read_patch
 from apps.cluster import kinds, selectors, store
 from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
@@ -25,11 +26,15 @@ def get(call: Call) -> Answer:
 
 
 def list_(call: Call) -> Answer:
-    wanted = params.selection(call.query)
+    wanted = params.list_options(call.query)
     if call.target.name:
         # the deprecated watch of one object, asked for as a list
         raise WrongMethod
-    page = listing.list_page(call.cluster, call.resource.kind, call.target.namespace, wanted)
+    kind, namespace = call.resource.kind, call.target.namespace
+    if call.media == PLAIN and call.resource.as_stored:
+        texts = listing.text_page(call.cluster, kind, namespace, wanted)
+        return Answer({}, texts=texts.items, metadata=texts.metadata())
+    page = listing.list_page(call.cluster, kind, namespace, wanted)
     return Answer({}, items=page.items, metadata=page.metadata())
 
 
@@ -125,7 +130,7 @@ def delete(call: Call) -> Answer:
 
 def delete_collection(call: Call) -> Answer:
     options = delete_options(call)
-    wanted = replace(params.selection(call.query), version=None)
+    wanted = replace(params.list_options(call.query), version=None)
     kind = call.resource.kind
     page = listing.list_page(call.cluster, kind, call.target.namespace, wanted)
     operations = [

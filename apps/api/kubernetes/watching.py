@@ -77,9 +77,8 @@ class Watch:
         if not self.options.initial:
             self.version = self.options.version or self.call.cluster.resource_version
             return []
-        page = selectors.list_objects(
-            self.call.cluster, self.call.resource.kind, namespace=self.call.target.namespace
-        )
+        selection = selectors.Selection(namespace=self.call.target.namespace)
+        page = selectors.list_objects(self.call.cluster, self.call.resource.kind, selection)
         self.version = page.resource_version
         found = [body for body in page.items if self._matcher.matches(body)]
         if self._matcher.selective:
