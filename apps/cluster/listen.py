@@ -7,7 +7,7 @@
 News are level-triggered: whatever came since the last look is one piece of news, and its version
 may be older than what the log holds by now. A reader remembers the last version it has seen and
 reads the log after that. When the connection was lost and found again every subscriber gets news,
-since something may have been missed.
+since something may have been missed; and each second one query finds what nobody announced.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from apps.cluster.announce import CHANNEL
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 1.0
+#: How often the versions themselves are looked at, since an announcement can be lost.
+_LOOK_SECONDS = 1.0
 
 
 class Subscription:
@@ -62,6 +64,8 @@ class Listener:
 
     def __init__(self) -> None:
         self._subscriptions: dict[int, set[Subscription]] = {}
+        #: the highest version each cluster's subscribers have heard of
+        self._told: dict[int, int] = {}
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -83,6 +87,7 @@ class Listener:
         others.discard(subscription)
         if not others:
             del self._subscriptions[subscription.cluster_id]
+            self._told.pop(subscription.cluster_id, None)
         if not self._subscriptions and self._task is not None:
             self._task.cancel()
             self._task = None
@@ -103,11 +108,24 @@ class Listener:
             self._listening.set()
             for cluster_id in list(self._subscriptions):
                 self._tell(cluster_id, 0)
-            async for notify in listening.notifies():
-                cluster, _, version = notify.payload.partition(" ")
-                self._tell(int(cluster), int(version))
+            while True:
+                async for notify in listening.notifies(timeout=_LOOK_SECONDS):
+                    cluster, _, version = notify.payload.partition(" ")
+                    self._tell(int(cluster), int(version))
+                await self._look(listening)
+
+    async def _look(self, listening: psycopg.AsyncConnection[Any]) -> None:
+        """Find what was committed by a process that died before it could announce it."""
+        cursor = await listening.execute(
+            "SELECT id, resource_version FROM cluster_cluster WHERE id = ANY(%s)",
+            [list(self._subscriptions)],
+        )
+        for cluster_id, version in await cursor.fetchall():
+            if version > self._told.get(cluster_id, 0):
+                self._tell(cluster_id, version)
 
     def _tell(self, cluster_id: int, version: int) -> None:
+        self._told[cluster_id] = max(version, self._told.get(cluster_id, 0))
         for subscription in self._subscriptions.get(cluster_id, ()):
             subscription.tell(version)
 

@@ -11,6 +11,7 @@ from django.db import connection
 
 from apps.cluster.announce import CHANNEL
 from apps.cluster.listen import Subscription, listener
+from apps.cluster.models import Cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,3 +86,23 @@ def test_a_lost_connection_is_made_again_and_everybody_looks_again() -> None:
             assert await mine.news(timeout=5) == 9
 
     run(scene)
+
+
+def test_a_change_that_nobody_announced_is_found() -> None:
+    async def scene() -> None:
+        cluster = await sync_to_async(make_cluster)()
+        async with listener().subscribe(cluster.pk) as mine:
+            await settle(mine)
+            await execute(
+                "UPDATE cluster_cluster SET resource_version = 42 WHERE id = %s", str(cluster.pk)
+            )
+            while await mine.news(timeout=5) != 42:
+                pass
+
+    run(scene)
+
+
+def make_cluster() -> Cluster:
+    cluster = Cluster.objects.create(name="quiet")
+    connection.close()
+    return cluster
