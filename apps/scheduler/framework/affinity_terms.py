@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -41,14 +41,22 @@ class TermKind(Enum):
     PREFERRED_ANTI_AFFINITY = "preferred anti-affinity"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class CarriedTerm:
-    """A term of a pod as it concerns other pods; pods made from one template share the object."""
+    """A term of a pod as it concerns other pods."""
 
     kind: TermKind
     term: AffinityTerm
     #: of a preferred term, 1..100; 0 for a required one
     weight: int = 0
+    #: every pod that comes or goes is looked up by its terms, so this is computed once
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.kind, self.term, self.weight)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
