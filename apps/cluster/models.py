@@ -51,6 +51,14 @@ class Cluster(models.Model):
     #: When the scheduling loop has work: in the past = now, null = when something changes.
     #: A writer that finds it in the future or null moves it to now and wakes the loop once.
     due_at = models.DateTimeField(null=True, default=None)
+    #: Where the cluster's clock stands; null = it goes, with the system's own.
+    manual_time = models.DateTimeField(null=True, default=None)
+    #: When, by the cluster's clock, a controller wants to act though nothing changes.
+    timer_at = models.DateTimeField(null=True, default=None)
+    #: Whether the controllers act: node lifecycle, evictions, workloads, volumes, garbage.
+    controllers = models.BooleanField(default=True)
+    #: Whether nodes have a mock kubelet, which runs and ends their pods.
+    kubelet = models.BooleanField(default=True)
 
     class Meta:
         indexes = (
@@ -60,14 +68,33 @@ class Cluster(models.Model):
                 name="cluster_due",
                 condition=models.Q(due_at__isnull=False),
             ),
+            # and which have a timer that may have run out
+            models.Index(
+                fields=["timer_at"],
+                name="cluster_timer",
+                condition=models.Q(timer_at__isnull=False),
+            ),
         )
 
     def __str__(self) -> str:
         return self.name
 
     def now(self) -> datetime:
-        """The cluster's own time; nothing about a cluster asks the system clock directly."""
-        return timezone.now()
+        """The cluster's own time; nothing about a cluster asks the system clock directly.
+
+        Of a manual clock, where it stood when this row was last read.
+        """
+        return self.manual_time or timezone.now()
+
+    def look_again(self) -> None:
+        """Read what others may have changed while this row is kept: the clock, who acts.
+
+        A cluster that is gone keeps what it had; who writes to it will find out.
+        """
+        row = Cluster.objects.filter(pk=self.pk)
+        found = row.values_list("manual_time", "controllers", "kubelet").first()
+        if found is not None:
+            self.manual_time, self.controllers, self.kubelet = found
 
 
 def at(*path: str, default: Any = "") -> Callable[[Body], Any]:

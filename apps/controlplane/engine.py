@@ -41,13 +41,14 @@ class Engine:
         self.profile = profile
         self.scheduler = Scheduler(
             profiles.configuration(profile),
-            clock=RealClock(),
+            clock=ClusterClock(cluster),
             tie_break=cast(TieBreak, cluster.tie_break),
             seed=cluster.seed,
         )
         self.informer = Informer(cluster.pk, self.scheduler.handle)
         self.recorder = Recorder(cluster, lease, profile.revision)
-        self._flushed_at = time.monotonic()
+        #: by the cluster's clock; a new engine looks at the leftovers at once
+        self._flushed_at = 0.0
 
     @classmethod
     def load(cls, cluster: Cluster, lease: Lease) -> Engine:
@@ -78,6 +79,7 @@ class Engine:
         """
         deadline = time.monotonic() + seconds
         while True:
+            self.cluster.look_again()
             self.informer.catch_up()
             self._flush()
             batch = self._schedule_batch()
@@ -105,9 +107,10 @@ class Engine:
     def _flush(self) -> None:
         queue = self.scheduler.queue
         queue.flush_backoff_completed()
-        if time.monotonic() - self._flushed_at > FLUSH_UNSCHEDULABLE_SECONDS:
+        now = self.scheduler.clock.now()
+        if not 0 <= now - self._flushed_at < FLUSH_UNSCHEDULABLE_SECONDS:
             queue.flush_unschedulable_leftover()
-            self._flushed_at = time.monotonic()
+            self._flushed_at = now
 
     def _stopped(self) -> bool:
         """Whether the cluster was paused, deleted, or given another profile meanwhile."""
@@ -119,9 +122,11 @@ class Engine:
         with transaction.atomic():
             self.lease.renew(consumed_version=self.informer.position)
             with connection.cursor() as cursor:
+                # the clock may have been set forward since the last look, as well
                 cursor.execute(
                     "UPDATE cluster_cluster SET due_at = NULL "
-                    "WHERE id = %s AND resource_version = %s",
-                    [self.cluster.pk, self.informer.position],
+                    "WHERE id = %s AND resource_version = %s "
+                    "AND manual_time IS NOT DISTINCT FROM %s",
+                    [self.cluster.pk, self.informer.position, self.cluster.manual_time],
                 )
                 return bool(cursor.rowcount)

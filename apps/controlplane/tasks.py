@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from apps.controlplane import heartbeat
+from apps.controlplane.clock import NOW_SQL
 from apps.controlplane.engines import engines
 from apps.controlplane.waking import wake
 
@@ -32,8 +33,11 @@ def run_loop(cluster_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def wake_due_clusters() -> None:
-    """Each second: clusters that changed and whose wake-up was lost."""
-    _wake(_DUE + "AND c.due_at <= clock_timestamp()", [])
+    """Each second: clusters that changed and whose wake-up was lost, or whose timer ran out."""
+    _wake(
+        _DUE + f"AND (c.due_at <= clock_timestamp() OR c.timer_at <= {NOW_SQL})",
+        [],
+    )
 
 
 @shared_task(ignore_result=True)
@@ -41,7 +45,7 @@ def flush_backoff() -> None:
     """Each second: clusters in whose backoffQ a pod's time is over."""
     _wake(
         _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
-        "AND q.queue = 'backoff' AND q.backoff_expiry <= clock_timestamp())",
+        f"AND q.queue = 'backoff' AND q.backoff_expiry <= {NOW_SQL})",
         [],
     )
 
@@ -52,7 +56,7 @@ def flush_unschedulable() -> None:
     _wake(
         _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
         "AND q.queue = 'unschedulable' "
-        "AND q.timestamp < clock_timestamp() - make_interval(secs => %s))",
+        f"AND q.timestamp < {NOW_SQL} - make_interval(secs => %s))",
         [settings.POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS],
     )
 

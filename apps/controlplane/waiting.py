@@ -18,8 +18,11 @@ _STATE = """
          LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
          WHERE p.cluster_id = l.cluster_id AND p.node_name = ''
          AND p.phase NOT IN ('Succeeded', 'Failed')
-         AND (q.id IS NULL OR q.queue IN ('active', 'backoff')))
-    FROM controlplane_looplease l WHERE l.cluster_id = %s
+         AND (q.id IS NULL OR q.queue = 'active' OR q.queue = 'backoff'
+              -- on a clock that stands still, backoff does not end by waiting
+              AND (c.manual_time IS NULL OR q.backoff_expiry <= c.manual_time)))
+    FROM controlplane_looplease l JOIN cluster_cluster c ON c.id = l.cluster_id
+    WHERE l.cluster_id = %s
 """
 
 

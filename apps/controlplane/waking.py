@@ -9,7 +9,9 @@ was not sent, or was lost with a worker, is found by beat: a due cluster whose l
 from __future__ import annotations
 
 from celery import current_app
+from django.db import connection, transaction
 
+from apps.cluster.announce import announcer
 from apps.controlplane import heartbeat
 
 RUN_LOOP = "apps.controlplane.tasks.run_loop"
@@ -23,3 +25,16 @@ def wake(cluster_id: int, *, expires: float | None = None) -> None:
     current_app.send_task(
         RUN_LOOP, (cluster_id,), queue=heartbeat.queue_of_holder(cluster_id), expires=expires
     )
+
+
+def make_due(cluster_id: int) -> None:
+    """Make a cluster due now and wake its loop and its pages, though no object changed."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE cluster_cluster SET due_at = clock_timestamp() WHERE id = %s "
+            "RETURNING resource_version",
+            [cluster_id],
+        )
+        row = cursor.fetchone()
+        if row is not None:
+            transaction.on_commit(lambda: announcer.committed(cluster_id, row[0], due=True))

@@ -1,0 +1,30 @@
+"""manage.py clock NAME [--set manual|real] [--advance SECONDS]: a cluster's time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from apps.controlplane import clock
+from apps.controlplane.commands import ControlPlaneCommand
+
+
+class Command(ControlPlaneCommand):
+    help = "Show a mock cluster's clock, let it stand still or go, or set it forward by hand."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--set", choices=["manual", "real"], help="stand still, or go")
+        parser.add_argument("--advance", type=float, metavar="S", help="seconds forward")
+
+    def run(self, **options: Any) -> None:
+        cluster = self.cluster(options["name"])
+        if options["set"] == "manual":
+            clock.set_manual(cluster)
+        elif options["set"] == "real":
+            clock.set_real(cluster)
+        if options["advance"] is not None:
+            clock.advance(cluster, options["advance"])
+        kind = "real" if cluster.manual_time is None else "manual"
+        self.stdout.write(f"{cluster.name} {kind} {cluster.now().isoformat()}")
