@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+from apps.scheduler.cache.assume_cache import AssumeCache
 from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.objects import (
     CSIDriver,
@@ -85,6 +86,9 @@ class Listers:
         self.volume_attachments: Lister[VolumeAttachment] = Lister()
         self.pod_disruption_budgets: Lister[PodDisruptionBudget] = Lister()
         self.priority_classes: Lister[PriorityClass] = Lister()
+        #: volumes and claims with what was decided for pods that are not bound yet
+        self.assumed_volumes = AssumeCache(self.persistent_volumes)
+        self.assumed_claims = AssumeCache(self.persistent_volume_claims)
         self.by_kind: dict[str, Lister[Any]] = {
             "Namespace": self.namespaces,
             "Service": self.services,

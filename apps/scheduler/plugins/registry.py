@@ -26,9 +26,9 @@ from apps.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from apps.scheduler.plugins.priority_sort import PrioritySort
 from apps.scheduler.plugins.scheduling_gates import SchedulingGates
 from apps.scheduler.plugins.taint_toleration import TaintToleration
-from apps.scheduler.plugins.volume_binding import VolumeBinding
 from apps.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from apps.scheduler.plugins.volume_zone import VolumeZone
+from apps.scheduler.plugins.volumebinding.plugin import VolumeBinding
 
 #: name -> factory (typed arguments or None, handle) -> plugin
 IN_TREE: Final[Mapping[str, PluginFactory]] = {

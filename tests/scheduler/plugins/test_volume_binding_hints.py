@@ -9,6 +9,7 @@ import pytest
 from apps.scheduler.framework.events import QueueingHint
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import decode
+from apps.scheduler.plugins.helper.csi_migration import MIGRATED_PLUGINS
 from apps.scheduler.plugins.volumebinding import hints
 
 POD = PodInfo(
@@ -50,7 +51,7 @@ def claim(name: str, namespace: str = "shop") -> Any:
     return decode("PersistentVolumeClaim", {"metadata": {"name": name, "namespace": namespace}})
 
 
-MIGRATED = {hints.MIGRATED_PLUGINS: "kubernetes.io/gce-pd"}
+MIGRATED = {MIGRATED_PLUGINS: "kubernetes.io/gce-pd"}
 
 
 @pytest.mark.parametrize(

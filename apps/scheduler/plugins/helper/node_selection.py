@@ -53,7 +53,7 @@ def matches_term(term: NodeSelectorTerm, nodes: NodeTable) -> BoolArray:
     matching = np.ones(len(nodes), dtype=np.bool_)
     for requirement in map(node_requirement, term.match_expressions):
         matching &= holds(requirement, nodes)
-    for requirement in _fields(term.match_fields):
+    for requirement in field_requirements(term.match_fields):
         matching &= _name_holds(requirement, nodes)
     return matching
 
@@ -62,7 +62,7 @@ def is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 
 
-def _fields(requirements: Sequence[NodeSelectorRequirement]) -> list[Requirement]:
+def field_requirements(requirements: Sequence[NodeSelectorRequirement]) -> list[Requirement]:
     """matchFields know the operators In and NotIn with exactly one value."""
     for requirement in requirements:
         if requirement.operator not in ("In", "NotIn"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from apps.scheduler import quantity
 from apps.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
@@ -20,8 +19,8 @@ from apps.scheduler.objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
-
-MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+from apps.scheduler.plugins.helper.csi_migration import MIGRATED_PLUGINS
+from apps.scheduler.plugins.volumebinding.provisioning import volume_limit
 
 _ADD_OR_UPDATE: Final = ActionType.ADD | ActionType.UPDATE
 
@@ -68,14 +67,6 @@ def hint_capacity_changed(
     """Larger volumes can be had than before."""
     before, now = None if old is None else volume_limit(old), volume_limit(new)
     return _hint(old is None or (now is not None and (before is None or now > before)))
-
-
-def volume_limit(capacity: CSIStorageCapacity) -> int | None:
-    """The bytes that one new volume can have at most; None = unknown."""
-    limit = capacity.maximum_volume_size
-    if limit is None:
-        limit = capacity.capacity
-    return None if limit is None else quantity.value(limit)
 
 
 EVENTS: Final = (

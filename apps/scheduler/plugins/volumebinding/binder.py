@@ -1,0 +1,164 @@
+"""What becomes of a pod's claims on each node: volumes found, or made, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from apps.scheduler.cache.listers import Listers
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array
+from apps.scheduler.framework.status import StatusError, error
+from apps.scheduler.labels import SelectorError
+from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
+from apps.scheduler.plugins.helper.csi_migration import TranslationError, plugin_of_volume
+from apps.scheduler.plugins.helper.csi_nodes import migrated
+from apps.scheduler.plugins.helper.storage import class_of_claim
+from apps.scheduler.plugins.volumebinding.claims import (
+    PodClaims,
+    requested_storage,
+    selected_node,
+)
+from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME, match
+from apps.scheduler.plugins.volumebinding.provisioning import Provisioning
+from apps.scheduler.plugins.volumebinding.topology import (
+    migrated_affinity,
+    node_affinity,
+    reachable,
+)
+from apps.scheduler.plugins.volumebinding.volumes import ClassVolumes, VolumeTables
+
+#: of claims that are bound: all is well, a volume is out of reach, a volume is missing
+BOUND_OK, OUT_OF_REACH, MISSING = 0, 1, 2
+#: of the other claims: all is well, nothing to bind to, no room to make a volume
+DELAYED_OK, NOTHING_TO_BIND, NO_SPACE = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The volume that a claim would be bound to on each node."""
+
+    claim: PersistentVolumeClaim
+    volumes: ClassVolumes
+    #: (n,) int64, NO_VOLUME where none was found
+    slots: Int64Array
+
+
+@dataclass(slots=True)
+class PodVolumes:
+    """The outcome for n lines of a table."""
+
+    #: (n,) uint16, BOUND_OK, OUT_OF_REACH or MISSING
+    bound: UInt16Array
+    #: (n,) uint16, DELAYED_OK, NOTHING_TO_BIND or NO_SPACE
+    delayed: UInt16Array
+    picks: list[Pick] = field(default_factory=list)
+    #: claims with the nodes, (n,) bool, for which a volume has to be made
+    provisions: list[tuple[PersistentVolumeClaim, BoolArray]] = field(default_factory=list)
+
+
+class VolumeBinder:
+    def __init__(self, listers: Listers) -> None:
+        self._listers = listers
+        self._tables = VolumeTables(listers)
+        self._provisioning = Provisioning(listers)
+
+    def find_pod_volumes(self, claims: PodClaims, nodes: NodeTable) -> PodVolumes:
+        """Raises StatusError where something is broken rather than out of reach."""
+        none = np.zeros(len(nodes), dtype=np.uint16)
+        found = PodVolumes(self._check_bound_claims(claims.bound, nodes), none)
+        if claims.delayed:
+            self._place_delayed_claims(claims.delayed, nodes, found)
+        return found
+
+    # -- claims that have a volume -------------------------------------------------------------
+
+    def _check_bound_claims(
+        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeTable
+    ) -> UInt16Array:
+        """The first claim with a problem decides."""
+        outcome = np.zeros(len(nodes), dtype=np.uint16)
+        for claim in claims:
+            volume = self._listers.assumed_volumes.get(claim.spec.volume_name)
+            if volume is None:
+                outcome[outcome == BOUND_OK] = MISSING
+                break
+            in_reach = self._reach_of(volume, nodes)
+            if in_reach is not None:
+                outcome[(outcome == BOUND_OK) & ~in_reach] = OUT_OF_REACH
+        return outcome
+
+    def _reach_of(self, volume: PersistentVolume, nodes: NodeTable) -> BoolArray | None:
+        """(n,) bool: nodes that can use the volume; None for all of them."""
+        selector = node_affinity(volume)
+        own = reachable(selector, nodes) if selector is not None else None
+        in_tree = plugin_of_volume(volume)
+        if in_tree is None:
+            return own
+        plugin, name = in_tree
+        served = migrated(plugin, nodes, self._listers.csi_nodes)
+        if not served.any():
+            return own
+        try:
+            plugin.handle(name, volume.metadata.labels)
+        except TranslationError as unknown:
+            raise StatusError(error(f"could not translate pv: {unknown}")) from unknown
+        by_driver = reachable(migrated_affinity(volume, plugin), nodes)
+        return np.where(served, by_driver, True if own is None else own)
+
+    # -- claims that get one -------------------------------------------------------------------
+
+    def _place_delayed_claims(
+        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeTable, found: PodVolumes
+    ) -> None:
+        """Bind what can be bound, the smallest claim first; have volumes made for the others."""
+        to_make = [claim for claim in claims if selected_node(claim) is not None]
+        for claim in to_make:
+            elsewhere = np.ones(len(nodes), dtype=np.bool_)
+            elsewhere[_lines(nodes, selected_node(claim))] = False
+            found.delayed[elsewhere] = NOTHING_TO_BIND
+        to_match = [claim for claim in claims if selected_node(claim) is None]
+        for claim in sorted(to_match, key=requested_storage):
+            found.picks.append(self._match(claim, nodes, found.picks))
+        everywhere = np.ones(len(nodes), dtype=np.bool_)
+        for claim in to_make:
+            self._provision(claim, everywhere, nodes, found)
+        for pick in found.picks:
+            self._provision(pick.claim, pick.slots == NO_VOLUME, nodes, found)
+
+    def _match(
+        self, claim: PersistentVolumeClaim, nodes: NodeTable, others: Sequence[Pick]
+    ) -> Pick:
+        volumes = self._tables.of_class(class_of_claim(claim))
+        taken = [pick.slots for pick in others if pick.volumes is volumes]
+        try:
+            return Pick(claim, volumes, match(claim, volumes, nodes, taken))
+        except SelectorError as invalid:
+            reason = f"error creating internal label selector for claim: {claim.key}: {invalid}"
+            raise StatusError(error(reason)) from invalid
+
+    def _provision(
+        self,
+        claim: PersistentVolumeClaim,
+        needed: BoolArray,
+        nodes: NodeTable,
+        found: PodVolumes,
+    ) -> None:
+        """Where a volume has to be made for the claim, see whether it can be."""
+        needed = needed & (found.delayed == DELAYED_OK)
+        if not needed.any():
+            return
+        possible = self._provisioning.possible(claim, nodes)
+        found.delayed[needed & ~possible] = NOTHING_TO_BIND
+        needed &= possible
+        if not needed.any():
+            return
+        has_room = self._provisioning.has_room(claim, nodes)
+        found.delayed[needed & ~has_room] = NO_SPACE
+        found.provisions.append((claim, needed & has_room))
+
+
+def _lines(nodes: NodeTable, name: str | None) -> list[int]:
+    line = nodes.line_of(name) if name is not None else -1
+    return [line] if line >= 0 else []

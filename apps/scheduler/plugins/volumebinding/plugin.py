@@ -1,0 +1,115 @@
+"""The plugin: extension points of VolumeBinding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.config.args import VolumeBindingArgs
+from apps.scheduler.framework import intents
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import PreFilterResult, Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.status import SKIP, Status, unresolvable
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.volumebinding import hints
+from apps.scheduler.plugins.volumebinding.assumption import Assumption, assume
+from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
+from apps.scheduler.plugins.volumebinding.claims import PodClaims, pod_claims, unusable_claim
+
+NAME = names.VOLUME_BINDING
+REASON_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
+REASON_OUT_OF_REACH: Final = "node(s) didn't match PersistentVolume's node affinity"
+REASON_NOTHING_TO_BIND: Final = "node(s) didn't find available persistent volumes to bind"
+REASON_NO_SPACE: Final = "node(s) did not have enough free storage"
+REASON_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+_STATE: Final = NAME
+_ASSUMPTION: Final = f"Reserve{NAME}"
+
+
+def _statuses() -> list[Status | None]:
+    """For ``3 * bound + delayed``, the outcomes of PodVolumes; reasons in upstream's order."""
+    statuses = []
+    for bound in ((), (REASON_OUT_OF_REACH,), (REASON_MISSING,)):
+        for delayed in ((), (REASON_NOTHING_TO_BIND,), (REASON_NO_SPACE,)):
+            first, last = (delayed, bound) if REASON_MISSING in bound else (bound, delayed)
+            reasons = (*first, *last)
+            statuses.append(unresolvable(*reasons) if reasons else None)
+    return statuses
+
+
+_STATUSES: Final = _statuses()
+
+
+class VolumeBinding:
+    name = NAME
+
+    def __init__(self, args: VolumeBindingArgs | None, handle: Handle) -> None:
+        self._handle = handle
+        self._binder = VolumeBinder(handle.listers)
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> tuple[PreFilterResult | None, Status | None]:
+        if not pod.claim_names:
+            return None, SKIP
+        unusable = unusable_claim(pod, self._handle.listers)
+        if unusable:
+            return None, unresolvable(unusable)
+        claims = pod_claims(pod, self._handle.listers)
+        if claims.immediate:
+            return None, unresolvable(REASON_IMMEDIATE)
+        state.write(_STATE, claims)
+        return None, None
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        found = self._binder.find_pod_volumes(state.read(_STATE, PodClaims), nodes)
+        return Verdicts(3 * found.bound + found.delayed, _STATUSES)
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        """Storage is scored behind a feature gate that is off in 1.36 (StorageCapacityScoring)."""
+        return SKIP
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        return constant(len(lines), 0)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Take the volumes, for pods that follow before anything is written."""
+        claims = state.find(_STATE, PodClaims)
+        row = self._handle.snapshot.line_of(node_name)
+        if claims is None or not claims.delayed or row < 0:
+            return None
+        node = self._handle.snapshot.select(np.array([row], dtype=np.int64))
+        assumption = assume(self._binder.find_pod_volumes(claims, node), node_name)
+        state.write(_ASSUMPTION, assumption)
+        for volume in assumption.volumes:
+            self._handle.listers.assumed_volumes.assume(volume)
+        for claim in assumption.claims:
+            self._handle.listers.assumed_claims.assume(claim)
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        assumption = state.find(_ASSUMPTION, Assumption) or Assumption()
+        for volume in assumption.volumes:
+            self._handle.listers.assumed_volumes.restore(volume)
+        for claim in assumption.claims:
+            self._handle.listers.assumed_claims.restore(claim)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        assumption = state.find(_ASSUMPTION, Assumption) or Assumption()
+        for patch in assumption.patches():
+            intents.add(state, patch)
+        return None
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return hints.EVENTS

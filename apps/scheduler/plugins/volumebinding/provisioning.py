@@ -1,0 +1,78 @@
+"""Whether a volume can be made for a claim, for all nodes at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler import quantity
+from apps.scheduler.cache.listers import Listers
+from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.status import StatusError, error
+from apps.scheduler.labels import IN, SelectorError, from_label_selector
+from apps.scheduler.objects import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from apps.scheduler.plugins.helper.storage import class_of_claim
+from apps.scheduler.plugins.volumebinding.topology import allowed, selected
+
+#: the provisioner of classes whose volumes are made by hand
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
+
+class Provisioning:
+    def __init__(self, listers: Listers) -> None:
+        self._listers = listers
+
+    def possible(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> BoolArray:
+        """(n,) bool: nodes for which the claim's class has volumes made."""
+        storage_class = self._class_of(claim)
+        if storage_class.provisioner in ("", NO_PROVISIONER):
+            return np.zeros(len(nodes), dtype=np.bool_)
+        return allowed(storage_class.allowed_topologies, nodes)
+
+    def has_room(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> BoolArray:
+        """(n,) bool: nodes with access to enough capacity, where the driver keeps account of it."""
+        storage_class = self._class_of(claim)
+        size = claim.spec.resources.requests.get("storage")
+        driver = self._listers.csi_drivers.get(storage_class.provisioner)
+        if size is None or driver is None or not driver.spec.storage_capacity:
+            return np.ones(len(nodes), dtype=np.bool_)
+        return self._with_capacity(storage_class, quantity.value(size), nodes)
+
+    def _with_capacity(self, storage_class: StorageClass, size: int, nodes: NodeTable) -> BoolArray:
+        """(n,) bool: nodes that some capacity of at least ``size`` bytes is for."""
+        found = np.zeros(len(nodes), dtype=np.bool_)
+        by_label: dict[str, list[str]] = {}
+        for capacity in self._listers.csi_storage_capacities:
+            if capacity.storage_class_name != storage_class.metadata.name:
+                continue
+            limit = volume_limit(capacity)
+            if limit is None or limit < size:
+                continue
+            try:
+                selector = from_label_selector(capacity.node_topology)
+            except SelectorError:
+                continue
+            asked = selector.requirements
+            if len(asked) == 1 and asked[0].operator == IN:
+                by_label.setdefault(asked[0].key, []).extend(asked[0].values)
+            else:
+                found |= selected(selector, nodes)
+        for key, values in by_label.items():
+            found |= nodes.label(key).is_any_of(values)
+        return found
+
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
+        name = class_of_claim(claim)
+        storage_class = self._listers.storage_classes.get(name)
+        if storage_class is None:
+            raise StatusError(error(f'failed to find storage class "{name}"'))
+        return storage_class
+
+
+def volume_limit(capacity: CSIStorageCapacity) -> int | None:
+    """The bytes that one new volume can have at most; None = unknown."""
+    limit = capacity.maximum_volume_size
+    if limit is None:
+        limit = capacity.capacity
+    return None if limit is None else quantity.value(limit)
