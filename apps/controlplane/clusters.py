@@ -19,6 +19,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
 from apps.controlplane import profiles
 from apps.controlplane.models import LoopLease
+from apps.controlplane.waking import make_due
 
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 MAX_GENERATED_NODES = 20_000
@@ -83,25 +84,13 @@ def delete_cluster(cluster: Cluster) -> None:
 def pause(cluster: Cluster) -> None:
     """Stop scheduling and controllers; what is in flight is finished or undone."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
+    announcer.committed(cluster.pk, cluster.resource_version, due=False)
 
 
 def resume(cluster: Cluster) -> None:
     """Go on with scheduling, with everything that happened meanwhile."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=False)
-    wake(cluster.pk)
-
-
-def wake(cluster_id: int) -> None:
-    """Make a cluster due now and tell the loop, whether something changed or not."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE cluster_cluster SET due_at = clock_timestamp() WHERE id = %s "
-            "RETURNING resource_version",
-            [cluster_id],
-        )
-        row = cursor.fetchone()
-        if row is not None:
-            transaction.on_commit(lambda: announcer.committed(cluster_id, row[0], due=True))
+    make_due(cluster.pk)
 
 
 def generated_node(name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi") -> Body:
@@ -151,7 +140,7 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
     if zones < 1:
         causes.append(Cause("FieldValueInvalid", "must be at least 1", "zones"))
     try:
-        cluster.clean_fields(exclude=["due_at"])
+        cluster.clean_fields(exclude=[field.name for field in cluster._meta.fields if field.null])
     except ValidationError as error:
         causes += [
             Cause("FieldValueInvalid", text, field)
