@@ -11,11 +11,11 @@ from django.db import connection, transaction
 
 from apps.cluster.models import Cluster
 from apps.controlplane import profiles
+from apps.controlplane.clock import ClusterClock
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
-from apps.controlplane.models import QueueEntry, SchedulerProfile
+from apps.controlplane.models import LoopLease, QueueEntry, SchedulerProfile
 from apps.controlplane.recorder import Made, Recorder
-from apps.scheduler.clock import RealClock
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler, TieBreak
@@ -63,7 +63,16 @@ class Engine:
             return entries
 
         engine.informer.load(restore)
+        engine.take_up_profile()
         return engine
+
+    def take_up_profile(self) -> None:
+        """Under another profile than the last one, every pod that was refused gets a new try."""
+        leases = LoopLease.objects.filter(cluster=self.cluster)
+        if leases.exclude(profile_revision=self.profile.revision).exists():
+            queue = self.scheduler.queue
+            queue.activate([info.pod for info in queue.unschedulable_pods()])
+            leases.update(profile_revision=self.profile.revision)
 
     def fits(self, cluster: Cluster, lease: Lease) -> bool:
         """Whether this engine may go on under `lease`, with the cluster's active profile."""

@@ -58,6 +58,8 @@ class LoopLease(models.Model):
     expires_at = models.DateTimeField(null=True)
     #: The loop has acted on every change up to this version.
     consumed_version = models.BigIntegerField(default=0)
+    #: The profile revision it did so with.
+    profile_revision = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:
         return f"{self.cluster_id} held by {self.holder or 'nobody'} (epoch {self.epoch})"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from django.db import transaction
 from django.db.models import Max
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.waking import make_due
 from apps.scheduler.config import Configuration, load
 
 #: A new cluster's configuration: the default plugins, and all nodes scored.
@@ -30,7 +33,7 @@ def add_revision(
     """Check a configuration, keep it as the next revision and make it the active one.
 
     Raises `apps.scheduler.config.ConfigError` with every cause when it is refused. The loop
-    takes it up before its next pod.
+    takes it up before its next pod, and tries every pod again that an earlier one refused.
     """
     load(text, legacy=legacy)
     with transaction.atomic():
@@ -38,7 +41,7 @@ def add_revision(
         earlier = SchedulerProfile.objects.filter(cluster=cluster)
         last = earlier.aggregate(last=Max("revision"))["last"] or 0
         earlier.filter(active=True).update(active=False)
-        return SchedulerProfile.objects.create(
+        profile = SchedulerProfile.objects.create(
             cluster=cluster,
             revision=last + 1,
             configuration=text,
@@ -47,6 +50,8 @@ def add_revision(
             note=note,
             user=user,
         )
+        make_due(cluster.pk)
+    return profile
 
 
 def activate(cluster: Cluster, revision: int) -> SchedulerProfile:
@@ -57,6 +62,7 @@ def activate(cluster: Cluster, revision: int) -> SchedulerProfile:
         SchedulerProfile.objects.filter(cluster=cluster, active=True).update(active=False)
         profile.active = True
         profile.save(update_fields=["active"])
+        make_due(cluster.pk)
     return profile
 
 
@@ -67,4 +73,9 @@ def active(cluster: Cluster) -> SchedulerProfile:
 
 def configuration(profile: SchedulerProfile) -> Configuration:
     """The typed configuration of a revision."""
-    return load(profile.configuration, legacy=profile.legacy)
+    return _loaded(profile.configuration, profile.legacy)
+
+
+@lru_cache(maxsize=256)
+def _loaded(text: str, legacy: bool) -> Configuration:
+    return load(text, legacy=legacy)

@@ -9,7 +9,7 @@ import pytest
 from apps.cluster import kinds, selectors, store
 from apps.cluster.models import Cluster, Event, Pod
 from apps.cluster.store import Actor
-from apps.controlplane import ledger, lease
+from apps.controlplane import lease, ledger, profiles
 from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engine import Engine
 from apps.controlplane.engines import Engines
@@ -214,3 +214,31 @@ def test_a_paused_cluster_stays_still(cluster: Cluster) -> None:
     create_pods(cluster, pod("p"))
     assert Engines().run(cluster.pk) is False
     assert nodes_of(cluster) == {"p": ""}
+
+
+def test_another_profile_gives_refused_pods_a_new_try(cluster: Cluster) -> None:
+    store.patch(
+        cluster,
+        kinds.NODE,
+        "",
+        "node-1",
+        lambda body: {**body, "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}},
+        actor=ACTOR,
+    )
+    create_pods(cluster, pod("p", nodeSelector={"kubernetes.io/hostname": "node-1"}))
+    engines = Engines()
+    engines.run(cluster.pk)
+    assert nodes_of(cluster) == {"p": ""}
+    lenient = "\n".join(
+        (
+            "apiVersion: kubescheduler.config.k8s.io/v1",
+            "kind: KubeSchedulerConfiguration",
+            "profiles:",
+            "- plugins: {multiPoint: {disabled: [{name: TaintToleration}]}}",
+        )
+    )
+    profiles.add_revision(cluster, lenient, user="tests")
+    engines.run(cluster.pk)
+    assert nodes_of(cluster) == {"p": "node-1"}
+    revisions = SchedulingDecision.objects.filter(cluster=cluster).order_by("id")
+    assert list(revisions.values_list("profile_revision", flat=True)) == [1, 2]
