@@ -26,6 +26,22 @@ _MAX_COLUMNS = 256
 _MAX_TOTALS = 16
 
 
+class Name:
+    """Names a column. It is hashed once, however often the column is asked for."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, *parts: Hashable) -> None:
+        self._parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Name) and self._parts == other._parts)
+
+
 @dataclass(slots=True, eq=False)
 class PodClass(Generic[K]):
     """Pods with equal key; ``example`` is any of them."""
@@ -77,15 +93,15 @@ class _Column(Generic[K]):
 class PodIndex(Generic[K]):
     """Pods of the snapshot by the keys that ``keys_of`` gives them: none, one or several.
 
-    ``counts(key, weigh)`` is the sum of the weights of the pods on every row, and ``totals`` that
+    ``counts(name, weigh)`` is the sum of the weights of the pods on every row, and ``totals`` that
     of the rows of every domain. The weight may depend on nothing but the class's key, on what the
-    key says about its example, and on ``key``.
+    key says about its example, and on the name.
     """
 
     def __init__(self, keys_of: Callable[[PodInfo], Iterable[K]]) -> None:
         self._keys_of = keys_of
         self._classes: dict[K, PodClass[K]] = {}
-        self._columns: OrderedDict[Hashable, _Column[K]] = OrderedDict()
+        self._columns: OrderedDict[Name, _Column[K]] = OrderedDict()
         self._rows = 0
 
     def __len__(self) -> int:
@@ -94,15 +110,15 @@ class PodIndex(Generic[K]):
     def __iter__(self) -> Iterator[PodClass[K]]:
         return iter(self._classes.values())
 
-    def counts(self, key: Hashable, weigh: Callable[[PodClass[K]], int]) -> Int64Array:
+    def counts(self, name: Name, weigh: Callable[[PodClass[K]], int]) -> Int64Array:
         """(rows,) int64; a view that changes with the next snapshot: copy it to keep it."""
-        return self._column(key, weigh).counts[: self._rows]
+        return self._column(name, weigh).counts[: self._rows]
 
     def totals(
-        self, key: Hashable, weigh: Callable[[PodClass[K]], int], domains: Domains
+        self, name: Name, weigh: Callable[[PodClass[K]], int], domains: Domains
     ) -> Int64Array:
         """(domains.size + 1,) int64, 0 outside; a view that changes with the next snapshot."""
-        return self._column(key, weigh).over(domains)
+        return self._column(name, weigh).over(domains)
 
     def resize(self, rows: int) -> None:
         """The snapshot has so many rows now."""
@@ -136,12 +152,12 @@ class PodIndex(Generic[K]):
         for column, _ in known.hits:
             column.classes.discard(known)
 
-    def _column(self, key: Hashable, weigh: Callable[[PodClass[K]], int]) -> _Column[K]:
-        column = self._columns.get(key)
+    def _column(self, name: Name, weigh: Callable[[PodClass[K]], int]) -> _Column[K]:
+        column = self._columns.get(name)
         if column is not None:
-            self._columns.move_to_end(key)
+            self._columns.move_to_end(name)
             return column
-        column = self._columns[key] = _Column(weigh, np.zeros(self._rows, dtype=np.int64))
+        column = self._columns[name] = _Column(weigh, np.zeros(self._rows, dtype=np.int64))
         for known in self._classes.values():
             weight = _weigh(column, known)
             if weight:

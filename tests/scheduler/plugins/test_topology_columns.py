@@ -15,7 +15,7 @@ from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Service, TopologySpreadConstraint, decode_as
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
-from apps.scheduler.plugins.podtopologyspread.constraints import SYSTEM_DEFAULTS
+from apps.scheduler.plugins.podtopologyspread.default_constraints import SYSTEM_DEFAULTS
 from apps.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from tests.scheduler import topology_reference as reference
 from tests.scheduler.topology_clusters import CHANGES, HOSTNAME, NODES, PODS, Cluster, Dice

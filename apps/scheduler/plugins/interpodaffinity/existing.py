@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.cache.pod_index import PodClass
+from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.cache.term_index import TermIndex
 from apps.scheduler.framework.affinity_terms import CarriedTerm, TermKind
 from apps.scheduler.framework.types import PodInfo
@@ -25,7 +25,7 @@ class CarriedTally:
 
     topology_key: str
     #: names what is counted
-    name: Hashable
+    name: Name
     weights: Weights
 
     def weigh(self, known: PodClass[CarriedTerm]) -> int:
@@ -103,6 +103,6 @@ def _tallies(what: str, weights: Weights) -> tuple[CarriedTally, ...]:
     for carried, weight in weights.items():
         by_key.setdefault(carried.term.topology_key, {})[carried] = weight
     return tuple(
-        CarriedTally(key, (names.INTER_POD_AFFINITY, what, tuple(group.items())), group)
+        CarriedTally(key, Name(names.INTER_POD_AFFINITY, what, tuple(group.items())), group)
         for key, group in by_key.items()
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.cache.listers import Lister
-from apps.scheduler.cache.pod_index import PodClass
+from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.affinity_terms import AffinityTerm, PodTerms
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector
@@ -39,7 +39,7 @@ class Tally:
 
     topology_key: str
     #: names what is counted
-    name: Hashable
+    name: Name
     #: (weight, term): a pod counts the weights of the terms that it matches
     terms: tuple[tuple[int, ResolvedTerm], ...]
     #: a pod counts only if it matches all the terms, and then once
@@ -105,7 +105,7 @@ class IncomingTerms:
         ]
         return Incoming(
             affinity=tuple(
-                Tally(key, (names.INTER_POD_AFFINITY, "all", joint), joint, jointly=True)
+                Tally(key, Name(names.INTER_POD_AFFINITY, "all", joint), joint, jointly=True)
                 for key in keys
             ),
             anti_affinity=_tallies(anti),
@@ -134,6 +134,6 @@ def _tallies(terms: Sequence[tuple[int, ResolvedTerm]]) -> tuple[Tally, ...]:
     for weight, term in terms:
         by_key[term.topology_key].append((weight, term))
     return tuple(
-        Tally(key, (names.INTER_POD_AFFINITY, "any", tuple(group)), tuple(group))
+        Tally(key, Name(names.INTER_POD_AFFINITY, "any", tuple(group)), tuple(group))
         for key, group in by_key.items()
     )

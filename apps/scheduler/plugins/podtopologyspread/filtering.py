@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -97,11 +97,7 @@ def pre_filter_state(
     found = []
     for constraint in constraints:
         counted = counted_domains(snapshot, pod, constraint, keys)
-        totals = snapshot.pods_by_labels.totals(
-            constraint.counting(pod.namespace),
-            partial(constraint.counts_in, pod.namespace),
-            counted,
-        )
+        totals = snapshot.pods_by_labels.totals(constraint.name, constraint.weigh, counted)
         found.append(
             HardConstraint(
                 constraint,

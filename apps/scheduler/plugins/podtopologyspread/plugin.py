@@ -17,12 +17,13 @@ from apps.scheduler.plugins import names
 from apps.scheduler.plugins.podtopologyspread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
-    SYSTEM_DEFAULTS,
     SpreadConstraint,
     compile_constraints,
-    with_selector,
 )
-from apps.scheduler.plugins.podtopologyspread.default_selector import DefaultSelectors
+from apps.scheduler.plugins.podtopologyspread.default_constraints import (
+    SYSTEM_DEFAULTS,
+    DefaultConstraints,
+)
 from apps.scheduler.plugins.podtopologyspread.filtering import (
     PreFilterState,
     pre_filter_state,
@@ -46,9 +47,9 @@ class PodTopologySpread:
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         args = args or PodTopologySpreadArgs()
         self._system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
-        self._defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.default_constraints
+        defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.default_constraints
+        self._defaults = DefaultConstraints(defaults, handle.listers)
         self._handle = handle
-        self._default_selectors = DefaultSelectors(handle.listers)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
@@ -108,14 +109,12 @@ class PodTopologySpread:
     def _constraints(self, pod: PodInfo, action: str) -> Sequence[SpreadConstraint]:
         """The pod's own constraints for this action, or the defaults if it has none at all."""
         own = pod.pod.spec.topology_spread_constraints
+        if not own:
+            return self._defaults.of(pod, action)
         try:
-            constraints = compile_constraints(own or self._defaults, pod.labels, action)
+            return compile_constraints(own, action, namespace=pod.namespace, labels=pod.labels)
         except SelectorError as failure:
             raise StatusError(error(f"get constraints from pod: {failure}")) from failure
-        if own or not constraints:
-            return constraints
-        selector = self._default_selectors.of(pod)
-        return () if selector.everything else with_selector(constraints, selector)
 
     def _change(
         self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, amount: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +52,7 @@ def pre_score_state(
     score = np.zeros(len(rows), dtype=np.float64)
     for constraint in constraints:
         if constraint.topology_key == HOSTNAME:
-            score += _by_host(snapshot, pod, constraint, rows, len(scored))
+            score += _by_host(snapshot, constraint, rows, len(scored))
         elif require_all_topologies:
             score += _by_domain(snapshot, pod, constraint, rows, scored, keys)
         else:
@@ -92,12 +91,10 @@ def _lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> BoolA
 
 
 def _by_host(
-    snapshot: Snapshot, pod: PodInfo, constraint: SpreadConstraint, rows: Int64Array, scored: int
+    snapshot: Snapshot, constraint: SpreadConstraint, rows: Int64Array, scored: int
 ) -> Float64Array:
     """(len(rows),) float64 by the pods on the node itself, whether or not they are looked at."""
-    counts = snapshot.pods_by_labels.counts(
-        constraint.counting(pod.namespace), partial(constraint.counts_in, pod.namespace)
-    )
+    counts = snapshot.pods_by_labels.counts(constraint.name, constraint.weigh)
     scores = _score(take(counts, rows), constraint, scored)
     hosts = snapshot.domains(HOSTNAME)
     if hosts.outside:
@@ -120,9 +117,7 @@ def _by_domain(
     """
     every = snapshot.domains(constraint.topology_key, absent_is_empty=not keys)
     counted = counted_domains(snapshot, pod, constraint, keys, absent_is_empty=not keys)
-    totals = snapshot.pods_by_labels.totals(
-        constraint.counting(pod.namespace), partial(constraint.counts_in, pod.namespace), counted
-    )
+    totals = snapshot.pods_by_labels.totals(constraint.name, constraint.weigh, counted)
     scores = _score(totals, constraint, _distinct(every, scored, snapshot.total_nodes))
     scores[every.size] = 0
     return scores.take(take(snapshot.domains(constraint.topology_key).slots, rows))

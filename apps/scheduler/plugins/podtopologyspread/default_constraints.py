@@ -1,8 +1,9 @@
-"""The selector of default constraints: what the pod's services and its controller select."""
+"""Default constraints: what the pod's services and its controller select is spread."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from apps.scheduler.cache.listers import Listers
@@ -14,7 +15,22 @@ from apps.scheduler.labels import (
     from_label_selector,
     from_set,
 )
-from apps.scheduler.objects import OwnerReference
+from apps.scheduler.objects import OwnerReference, TopologySpreadConstraint
+from apps.scheduler.plugins.podtopologyspread.constraints import (
+    DO_NOT_SCHEDULE,
+    HOSTNAME,
+    SCHEDULE_ANYWAY,
+    SpreadConstraint,
+    compile_constraints,
+)
+
+_ZONE: Final = "topology.kubernetes.io/zone"
+#: what holds with defaultingType System
+SYSTEM_DEFAULTS: Final = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY),
+    TopologySpreadConstraint(max_skew=5, topology_key=_ZONE, when_unsatisfiable=SCHEDULE_ANYWAY),
+)
+
 
 _REPLICATION_CONTROLLER: Final = ("v1", "ReplicationController")
 _REPLICA_SET: Final = ("apps/v1", "ReplicaSet")
@@ -24,19 +40,41 @@ _STATEFUL_SET: Final = ("apps/v1", "StatefulSet")
 _MAX_KNOWN: Final = 4096
 
 
-class DefaultSelectors:
-    """Default selectors by what they depend on: namespace, labels and controller of the pod."""
+class DefaultConstraints:
+    """A profile's constraints for pods without any; their selector follows from the pod's owners.
 
-    def __init__(self, listers: Listers) -> None:
+    They are kept for pods of equal namespace, labels and controller, until a service or a
+    controller changes.
+    """
+
+    def __init__(self, written: Sequence[TopologySpreadConstraint], listers: Listers) -> None:
         self._listers = listers
-        self._known: dict[tuple[object, ...], Selector] = {}
+        self._unselected = {
+            action: compile_constraints(written, action, namespace="", labels={})
+            for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
+        }
+        self._known: dict[Hashable, tuple[SpreadConstraint, ...]] = {}
         self._version: tuple[int, ...] = ()
 
-    def of(self, pod: PodInfo) -> Selector:
-        """The labels of all services that select the pod, and its controller's selector.
+    def of(self, pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
+        """Those for ``action``; none where nothing selects the pod."""
+        unselected = self._unselected[action]
+        if not unselected:
+            return ()
+        self._forget_if_changed()
+        owner = _controller(pod)
+        whose = (owner.api_version, owner.kind, owner.name) if owner is not None else None
+        key = (action, pod.label_class, whose)
+        known = self._known.get(key)
+        if known is None:
+            selector = self._select(pod, owner)
+            known = self._known[key] = tuple(
+                replace(each, namespace=pod.namespace, selector=selector)
+                for each in (() if selector.everything else unselected)
+            )
+        return known
 
-        One that selects everything means that there is nothing to spread by.
-        """
+    def _forget_if_changed(self) -> None:
         listers = self._listers
         version = (
             listers.services.version,
@@ -47,14 +85,12 @@ class DefaultSelectors:
         if version != self._version or len(self._known) >= _MAX_KNOWN:
             self._known.clear()
             self._version = version
-        owner = _controller(pod)
-        key = (pod.label_class, (owner.api_version, owner.kind, owner.name) if owner else None)
-        selector = self._known.get(key)
-        if selector is None:
-            selector = self._known[key] = self._select(pod, owner)
-        return selector
 
     def _select(self, pod: PodInfo, owner: OwnerReference | None) -> Selector:
+        """The labels of all services that select the pod, and its controller's selector.
+
+        One that selects everything means that there is nothing to spread by.
+        """
         labels = self._service_labels(pod)
         if owner is None:
             return from_set(labels)
