@@ -180,7 +180,8 @@ def field_value(body: Mapping[str, Any], path: str) -> str:
 
 
 def _conditions(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[list[str], list[Any]]:
-    where, parameters = ["cluster_id = %s"], [cluster.pk]
+    where = ["cluster_id = %s"]
+    parameters: list[Any] = [cluster.pk]
     if selection.namespace is not None:
         where.append("namespace = %s")
         parameters.append(selection.namespace)

@@ -62,8 +62,8 @@ class DecisionViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[Schedul
         return filtered(self.request).defer("columns")
 
     def get_serializer_context(self) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_serializer_context()
-        return {**context, "cluster_names": dict(Cluster.objects.values_list("pk", "name"))}
+        names = dict(Cluster.objects.values_list("pk", "name"))
+        return {**super().get_serializer_context(), "cluster_names": names}
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:

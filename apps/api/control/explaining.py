@@ -23,7 +23,7 @@ def verdicts(decision: Decision) -> list[Body]:
         if refusal is not None:
             by_status.setdefault(refusal, []).append(name)
     ordered = sorted(by_status.items(), key=lambda item: -len(item[1]))
-    return [{**status(refusal), "nodes": names} for refusal, names in ordered]
+    return [{**_told(refusal), "nodes": names} for refusal, names in ordered]
 
 
 def scores(decision: Decision) -> Body:
@@ -64,6 +64,10 @@ def status(refusal: Status | None) -> Body | None:
     """A status; None for none and for success."""
     if refusal is None or refusal.is_success:
         return None
+    return _told(refusal)
+
+
+def _told(refusal: Status) -> Body:
     return {
         "plugin": refusal.plugin,
         "code": refusal.code.label,

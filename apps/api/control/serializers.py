@@ -88,35 +88,38 @@ class QueueSerializer(serializers.Serializer[Any]):
     pods = QueuedPodSerializer(many=True, help_text="In the order in which they leave the queue.")
 
 
+_DECISION_FIELDS = (
+    "id",
+    "cluster",
+    "namespace",
+    "name",
+    "pod_uid",
+    "attempt",
+    "at",
+    "scheduler_name",
+    "profile_revision",
+    "result",
+    "node",
+    "nominated_node",
+    "message",
+    "post_filter_message",
+    "unschedulable_plugins",
+    "nodes",
+    "feasible_nodes",
+    "tied_nodes",
+    "total_score",
+    "cluster_version",
+    "duration_us",
+    "request_id",
+)
+
+
 class DecisionSerializer(serializers.ModelSerializer[SchedulingDecision]):
     cluster = serializers.SerializerMethodField()
 
     class Meta:
         model = SchedulingDecision
-        fields = (
-            "id",
-            "cluster",
-            "namespace",
-            "name",
-            "pod_uid",
-            "attempt",
-            "at",
-            "scheduler_name",
-            "profile_revision",
-            "result",
-            "node",
-            "nominated_node",
-            "message",
-            "post_filter_message",
-            "unschedulable_plugins",
-            "nodes",
-            "feasible_nodes",
-            "tied_nodes",
-            "total_score",
-            "cluster_version",
-            "duration_us",
-            "request_id",
-        )
+        fields: tuple[str, ...] = _DECISION_FIELDS
 
     def get_cluster(self, decision: SchedulingDecision) -> str | None:
         names: dict[int, str] = self.context["cluster_names"]
@@ -160,7 +163,7 @@ class DecisionDetailSerializer(DecisionSerializer):
 
     class Meta(DecisionSerializer.Meta):
         fields = (
-            *DecisionSerializer.Meta.fields,
+            *_DECISION_FIELDS,
             "verdicts",
             "scores",
             "ties",

@@ -42,16 +42,18 @@ _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
 
 class YamlParser(BaseParser):
-    """A body of YAML, handed on as text."""
+    """A body of YAML, handed on as text: `request.data["yaml"]`."""
 
     media_type = "application/yaml"
 
-    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> str:
+    def parse(
+        self, stream: Any, media_type: Any = None, parser_context: Any = None
+    ) -> dict[str, str]:
         raw = stream.read(MAX_IMPORT_BYTES + 1)
         if len(raw) > MAX_IMPORT_BYTES:
             raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_IMPORT_BYTES}")
         try:
-            return str(raw, "utf-8")
+            return {"yaml": str(raw, "utf-8")}
         except UnicodeDecodeError as error:
             raise BadRequest(f"the body is not UTF-8: {error}") from error
 
@@ -114,7 +116,8 @@ class ClusterViewSet(
     def import_objects(self, request: Request, name: str) -> Response:
         """Create every object of a YAML stream, or none; an error names document and field."""
         actor = Actor(request.user.get_username(), current_request_id())
-        created = manifests.import_yaml(self.get_object(), request.data, actor=actor)
+        sent: Any = request.data
+        created = manifests.import_yaml(self.get_object(), sent["yaml"], actor=actor)
         names = [
             f"{body['kind']} "
             + "/".join(filter(None, (body["metadata"].get("namespace"), body["metadata"]["name"])))
@@ -154,10 +157,10 @@ class ProfileViewSet(
     )
     def create(self, request: Request, cluster: str) -> Response:
         """Check a configuration and make it the active revision."""
-        data = request.data
-        wanted = NewProfileSerializer(
-            data={"configuration": data} if isinstance(data, str) else data
-        )
+        data: Any = request.data
+        if isinstance(data, dict) and "yaml" in data:
+            data = {"configuration": data["yaml"]}
+        wanted = NewProfileSerializer(data=data)
         wanted.is_valid(raise_exception=True)
         profile = profiles.add_revision(
             cluster_named(cluster),
@@ -211,14 +214,16 @@ class TokenView(ControlView, APIView):
     @extend_schema(responses=TokenSerializer)
     def get(self, request: Request) -> Response:
         """The user's key, made at the first look."""
-        token, _ = Token.objects.get_or_create(user=request.user)
+        user: Any = request.user
+        token, _ = Token.objects.get_or_create(user=user)
         return Response({"user": request.user.get_username(), "token": token.key})
 
     @extend_schema(request=None, responses={201: TokenSerializer})
     def post(self, request: Request) -> Response:
         """A new key; the old one is good for nothing from now on."""
+        user: Any = request.user
         with transaction.atomic():
-            Token.objects.filter(user=request.user).delete()
-            token = Token.objects.create(user=request.user)
+            Token.objects.filter(user=user).delete()
+            token = Token.objects.create(user=user)
         body = {"user": request.user.get_username(), "token": token.key}
         return Response(body, status=status.HTTP_201_CREATED)

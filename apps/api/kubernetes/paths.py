@@ -44,7 +44,7 @@ def _below(group: str, version: str, rest: list[str], *, watch: bool = False) ->
         namespace, rest = rest[1], rest[2:]
     if (group, rest) == ("", ["bindings"]) and namespace is not None and not watch:
         pods = resources.find("", "v1", "pods")
-        return pods and Target(pods, namespace, subresource="binding")
+        return Target(pods, namespace, subresource="binding") if pods else None
     resource = resources.find(group, version, rest[0])
     if resource is None or len(rest) > 3:
         return None

@@ -115,4 +115,4 @@ def _selector(selector: Any) -> Body:
 def _expression(term: Body) -> str:
     key, values = term["key"], ",".join(term.get("values") or [])
     words = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
-    return words.get(term["operator"], f"!{key}")
+    return str(words.get(term["operator"], f"!{key}"))

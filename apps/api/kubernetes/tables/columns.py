@@ -115,9 +115,11 @@ def labels(value: Mapping[str, str]) -> str:
 
 def _expression(term: Body) -> str:
     key, values = term["key"], ",".join(term.get("values") or [])
-    return {
-        "In": f"{key} in ({values})",
-        "NotIn": f"{key} notin ({values})",
-        "Exists": key,
-        "DoesNotExist": f"!{key}",
-    }.get(term["operator"], key)
+    match term["operator"]:
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "DoesNotExist":
+            return f"!{key}"
+    return str(key)
