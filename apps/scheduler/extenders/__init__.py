@@ -1,0 +1,1 @@
+"""HTTP extenders: webhooks that filter, prioritize, preempt and bind beside the plugins."""

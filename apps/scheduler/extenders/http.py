@@ -1,0 +1,224 @@
+"""An extender that is called over HTTP, as an entry of the configuration's ``extenders`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from time import perf_counter_ns
+from typing import TypeVar
+
+from apps.scheduler.config.types import Extender as ExtenderConfig
+from apps.scheduler.extenders import wire
+from apps.scheduler.extenders.bodies import ObjectBodies
+from apps.scheduler.extenders.transport import Transport
+from apps.scheduler.framework.extender import ExtenderError, ExtenderVerdict
+from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb, note
+from apps.scheduler.framework.interface import Victims
+from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.objects import Container, Node
+
+T = TypeVar("T")
+
+
+class HttpExtender:
+    """See framework.extender for the contract of its methods.
+
+    ``nodes`` is the table that the names given to it are looked up in; ``bodies`` supplies the
+    objects for an extender that is not nodeCacheCapable. Raises ValueError for an address or TLS
+    settings that cannot be used.
+    """
+
+    def __init__(
+        self, config: ExtenderConfig, nodes: NodeTable, bodies: ObjectBodies, *, name: str = ""
+    ) -> None:
+        self.name = name or config.url_prefix
+        self.is_ignorable = config.ignorable
+        self.is_filter = bool(config.filter_verb)
+        self.is_prioritizer = bool(config.prioritize_verb)
+        self.is_binder = bool(config.bind_verb)
+        self.supports_preemption = bool(config.preempt_verb)
+        self.weight = config.weight
+        self._config = config
+        self._nodes = nodes
+        self._bodies = bodies
+        self._managed = frozenset(resource.name for resource in config.managed_resources)
+        self._transport = Transport(
+            config.url_prefix,
+            timeout=config.http_timeout,
+            enable_https=config.enable_https,
+            tls=config.tls_config,
+        )
+        self._paths = {
+            ExtenderVerb.FILTER: config.filter_verb,
+            ExtenderVerb.PRIORITIZE: config.prioritize_verb,
+            ExtenderVerb.PREEMPT: config.preempt_verb,
+            ExtenderVerb.BIND: config.bind_verb,
+        }
+
+    def is_interested(self, pod: PodInfo) -> bool:
+        """Whether a container asks for one of managedResources; any pod where there are none."""
+        spec = pod.pod.spec
+        return (
+            not self._managed
+            or self._manages(spec.containers)
+            or self._manages(spec.init_containers)
+        )
+
+    def _manages(self, containers: Iterable[Container]) -> bool:
+        return any(
+            not self._managed.isdisjoint(listed)
+            for container in containers
+            for listed in (container.resources.requests, container.resources.limits)
+        )
+
+    def filter(self, pod: PodInfo, nodes: Sequence[str]) -> ExtenderVerdict:
+        def read(answer: bytes) -> ExtenderVerdict:
+            result = wire.decode_filter(answer)
+            if result.error:
+                raise ExtenderError(result.error)
+            return self._verdict(result, nodes)
+
+        args = self._args(pod, nodes)
+        return self._call(ExtenderVerb.FILTER, args, len(nodes), read, lambda v: v.feasible)
+
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+        args = self._args(pod, nodes)
+        return self._call(
+            ExtenderVerb.PRIORITIZE, args, len(nodes), wire.decode_priorities, lambda scores: scores
+        )
+
+    def process_preemption(
+        self, pod: PodInfo, candidates: Mapping[str, Victims]
+    ) -> Mapping[str, Victims]:
+        def read(answer: bytes) -> Mapping[str, Victims]:
+            found = wire.decode_preemption(answer)
+            return {node: self._victims(node, victims) for node, victims in found.items()}
+
+        args = self._preemption_args(pod, candidates)
+        return self._call(ExtenderVerb.PREEMPT, args, len(candidates), read, lambda left: left)
+
+    def bind(self, pod: PodInfo, node: str) -> Status | None:
+        """None when the extender says that the pod is bound."""
+
+        def read(answer: bytes) -> tuple[str, ...]:
+            if said := wire.decode_binding(answer):
+                raise ExtenderError(said)
+            return (node,)
+
+        args = wire.encode_binding(name=pod.name, namespace=pod.namespace, uid=pod.uid, node=node)
+        self._call(ExtenderVerb.BIND, args, 1, read, lambda bound: bound)
+        return None
+
+    def close(self) -> None:
+        self._transport.close()
+
+    # -- what is sent --------------------------------------------------------------------------
+
+    def _args(self, pod: PodInfo, nodes: Sequence[str]) -> bytes:
+        (body,) = self._bodies("Pod", [pod.pod])
+        if self._config.node_cache_capable:
+            return wire.encode_args(body, names=nodes)
+        known = [self._node(name) for name in nodes]
+        return wire.encode_args(body, nodes=self._bodies("Node", known))
+
+    def _preemption_args(self, pod: PodInfo, candidates: Mapping[str, Victims]) -> bytes:
+        (body,) = self._bodies("Pod", [pod.pod])
+        if self._config.node_cache_capable:
+            by_uid = {
+                node: wire.MetaVictims(
+                    tuple(victim.uid for victim in victims.pods), victims.pdb_violations
+                )
+                for node, victims in candidates.items()
+            }
+            return wire.encode_preemption(body, meta_victims=by_uid)
+        whole = {
+            node: (
+                self._bodies("Pod", [victim.pod for victim in victims.pods]),
+                victims.pdb_violations,
+            )
+            for node, victims in candidates.items()
+        }
+        return wire.encode_preemption(body, victims=whole)
+
+    def _call(
+        self,
+        verb: ExtenderVerb,
+        args: bytes,
+        nodes_in: int,
+        read: Callable[[bytes], T],
+        left: Callable[[T], Collection[str]],
+    ) -> T:
+        """Ask, read the answer, and note how that went."""
+        path = self._paths[verb]
+        start = perf_counter_ns()
+        nodes_out, error = 0, ""
+        try:
+            answer = read(self._transport.post(path, args))
+            nodes_out = len(left(answer))
+        except wire.WireError as failure:
+            error = str(failure)
+            raise ExtenderError(error) from failure
+        except ExtenderError as failure:
+            error = str(failure)
+            raise
+        finally:
+            took = perf_counter_ns() - start
+            ignored = bool(error) and (self.is_ignorable or verb is ExtenderVerb.PRIORITIZE)
+            url = self._transport.url(path)
+            note(ExtenderCall(self.name, url, verb, nodes_in, nodes_out, took, error, ignored))
+        return answer
+
+    # -- what comes back -----------------------------------------------------------------------
+
+    def _verdict(self, result: wire.FilterResult, asked: Sequence[str]) -> ExtenderVerdict:
+        feasible = result.nodes
+        if self._config.node_cache_capable and result.node_names is not None:
+            feasible = result.node_names
+        known = frozenset(asked)
+        for node in feasible or ():
+            if node not in known:
+                raise ExtenderError(
+                    f'extender "{self._config.url_prefix}" claims a filtered node "{node}" which '
+                    "is not found in the input node list"
+                )
+        return ExtenderVerdict(
+            frozenset(feasible or ()), result.failed, result.failed_and_unresolvable
+        )
+
+    def _victims(self, node: str, found: wire.MetaVictims) -> Victims:
+        pods = {pod.uid: pod for pod in self._node_info(node).pods.values()}
+        for uid in found.uids:
+            if uid not in pods:
+                raise ExtenderError(
+                    f"extender: {self._config.url_prefix} claims to preempt pod (UID: {uid}) on "
+                    f"node: {node}, but the pod is not found on that node"
+                )
+        return Victims(tuple(pods[uid] for uid in found.uids), found.pdb_violations)
+
+    def _node(self, name: str) -> Node:
+        node = self._node_info(name).node
+        assert node is not None
+        return node
+
+    def _node_info(self, name: str) -> NodeInfo:
+        line = self._nodes.line_of(name)
+        if line < 0:
+            raise ExtenderError(f'nodeinfo not found for node name "{name}"')
+        return self._nodes.info(line)
+
+
+def http_extenders(
+    configs: Iterable[ExtenderConfig], nodes: NodeTable, bodies: ObjectBodies
+) -> list[HttpExtender]:
+    """One for each entry, in order; entries of one address are told apart by number."""
+    found: list[HttpExtender] = []
+    names: set[str] = set()
+    for config in configs:
+        name, number = config.url_prefix, 1
+        while name in names:
+            number += 1
+            name = f"{config.url_prefix} ({number})"
+        names.add(name)
+        found.append(HttpExtender(config, nodes, bodies, name=name))
+    return found

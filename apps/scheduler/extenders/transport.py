@@ -1,0 +1,280 @@
+"""POST to an extender: connections that are kept, TLS, and one deadline for the whole exchange."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import select
+import socket
+import ssl
+import tempfile
+import time
+from collections import deque
+from contextlib import suppress
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from apps.scheduler.config.types import ExtenderTLSConfig
+from apps.scheduler.framework.extender import ExtenderError
+
+#: An answer may list thousands of whole nodes, but not fill the memory.
+LARGEST_ANSWER = 256 * 1024 * 1024
+
+
+class Transport:
+    """The connections to one extender; calls may come from several threads at once.
+
+    ``timeout``: seconds from connecting to the last byte of the answer. Raises ValueError when the
+    address or the TLS files cannot be used.
+    """
+
+    def __init__(
+        self,
+        url_prefix: str,
+        *,
+        timeout: float,
+        enable_https: bool = False,
+        tls: ExtenderTLSConfig | None = None,
+    ) -> None:
+        self._prefix = url_prefix.rstrip("/")
+        self._address = _address(self._prefix)
+        self._timeout = timeout
+        self._server_name = tls.server_name if tls is not None else ""
+        self._context: ssl.SSLContext | None = None
+        if self._address.scheme == "https":
+            self._context = tls_context(tls or ExtenderTLSConfig(), enable_https=enable_https)
+        self._idle: deque[_Connection] = deque()
+
+    def url(self, path: str) -> str:
+        return f"{self._prefix}/{path}"
+
+    def post(self, path: str, body: bytes) -> bytes:
+        """The body of the answer. Raises ExtenderError, worded as kube-scheduler does."""
+        deadline = time.monotonic() + self._timeout
+        connection = self._take()
+        try:
+            status, answer = connection.exchange(self._target(path), body, deadline)
+        except (OSError, http.client.HTTPException, ValueError, _DialError) as failure:
+            connection.close()
+            raise ExtenderError(f'Post "{self.url(path)}": {_why(failure)}') from failure
+        if connection.is_open:
+            self._idle.append(connection)
+        if status != http.client.OK:
+            said = f"failed {path} with extender at URL {self.url(path)}, code {status}"
+            raise ExtenderError(said)
+        return answer
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _target(self, path: str) -> str:
+        return f"{self._address.path}/{path}"
+
+    def _take(self) -> _Connection:
+        """A kept connection that the other side has not closed, else a new one."""
+        while self._idle:
+            with suppress(IndexError):
+                connection = self._idle.pop()
+                if connection.is_quiet():
+                    return connection
+                connection.close()
+        host, port = self._address.hostname or "", self._address.port
+        if port is None:
+            port = 443 if self._context is not None else 80
+        return _Connection(host, port, self._context, self._server_name or host)
+
+
+class _Connection:
+    """One connection, opened at its first exchange."""
+
+    def __init__(
+        self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
+    ) -> None:
+        self._host, self._port = host, port
+        self._context, self._server_name = context, server_name
+        self._http = http.client.HTTPConnection(host, port)
+
+    @property
+    def is_open(self) -> bool:
+        return self._http.sock is not None
+
+    def is_quiet(self) -> bool:
+        """Whether it can be used again: anything to read now is an end, or nothing we asked for."""
+        sock = self._http.sock
+        return sock is not None and not select.select([sock], [], [], 0)[0]
+
+    def exchange(self, target: str, body: bytes, deadline: float) -> tuple[int, bytes]:
+        """(status, body) of the answer; TimeoutError when it is not there in time."""
+        if not self.is_open:
+            self._connect(deadline)
+        assert isinstance(self._http.sock, _DeadlineSocket)
+        self._http.sock.deadline = deadline
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._http.request("POST", target, body, headers)
+        response = self._http.getresponse()
+        answer = response.read(LARGEST_ANSWER + 1)
+        if len(answer) > LARGEST_ANSWER:
+            raise ValueError(f"the answer is longer than {LARGEST_ANSWER} bytes")
+        if response.will_close:
+            self.close()
+        return response.status, answer
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _connect(self, deadline: float) -> None:
+        address = (self._host, self._port)
+        try:
+            sock = socket.create_connection(address, _seconds_until(deadline))
+        except socket.gaierror as failure:
+            raise _DialError(f"dial tcp: lookup {self._host}: no such host") from failure
+        except TimeoutError:
+            raise
+        except OSError as failure:
+            why = (failure.strerror or str(failure)).lower()
+            raise _DialError(f"dial tcp {_shown(address)}: connect: {why}") from failure
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._context is not None:
+            sock.settimeout(_seconds_until(deadline))
+            try:
+                sock = self._context.wrap_socket(sock, server_hostname=self._server_name)
+            except BaseException:
+                sock.close()
+                raise
+        self._http.sock = _DeadlineSocket(sock, deadline)
+
+
+class _DialError(Exception):
+    """No connection; the message is what kube-scheduler says."""
+
+
+class _DeadlineSocket:
+    """A socket as http.client uses one, that gives up at ``deadline`` however the bytes drip in."""
+
+    def __init__(self, sock: socket.socket, deadline: float) -> None:
+        self._sock = sock
+        self.deadline = deadline
+        #: http.client closes a connection before the last answer on it is read
+        self._readers = 0
+        self._closed = False
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def sendall(self, data: Any) -> None:
+        self._sock.settimeout(_seconds_until(self.deadline))
+        self._sock.sendall(data)
+
+    def recv_into(self, buffer: Any) -> int:
+        self._sock.settimeout(_seconds_until(self.deadline))
+        return self._sock.recv_into(buffer)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        self._readers += 1
+        return io.BufferedReader(_Reader(self))
+
+    def reader_closed(self) -> None:
+        self._readers -= 1
+        self._close_if_unused()
+
+    def close(self) -> None:
+        self._closed = True
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        if self._closed and not self._readers:
+            self._sock.close()
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, sock: _DeadlineSocket) -> None:
+        self._sock = sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._sock.recv_into(buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._sock.reader_closed()
+
+
+def tls_context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext:
+    """The client's side of TLS; without a CA, ``enableHTTPS`` alone verifies nothing (as upstream).
+
+    Raises ValueError for what contradicts itself or cannot be read.
+    """
+    has_ca = bool(tls.ca_file or tls.ca_data)
+    if tls.insecure and has_ca:
+        raise ValueError(
+            "specifying a root certificates file with the insecure flag is not allowed"
+        )
+    try:
+        context = ssl.create_default_context(
+            cafile=tls.ca_file or None, cadata=tls.ca_data.decode("ascii") or None
+        )
+        if tls.insecure or (enable_https and not has_ca):
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        _load_certificate(context, tls)
+    except (OSError, UnicodeDecodeError) as failure:
+        raise ValueError(f"tlsConfig: {failure}") from failure
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
+    """The client's own certificate; data goes before files, as upstream."""
+    if not (tls.cert_data or tls.cert_file):
+        return
+    # OpenSSL reads certificates from files only.
+    with tempfile.NamedTemporaryFile() as certificate, tempfile.NamedTemporaryFile() as key:
+        certificate.write(tls.cert_data)
+        key.write(tls.key_data)
+        certificate.flush()
+        key.flush()
+        context.load_cert_chain(
+            certificate.name if tls.cert_data else tls.cert_file,
+            key.name if tls.key_data else tls.key_file,
+        )
+
+
+def _address(prefix: str) -> SplitResult:
+    address = urlsplit(prefix)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise ValueError(f"urlPrefix {prefix!r} is not an http or https address")
+    _ = address.port  # raises ValueError when it is not a port
+    return address
+
+
+def _seconds_until(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _why(failure: Exception) -> str:
+    match failure:
+        case TimeoutError():
+            return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        case http.client.RemoteDisconnected() | http.client.IncompleteRead():
+            return (
+                "EOF" if isinstance(failure, http.client.RemoteDisconnected) else "unexpected EOF"
+            )
+        case ssl.SSLError():
+            return f"tls: {failure.reason or failure}"
+        case http.client.BadStatusLine():
+            return f"malformed HTTP response {str(failure)!r}"
+        case OSError():
+            return (failure.strerror or str(failure)).lower()
+    return str(failure) or type(failure).__name__
+
+
+def _shown(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

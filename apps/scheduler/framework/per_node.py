@@ -1,0 +1,193 @@
+"""The one place where plugins may look at one node at a time: plugins as users like to write them.
+
+In-tree plugins take and return columns (framework.interface). A class that inherits
+``PerNodePlugin`` may have these methods instead, which are about one node; whatever else it has
+(PreEnqueue, Reserve, Permit …) is as in framework.interface:
+
+    pre_filter(state, pod, nodes) -> (PreFilterResult | None, Status | None)
+    add_pod, remove_pod(state, pod, other, node_info) -> None
+    filter(state, pod, node_info) -> Status | None
+    pre_score(state, pod, nodes) -> Status | None
+    score(state, pod, node_info) -> int
+    normalize_score(state, pod, scores) -> scores
+
+``node_info`` is a NodeInfo, ``nodes`` a sequence of them (made when they are looked at), ``scores``
+a dict from node name to score. ``columnar`` makes of such a class one with columns. A filter is
+asked only about nodes that no plugin before it refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import index
+from typing import Any, ClassVar, Protocol, overload, runtime_checkable
+
+import numpy as np
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import Plugin, Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+
+_SCORED = "PerNodeScored/"
+
+
+class PerNodePlugin:
+    """Base of plugins with per-node methods. ``args`` is the profile's pluginConfig, as written."""
+
+    #: under this name the plugin is enabled in a profile
+    name: ClassVar[str]
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.args = args
+        self.handle = handle
+
+
+@runtime_checkable
+class LineFilter(Plugin, Protocol):
+    """A filter that wants to be asked about open lines only, because each costs it something."""
+
+    def filter_lines(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Verdicts:
+        """As FilterPlugin.filter; what it says of lines that are not asked about is "passes"."""
+
+
+class NodeInfos(Sequence[NodeInfo]):
+    """Lines of a table as NodeInfos."""
+
+    def __init__(self, nodes: NodeTable, lines: Int64Array) -> None:
+        self._nodes = nodes
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, place: int) -> NodeInfo: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[NodeInfo]: ...
+    def __getitem__(self, place: int | slice) -> NodeInfo | Sequence[NodeInfo]:
+        if isinstance(place, slice):
+            return NodeInfos(self._nodes, self._lines[place])
+        return self._nodes.info(int(self._lines[place]))
+
+
+def columnar(plugin: type[PerNodePlugin]) -> type[Any]:
+    """A subclass of ``plugin`` whose per-node methods are about columns."""
+    methods = {
+        name: adapt(getattr(plugin, name))
+        for name, adapt in _ADAPTERS.items()
+        if callable(getattr(plugin, name, None))
+    }
+    given = getattr(plugin, "filter", None)
+    if given is not None:
+        methods["filter_lines"] = _filter_lines(given)
+    return type(plugin.__name__, (plugin,), {"__module__": plugin.__module__, **methods})
+
+
+def _pre_filter(given: Callable[..., Any]) -> Callable[..., Any]:
+    def pre_filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Any:
+        return given(self, state, pod, NodeInfos(nodes, np.flatnonzero(nodes.alive)))
+
+    return pre_filter
+
+
+def _pod_change(given: Callable[..., Any]) -> Callable[..., Any]:
+    def change(
+        self: Any, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable
+    ) -> None:
+        given(self, state, pod, other, nodes.info(0))
+
+    return change
+
+
+def _filter(given: Callable[..., Any]) -> Callable[..., Verdicts]:
+    filter_lines = _filter_lines(given)
+
+    def filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts:
+        return filter_lines(self, state, pod, nodes, np.flatnonzero(nodes.alive))
+
+    return filter
+
+
+def _filter_lines(given: Callable[..., Any]) -> Callable[..., Verdicts]:
+    def filter_lines(
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Verdicts:
+        ids = np.zeros(len(nodes), dtype=np.uint16)
+        numbers: dict[Status, int] = {}
+        for line in lines.tolist():
+            status = given(self, state, pod, nodes.info(line))
+            if status is None:
+                continue
+            if not isinstance(status, Status):
+                raise TypeError(f"filter returned {status!r}, which is neither a Status nor None")
+            if not status.is_success:
+                ids[line] = numbers.setdefault(status, len(numbers) + 1)
+        return Verdicts(ids, [None, *numbers])
+
+    return filter_lines
+
+
+def _pre_score(given: Callable[..., Any]) -> Callable[..., Any]:
+    def pre_score(
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Any:
+        return given(self, state, pod, NodeInfos(nodes, lines))
+
+    return pre_score
+
+
+class _Scored:
+    """The names of the nodes in the order of the scores, for normalize_score."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def clone(self) -> _Scored:
+        return self
+
+
+def _score(given: Callable[..., Any]) -> Callable[..., Int64Array]:
+    def score(
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        infos = [nodes.info(line) for line in lines.tolist()]
+        state.write(_SCORED + self.name, _Scored([info.name for info in infos]))
+        return _column("score", [given(self, state, pod, info) for info in infos])
+
+    return score
+
+
+def _normalize_score(given: Callable[..., Any]) -> Callable[..., Int64Array]:
+    def normalize_score(
+        self: Any, state: CycleState, pod: PodInfo, scores: Int64Array
+    ) -> Int64Array:
+        names = state.read(_SCORED + self.name, _Scored).names
+        found = given(self, state, pod, dict(zip(names, scores.tolist(), strict=True)))
+        if not isinstance(found, Mapping):
+            raise TypeError(f"normalize_score returned {found!r}, which is no mapping of scores")
+        return _column("normalize_score", [found[name] for name in names])
+
+    return normalize_score
+
+
+def _column(method: str, scores: Sequence[Any]) -> Int64Array:
+    try:
+        return np.array([index(score) for score in scores], dtype=np.int64)
+    except TypeError as wrong:
+        raise TypeError(f"{method} must give whole numbers: {wrong}") from None
+
+
+_ADAPTERS: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "pre_filter": _pre_filter,
+    "add_pod": _pod_change,
+    "remove_pod": _pod_change,
+    "filter": _filter,
+    "pre_score": _pre_score,
+    "score": _score,
+    "normalize_score": _normalize_score,
+}
