@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.runtime import Framework
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.steps import Steps
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 
@@ -25,6 +28,11 @@ class Attempt:
     diagnosis: Diagnosis | None = None
     #: the pod with its node, from Reserve on
     assumed: PodInfo | None = None
+    #: the binding cycle, once it has begun, and the step it waits for
+    binding: Steps | None = None
+    running: Future[Status] | None = None
+    #: the pod was deleted while it was being bound
+    is_pod_gone: bool = False
 
 
 def new_attempt(framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None = None) -> Attempt:

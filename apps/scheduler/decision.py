@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult
 from apps.scheduler.framework.nodes import Int64Array
@@ -22,15 +23,34 @@ class Result(StrEnum):
     SCHEDULED = "scheduled"
     UNSCHEDULABLE = "unschedulable"
     ERROR = "error"
-    #: a Permit plugin holds the pod
+    #: a Permit plugin holds the pod: not the end of the attempt
     WAITING = "waiting"
+    #: a PreBind or Bind plugin, or an extender, takes its time: not the end of the attempt
+    BINDING = "binding"
+
+    @property
+    def is_final(self) -> bool:
+        """The attempt is over."""
+        return self not in (Result.WAITING, Result.BINDING)
+
+
+@dataclass(frozen=True, slots=True)
+class PermitWait:
+    """How Permit plugins held the pod after it had a node."""
+
+    #: plugin -> seconds after which it gives up
+    timeouts: Mapping[str, float]
+    #: how long the pod was held
+    seconds: float
+    #: success when all plugins allowed it, else the rejection; None as long as it is held
+    outcome: Status | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class Decision:
     """One attempt. Arrays about feasible nodes are aligned with ``feasible``; rows index ``nodes``.
 
-    Filled in as the cycle goes on; after it nothing changes any more.
+    Filled in as the attempt goes on; nothing changes any more when ``result`` is final.
     """
 
     pod_key: str
@@ -87,6 +107,10 @@ class Decision:
     nominating: NominatingInfo | None = None
     #: the failure of Reserve, Permit, PreBind or Bind
     rejection: Status | None = None
+    #: None if no Permit plugin asked to wait
+    permit_wait: PermitWait | None = None
+    #: every call of an extender, in order
+    extender_calls: list[ExtenderCall] = field(default_factory=list)
     #: what has to be written for this decision
     intents: tuple[Intent, ...] = ()
     #: extension point -> nanoseconds

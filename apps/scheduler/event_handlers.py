@@ -98,12 +98,10 @@ def update_pod_in_scheduling_queue(sched: Scheduler, old: Pod, new: Pod) -> None
 
 
 def delete_pod_from_scheduling_queue(sched: Scheduler, pod: Pod, bound: Pod | None) -> None:
-    """The pod is gone, or bound; a pod held by Permit is rejected if it is gone."""
+    """The pod is gone, or bound; a pod that is held, or being bound, is let go if it is gone."""
     sched.queue.delete(pod)
     if bound is None:
-        waiting = sched.waiting_pods.get(pod.metadata.uid)
-        if waiting is not None:
-            waiting.reject("", "removed")
+        sched.pod_deleted(pod.metadata.uid)
 
 
 def handle_node(sched: Scheduler, old: Node | None, new: Node | None) -> None:

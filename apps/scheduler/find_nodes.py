@@ -12,7 +12,7 @@ from apps.scheduler.framework.extender import EXTENDER_NAME, ExtenderError
 from apps.scheduler.framework.interface import PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.runtime import Framework
-from apps.scheduler.framework.status import Code, Status, StatusError, unresolvable
+from apps.scheduler.framework.status import StatusError, unresolvable
 from apps.scheduler.sampling import num_feasible_nodes_to_find
 
 if TYPE_CHECKING:
@@ -155,14 +155,12 @@ def find_nodes_that_pass_extenders(
             if extender.is_ignorable:
                 continue
             raise
-        for failed, code in (
-            (verdict.failed, Code.UNSCHEDULABLE),
-            (verdict.unresolvable, Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
-        ):
-            for name, reason in failed.items():
-                statuses.set(sched.snapshot.line_of(name), Status(code, (reason,)))
         passed = np.array([names[row] in verdict.feasible for row in feasible], dtype=np.bool_)
-        if not passed.all() and attempt.diagnosis is not None:
+        refusals = {
+            row: verdict.refusal(names[row]).by(extender.name) for row in feasible[~passed].tolist()
+        }
+        statuses.set_all(refusals)
+        if refusals and attempt.diagnosis is not None:
             attempt.diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
         feasible = feasible[passed]
     return feasible

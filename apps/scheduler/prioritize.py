@@ -29,7 +29,8 @@ def prioritize_nodes(sched: Scheduler, attempt: Attempt) -> None:
         raise StatusError(status)
     decision.scores = framework.run_score_plugins(state, pod, sched.snapshot, rows)
     for extender in sched.extenders:
-        if extender.is_prioritizer and extender.is_interested(pod):
+        # as upstream, nobody outside is asked which of one node is best
+        if len(rows) > 1 and extender.is_prioritizer and extender.is_interested(pod):
             add_extender_scores(sched, attempt, extender)
     total = np.zeros(len(rows), dtype=np.int64)
     for column in decision.scores.values():

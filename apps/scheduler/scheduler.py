@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Literal
 
-from apps.scheduler import event_handlers, schedule_one
+from apps.scheduler import binding_cycle, event_handlers, schedule_one
 from apps.scheduler.attempt import Attempt
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.clock import Clock
 from apps.scheduler.config.types import Configuration, Profile
 from apps.scheduler.decision import Decision, Result
-from apps.scheduler.framework.events import EVENT_ASSIGNED_POD_DELETE
+from apps.scheduler.extenders.bodies import ObjectBodies, declared_fields
+from apps.scheduler.extenders.http import http_extenders
+from apps.scheduler.failure import give_up_binding, note_failure
+from apps.scheduler.framework import activation
+from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.extender import Extender
 from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.runtime import Framework, PluginFactory
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
-from apps.scheduler.objects import KubeObject, Pod
+from apps.scheduler.objects import KubeObject
 from apps.scheduler.plugins.registry import IN_TREE
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
 from apps.scheduler.queue.nominator import Nominator
@@ -34,9 +40,15 @@ class Scheduler:
     """Everything happens in the caller's thread, one pod at a time.
 
     The owner tells it what changed in the cluster (``handle``), asks for decisions
-    (``schedule_one``), writes what they intend, and says how that went (``bound``,
-    ``bind_failed``). ``tie_break``: which of several best nodes is taken; random draws come from
-    ``seed`` alone, so a run can be repeated.
+    (``schedule_one``, and ``resolve_waiting`` for those that are not final at once), writes what
+    they intend, and says how that went (``bound``, ``bind_failed``). ``tie_break``: which of
+    several best nodes is taken; random draws come from ``seed`` alone, so a run can be repeated.
+
+    ``executor`` runs what may take its time in a binding: extenders, and the PreBind and Bind of
+    plugins that are not in the tree; without one, these too run in the caller's thread, which then
+    waits. ``on_progress`` is called, from whatever thread, when ``resolve_waiting`` or
+    ``take_intents`` has something new. ``extenders`` None = those of the configuration, which are
+    given objects as ``bodies`` has them.
     """
 
     def __init__(
@@ -47,28 +59,43 @@ class Scheduler:
         tie_break: TieBreak = "random",
         seed: int = 0,
         registry: Mapping[str, PluginFactory] = IN_TREE,
-        extenders: Sequence[Extender] = (),
+        extenders: Sequence[Extender] | None = None,
+        bodies: ObjectBodies = declared_fields,
+        executor: Executor | None = None,
+        on_progress: Callable[[], None] = lambda: None,
         observer: Observer | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
         self.tie_break = tie_break
-        self.extenders = list(extenders)
+        self.executor = executor
+        self.progressed = on_progress
+        #: plugins whose steps of a binding take no time
+        self.quick_plugins = IN_TREE.keys()
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
         self.cache = Cache()
         self.snapshot = Snapshot()
-        self.waiting_pods = WaitingPods()
+        self.extenders: list[Extender] = (
+            list(extenders)
+            if extenders is not None
+            else [*http_extenders(config.extenders, self.snapshot, bodies)]
+        )
+        self.waiting_pods = WaitingPods(on_progress)
+        self._client = Client(on_progress)
         #: position in the visiting order at which the next search begins
         self.next_start_node_index = 0
         self._random = random.Random(seed)
         #: uid -> attempt, for pods that have a node but are not bound yet
         self._attempts: dict[str, Attempt] = {}
+        #: those of them that wait for a step of their binding
+        self._bindings: dict[str, Attempt] = {}
         self.profiles: dict[str, Framework] = {}
         for profile in config.profiles:
             self.profiles[profile.scheduler_name] = self._build(profile, registry)
         self.queue = self._build_queue(observer)
         for framework in self.profiles.values():
             framework.handle.nominator = self.queue.nominator
+            framework.handle.activator = self.queue
 
     def handle(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
         """Something was added (``old`` None), deleted (``new`` None) or modified."""
@@ -78,7 +105,8 @@ class Scheduler:
         """Try the next pod; None when no pod is ready.
 
         After a success the pod is assumed and reserved, and ``bound`` or ``bind_failed`` must
-        follow; after a failure it is back in the queue.
+        follow; after a failure it is back in the queue. A result that is not final (``WAITING``,
+        ``BINDING``) becomes so later: the same decision then comes out of ``resolve_waiting``.
         """
         attempt = schedule_one.schedule_one(self)
         if attempt is None:
@@ -86,20 +114,42 @@ class Scheduler:
         return self._note(attempt)
 
     def resolve_waiting(self) -> list[Decision]:
-        """Go on with pods that Permit plugins held and now allowed, rejected or let time out."""
-        decisions = []
+        """The decisions that have become final: go on with all that can go on.
+
+        These are pods that Permit plugins held and now allowed, rejected or let time out, and
+        pods for which a slow step of their binding has ended.
+        """
+        ended = []
         for waiting in self.waiting_pods:
             attempt = self._attempts[waiting.pod.uid]
-            rejection = waiting.outcome(self.clock.now())
-            if rejection is not None:
-                decisions.append(self._reject_waiting(attempt, rejection))
-            elif not waiting.deadlines:
-                self.waiting_pods.release(waiting.pod.uid)
-                status = schedule_one.binding_cycle(self, attempt)
-                if not status.is_success:
-                    schedule_one.handle_scheduling_failure(self, attempt, status)
-                decisions.append(self._note(attempt))
-        return decisions
+            if binding_cycle.resolve_permit(self, attempt, waiting):
+                ended.append(attempt)
+        for attempt in list(self._bindings.values()):
+            if binding_cycle.resume_binding(self, attempt):
+                ended.append(attempt)
+        decisions = [self._note(attempt) for attempt in ended]
+        return [decision for decision in decisions if decision.result.is_final]
+
+    def next_deadline(self) -> float | None:
+        """When ``resolve_waiting`` has to be asked at the latest; None if no pod is held."""
+        return self.waiting_pods.next_deadline()
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether steps of bindings are under way in other threads."""
+        return bool(self._bindings)
+
+    def pod_deleted(self, uid: str) -> None:
+        """Whoever holds or binds the pod need not go on."""
+        waiting = self.waiting_pods.get(uid)
+        if waiting is not None:
+            waiting.reject("", "removed")
+        if uid in self._bindings:
+            self._bindings[uid].is_pod_gone = True
+
+    def take_intents(self) -> tuple[Intent, ...]:
+        """What plugins asked to be written that belongs to no decision."""
+        return self._client.take()
 
     def bound(self, decision: Decision) -> None:
         """The decision's intents are written: the binding is done."""
@@ -107,17 +157,14 @@ class Scheduler:
         assert attempt.assumed is not None
         self.cache.finish_binding(decision.pod_uid)
         attempt.framework.run_post_bind_plugins(attempt.state, attempt.assumed, decision.node)
+        self.queue.activate(activation.take(attempt.state))
         self.queue.done(decision.pod_uid)
 
     def bind_failed(self, decision: Decision, status: Status) -> None:
         """Writing failed: give the room back and retry the pod as after an error."""
         attempt = self._attempts.pop(decision.pod_uid)
-        assert attempt.assumed is not None
-        assumed = attempt.assumed
-        schedule_one.unreserve_and_forget(self, attempt)
-        self.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, old=assumed.pod)
-        schedule_one.note_rejection(attempt, status)
-        schedule_one.handle_scheduling_failure(self, attempt, status)
+        note_failure(attempt, status)
+        give_up_binding(self, attempt, status)
 
     def draw(self, ties: Int64Array) -> int:
         """Which of the tied rows is taken."""
@@ -140,28 +187,17 @@ class Scheduler:
             assert self.cache.find_pod(uid) is not None
 
     def _note(self, attempt: Attempt) -> Decision:
-        decision = attempt.decision
-        if decision.result in (Result.SCHEDULED, Result.WAITING):
-            self._attempts[decision.pod_uid] = attempt
+        """Remember an attempt until it is over."""
+        decision, uid = attempt.decision, attempt.pod.uid
+        if decision.result in (Result.UNSCHEDULABLE, Result.ERROR):
+            self._attempts.pop(uid, None)
         else:
-            self._attempts.pop(decision.pod_uid, None)
+            self._attempts[uid] = attempt
+        if decision.result is Result.BINDING:
+            self._bindings[uid] = attempt
+        else:
+            self._bindings.pop(uid, None)
         return decision
-
-    def _reject_waiting(self, attempt: Attempt, rejection: Status) -> Decision:
-        assert attempt.assumed is not None
-        assumed = attempt.assumed
-        schedule_one.unreserve_and_forget(self, attempt)
-        schedule_one.note_rejection(attempt, rejection)
-        schedule_one.finish_decision(attempt)
-        schedule_one.handle_scheduling_failure(self, attempt, rejection)
-
-        def is_another(pod: Pod) -> bool:
-            return pod.metadata.uid != assumed.uid
-
-        self.queue.move_all_to_active_or_backoff_queue(
-            EVENT_ASSIGNED_POD_DELETE, old=assumed.pod, pre_check=is_another
-        )
-        return self._note(attempt)
 
     def _build(self, profile: Profile, registry: Mapping[str, PluginFactory]) -> Framework:
         handle = Handle(
@@ -170,6 +206,7 @@ class Scheduler:
             Nominator(),
             self.clock,
             waiting_pods=self.waiting_pods,
+            client=self._client,
             extenders=self.extenders,
             find_pod=self.cache.find_pod,
             draw=self._draw_one_of,

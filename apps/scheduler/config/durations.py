@@ -46,3 +46,15 @@ def parse_duration(text: str) -> float:
 def format_duration(seconds: float) -> str:
     """The shortest duration text in seconds: 600.0 → "600s"."""
     return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+
+
+def go_duration(seconds: float) -> str:
+    """As Go prints a duration: 10.0 → "10s", 900.0 → "15m0s", 0.25 → "250ms"."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.6f}".rstrip("0").rstrip(".") + "ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    shown = format_duration(rest)
+    if hours:
+        return f"{hours}h{minutes}m{shown}"
+    return f"{minutes}m{shown}" if minutes else shown

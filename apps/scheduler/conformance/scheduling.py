@@ -13,6 +13,7 @@ from apps.scheduler.config.loading import default_configuration, load
 from apps.scheduler.config.types import Configuration
 from apps.scheduler.conformance.options import Options
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.failure import handle_scheduling_failure
 from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
@@ -118,7 +119,7 @@ class CaseReplay:
             attempt.decision.result = Result.SCHEDULED
             self.scheduler.queue.delete_nominated_pod(pod)
         else:
-            schedule_one.handle_scheduling_failure(self.scheduler, attempt, status)
+            handle_scheduling_failure(self.scheduler, attempt, status)
         return {**result, **describe(attempt)}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray, Int32Array
+from apps.scheduler.framework.nodes import BoolArray, Int32Array, Int64Array
 from apps.scheduler.framework.status import Code, Status
 
 NO_NODES_AVAILABLE = "no nodes available to schedule pods"
@@ -46,6 +46,27 @@ class NodeStatuses:
 
     def set(self, row: int, status: Status) -> None:
         self.ids[row] = self.intern(status)
+
+    def overrule(self, rows: Int64Array, others: NodeStatuses) -> None:
+        """Let the refusals of ``others``, whose i-th row is ``rows[i]`` here, stand instead."""
+        refused = others.ids > 0
+        if not refused.any():
+            return
+        numbers = np.zeros(len(others.statuses), dtype=self.ids.dtype)
+        for number in np.unique(others.ids[refused]).tolist():
+            status = others.statuses[number]
+            assert status is not None
+            numbers[number] = self.intern(status)
+        self.ids[rows[refused]] = numbers[others.ids[refused]]
+
+    def set_all(self, refusals: Mapping[int, Status]) -> None:
+        """``set`` for many rows, of which each may have a reason of its own."""
+        numbers: dict[Status, int] = {}
+        for row, status in refusals.items():
+            if status not in numbers:
+                numbers[status] = len(self.statuses)
+                self.statuses.append(status)
+            self.ids[row] = numbers[status]
 
     def at(self, row: int) -> Status | None:
         """The row's status, None if it passed."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.status import Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 
 #: under this name pods are remembered which an extender, not a plugin, refused
@@ -27,8 +27,14 @@ class ExtenderVerdict:
     feasible: frozenset[str]
     #: node -> reason
     failed: Mapping[str, str] = field(default_factory=dict)
-    #: node -> reason; preemption cannot help there
+    #: node -> reason; preemption cannot help there. Goes before ``failed``.
     unresolvable: Mapping[str, str] = field(default_factory=dict)
+
+    def refusal(self, node: str) -> Status:
+        """Why the node is not feasible; one that is left out silently is out of the question."""
+        if node in self.unresolvable:
+            return unresolvable(self.unresolvable[node])
+        return unschedulable(self.failed[node]) if node in self.failed else unresolvable()
 
 
 class Extender(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.waiting_pods import WaitingPods
 
 if TYPE_CHECKING:
@@ -46,12 +47,17 @@ class Handle:
     #: the queue's; it takes its place when the queue exists, which needs the plugins
     nominator: PodNominator
     clock: Clock
+    #: pods held by Permit plugins: iterate over them, ``get``, ``allow``, ``reject``
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    #: to have objects changed and events recorded
+    client: Client = field(default_factory=Client)
     extenders: Sequence[Extender] = ()
     #: the pod with this uid as it takes room on a node, assumed ones included; None if it does not
     find_pod: Callable[[str], PodInfo | None] = lambda uid: None
     #: one of so many things that nothing else tells apart, by its place
     draw: Callable[[int], int] = lambda choices: 0
+    #: the queue; None until it exists, as with ``nominator``
+    activator: PodActivator | None = None
     _framework: Framework | None = None
 
     @property
@@ -63,3 +69,11 @@ class Handle:
     def attach(self, framework: Framework) -> None:
         """Called once by the framework when its plugins exist."""
         self._framework = framework
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Bring pending pods to activeQ at once, whatever they wait for.
+
+        A plugin that wants this only if the pod at hand is placed uses framework.activation.
+        """
+        if self.activator is not None:
+            self.activator.activate(pods)

@@ -19,6 +19,8 @@ class Binding:
     name: str
     uid: str
     node: str
+    #: the extender that has bound the pod, or says so: it may be on that node already
+    bound_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,22 @@ class Eviction:
     delete: bool = True
 
 
-Intent = Binding | MergePatch | Eviction
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """Record an event about a pod."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    note: str
+    action: str
+    warning: bool = False
+    #: schedulerName of the profile that reports it
+    reporter: str = ""
+
+
+Intent = Binding | MergePatch | Eviction | PodEvent
 
 
 @dataclass(slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from apps.scheduler.config.types import Profile
+from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
 from apps.scheduler.framework.events import EVERY_EVENT, ClusterEventWithHint
@@ -38,7 +40,9 @@ from apps.scheduler.framework.interface import (
 )
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.per_node import LineFilter
 from apps.scheduler.framework.status import (
+    SKIP,
     SUCCESS,
     Code,
     Status,
@@ -46,6 +50,7 @@ from apps.scheduler.framework.status import (
     error,
     unresolvable,
 )
+from apps.scheduler.framework.steps import Step, Steps
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
 
@@ -99,6 +104,7 @@ class Framework:
         self._pre_bind: list[PreBindPlugin] = at["preBind"]
         self._bind: list[BindPlugin] = at["bind"]
         self._post_bind: list[PostBindPlugin] = at["postBind"]
+        self._by_line = {p.name: p for p in self._filter if isinstance(p, LineFilter)}
         self._extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
         handle.attach(self)
 
@@ -130,12 +136,23 @@ class Framework:
         return bool(self._score)
 
     def queue_sort_key(self, pod: Any) -> Any:
-        """The rank of a queued pod, by the profile's QueueSort plugin."""
-        return self._queue_sort[0].sort_key(pod)
+        """The rank of a queued pod, by the profile's QueueSort plugin.
+
+        One that the plugin cannot rank comes last.
+        """
+        plugin = self._queue_sort[0]
+        try:
+            return 0, plugin.sort_key(pod)
+        except Exception as raised:
+            guard.failure(plugin.name, "QueueSort", raised)
+            return 1, pod.timestamp
 
     def pre_enqueue_functions(self) -> list[tuple[str, Callable[[PodInfo], Status | None]]]:
         """(plugin, its PreEnqueue), for the scheduling queue."""
-        return [(plugin.name, plugin.pre_enqueue) for plugin in self._pre_enqueue]
+        return [
+            (plugin.name, partial(guard.answer, plugin.name, "PreEnqueue", plugin.pre_enqueue))
+            for plugin in self._pre_enqueue
+        ]
 
     def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
         """(plugin, events it wants to hear of), for the scheduling queue.
@@ -154,10 +171,10 @@ class Framework:
 
     def run_pre_enqueue_plugins(self, pod: PodInfo) -> Status:
         """The first refusal, or success."""
-        for plugin in self._pre_enqueue:
-            status = plugin.pre_enqueue(pod)
+        for name, pre_enqueue in self.pre_enqueue_functions():
+            status = pre_enqueue(pod)
             if status is not None and not status.is_success:
-                return status.by(plugin.name)
+                return status.by(name)
         return SUCCESS
 
     # -- filtering -----------------------------------------------------------------------------
@@ -173,9 +190,7 @@ class Framework:
         result, narrowing = PreFilterResult(), set[str]()
         outcome = SUCCESS
         for plugin in self._pre_filter:
-            narrowed, status = _guarded(
-                plugin.name, "PreFilter", plugin.pre_filter, state, pod, nodes
-            )
+            narrowed, status = _pre_filter(plugin, state, pod, nodes)
             if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -205,11 +220,16 @@ class Framework:
             if plugin.name in state.skip_filter:
                 continue
             try:
-                verdicts = plugin.filter(state, pod, nodes)
-            except StatusError as failure:
-                raise _while_running(plugin.name, "filter", failure) from failure
-            if verdicts is not None and not _refuse(found, verdicts, plugin.name):
-                break
+                by_line = self._by_line.get(plugin.name)
+                if by_line is None:
+                    verdicts = plugin.filter(state, pod, nodes)
+                else:
+                    open_lines = np.flatnonzero(found.ids == NodeStatuses.FEASIBLE)
+                    verdicts = by_line.filter_lines(state, pod, nodes, open_lines)
+                if verdicts is not None and not _refuse(found, verdicts, plugin.name):
+                    break
+            except Exception as raised:
+                raise guard.while_running(plugin.name, "filter", raised) from raised
         return found
 
     def run_filter_plugins_with_nominated_pods(
@@ -279,16 +299,22 @@ class Framework:
         The plugins are told (AddPod).
         """
         nodes.add_pod(line, added)
-        for plugin in self._extensions:
-            if plugin.name not in state.skip_filter:
-                plugin.add_pod(state, pod, added, nodes)
+        self._tell("add_pod", state, pod, added, nodes)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
         """Take ``removed`` off the overlay's only line, and tell the plugins (RemovePod)."""
         nodes.remove_pod(0, removed.key)
+        self._tell("remove_pod", state, pod, removed, nodes)
+
+    def _tell(
+        self, what: str, state: CycleState, pod: PodInfo, other: PodInfo, nodes: Overlay
+    ) -> None:
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
-                plugin.remove_pod(state, pod, removed, nodes)
+                try:
+                    getattr(plugin, what)(state, pod, other, nodes)
+                except Exception as raised:
+                    raise guard.while_running(plugin.name, "PreFilterExtension", raised) from raised
 
     def run_post_filter_plugins(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
@@ -301,7 +327,7 @@ class Framework:
         result: PostFilterResult | None = None
         refusals: list[Status] = []
         for plugin in self._post_filter:
-            found, outcome = _guarded_post_filter(plugin, state, pod, diagnosis)
+            found, outcome = _post_filter(plugin, state, pod, diagnosis)
             if outcome.code is not Code.UNSCHEDULABLE:
                 state.durations["PostFilter"] = perf_counter_ns() - start
                 return found, outcome
@@ -321,8 +347,8 @@ class Framework:
         for plugin in self._pre_score:
             try:
                 status = plugin.pre_score(state, pod, nodes, lines)
-            except StatusError as failure:
-                status = failure.status
+            except Exception as raised:
+                status = guard.failure(plugin.name, "PreScore", raised)
             if status is None or status.is_success:
                 continue
             if not status.is_skip:
@@ -344,8 +370,9 @@ class Framework:
                 raw = normalized = scorer.score(state, pod, nodes, lines)
                 if normalizer is not None:
                     normalized = normalizer.normalize_score(state, pod, raw)
-            except StatusError as failure:
-                raise _while_running(name, "Score", failure) from failure
+                _check_shape(raw, normalized, lines)
+            except Exception as raised:
+                raise guard.while_running(name, "Score", raised) from raised
             _check_range(name, normalized)
             columns[name] = ScoreColumn(raw, normalized, weight)
         state.durations["Score"] = perf_counter_ns() - start
@@ -355,71 +382,65 @@ class Framework:
 
     def run_reserve_plugins_reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """The first failure, or success; after a failure the caller runs unreserve."""
-        return self._run(state, "Reserve", self._reserve, "reserve", pod, node)
+        start = perf_counter_ns()
+        outcome = SUCCESS
+        for plugin in self._reserve:
+            outcome = guard.answer(plugin.name, "Reserve", plugin.reserve, state, pod, node)
+            if not outcome.is_success:
+                break
+        state.durations["Reserve"] = perf_counter_ns() - start
+        return outcome
 
     def run_reserve_plugins_unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """All Reserve plugins in reverse order, also those whose Reserve was not reached."""
         for plugin in reversed(self._reserve):
-            plugin.unreserve(state, pod, node)
+            guard.without_answer(plugin.name, "Unreserve", plugin.unreserve, state, pod, node)
 
     def run_permit_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """Success, a rejection, or WAIT: the pod is then held in ``handle.waiting_pods``."""
         start = perf_counter_ns()
-        now = self.handle.clock.now()
-        deadlines: dict[str, float] = {}
+        outcome = SUCCESS
+        timeouts: dict[str, float] = {}
         for plugin in self._permit:
-            status, timeout = plugin.permit(state, pod, node)
-            if status is None or status.is_success:
-                continue
-            if not status.is_wait:
-                return status.by(plugin.name)
-            deadlines[plugin.name] = now + min(timeout, MAX_PERMIT_TIMEOUT)
+            status, timeout = _permit(plugin, state, pod, node)
+            if status.is_wait:
+                timeouts[plugin.name] = min(timeout, MAX_PERMIT_TIMEOUT)
+            elif not status.is_success:
+                outcome, timeouts = status, {}
+                break
         state.durations["Permit"] = perf_counter_ns() - start
-        if not deadlines:
-            return SUCCESS
-        self.handle.waiting_pods.hold(pod, node, deadlines)
-        return Status(Code.WAIT, (f"one or more plugins asked to wait: {list(deadlines)}",))
+        if not timeouts:
+            return outcome
+        self.handle.waiting_pods.hold(pod, node, timeouts, self.handle.clock.now())
+        return Status(Code.WAIT, (f"one or more plugins asked to wait: {list(timeouts)}",))
 
-    def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
-        return self._run(state, "PreBind", self._pre_bind, "pre_bind", pod, node)
-
-    def run_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
-        """The answer of the first plugin that does not skip; Skip if all do."""
+    def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
+        """One step a plugin; the first failure, or success."""
         start = perf_counter_ns()
-        outcome = Status(Code.SKIP)
+        outcome = SUCCESS
+        for plugin in self._pre_bind:
+            call = partial(guard.answer, plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
+            outcome = yield Step(plugin.name, call)
+            if not outcome.is_success:
+                break
+        state.durations["PreBind"] = perf_counter_ns() - start
+        return outcome
+
+    def run_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
+        """One step a plugin; the answer of the first that does not skip, Skip if all do."""
+        start = perf_counter_ns()
+        outcome = SKIP
         for plugin in self._bind:
-            outcome = plugin.bind(state, pod, node) or SUCCESS
+            call = partial(guard.answer, plugin.name, "Bind", plugin.bind, state, pod, node)
+            outcome = yield Step(plugin.name, call)
             if not outcome.is_skip:
-                outcome = outcome if outcome.is_success else outcome.by(plugin.name)
                 break
         state.durations["Bind"] = perf_counter_ns() - start
         return outcome
 
     def run_post_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> None:
         for plugin in self._post_bind:
-            plugin.post_bind(state, pod, node)
-
-    def _run(
-        self,
-        state: CycleState,
-        point: str,
-        plugins: Sequence[Plugin],
-        method: str,
-        pod: PodInfo,
-        node: str,
-    ) -> Status:
-        start = perf_counter_ns()
-        outcome = SUCCESS
-        for plugin in plugins:
-            try:
-                status: Status | None = getattr(plugin, method)(state, pod, node)
-            except StatusError as failure:
-                status = failure.status
-            if status is not None and not status.is_success:
-                outcome = status.by(plugin.name)
-                break
-        state.durations[point] = perf_counter_ns() - start
-        return outcome
+            guard.without_answer(plugin.name, "PostBind", plugin.post_bind, state, pod, node)
 
 
 def _scorer(
@@ -442,7 +463,7 @@ def _refuse(found: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:
         status = verdicts.statuses[verdict]
         assert status is not None
         if status.code is Code.ERROR:
-            raise _while_running(plugin, "filter", StatusError(status))
+            raise StatusError(status)
         numbers[verdict] = len(found.statuses)
         found.statuses.append(status.by(plugin))
     found.ids[refused] = numbers[said]
@@ -459,31 +480,45 @@ def _nothing_left(narrowing: set[str]) -> Status:
     return unresolvable(reason)
 
 
-def _guarded(
-    name: str, point: str, call: Callable[..., tuple[Any, Status | None]], *args: Any
-) -> tuple[Any, Status]:
+def _pre_filter(
+    plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeTable
+) -> tuple[PreFilterResult | None, Status]:
     """The plugin's answer; an internal error as a status."""
     try:
-        result, status = call(*args)
-    except StatusError as failure:
-        result, status = None, failure.status
+        result, status = plugin.pre_filter(state, pod, nodes)
+    except Exception as raised:
+        result, status = None, guard.failure(plugin.name, "PreFilter", raised)
     if status is not None and status.code is Code.ERROR:
-        status = error(f'running {point} plugin "{name}": {status.message}')
+        status = error(f'running PreFilter plugin "{plugin.name}": {status.message}')
     return result, status or SUCCESS
 
 
-def _guarded_post_filter(
+def _post_filter(
     plugin: PostFilterPlugin, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
 ) -> tuple[PostFilterResult | None, Status]:
     try:
         result, status = plugin.post_filter(state, pod, diagnosis)
-    except StatusError as failure:
-        result, status = None, failure.status
+    except Exception as raised:
+        result, status = None, guard.failure(plugin.name, "PostFilter", raised)
     return result, status if status.is_success else status.by(plugin.name)
 
 
-def _while_running(plugin: str, point: str, failure: StatusError) -> StatusError:
-    return StatusError(error(f'running "{plugin}" {point} plugin: {failure.status.message}'))
+def _permit(
+    plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: str
+) -> tuple[Status, float]:
+    """The plugin's answer, and for how many seconds at most it wants to hold the pod."""
+    try:
+        status, timeout = plugin.permit(state, pod, node)
+    except Exception as raised:
+        status, timeout = guard.failure(plugin.name, "Permit", raised), 0.0
+    return guard.described(plugin.name, "Permit", status), timeout
+
+
+def _check_shape(raw: Int64Array, normalized: Int64Array, lines: Int64Array) -> None:
+    for column in (raw, normalized):
+        if column.dtype != np.int64 or column.shape != lines.shape:
+            wanted = f"{len(lines)} scores of type int64"
+            raise TypeError(f"{wanted} are wanted, not {column.shape} of type {column.dtype}")
 
 
 def _check_range(plugin: str, scores: Int64Array) -> None:

@@ -16,10 +16,13 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Time: TypeAlias = str
 
 
-class KubeStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+class KubeStruct(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False, omit_defaults=True
+):
     """Base of all the types here: immutable, camelCase in JSON, unknown fields are ignored.
 
     `gc=False`: the values form a tree, so the cycle collector need not walk them.
+    `omit_defaults`: encoded, it is a Kubernetes body again, of the declared fields.
     """
 
 
