@@ -25,7 +25,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 IP = re.compile(r"\d+\.\d+\.\d+\.\d+")
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 DIFF = re.compile(r"\n@@ .*", re.DOTALL)
-VERSIONS = re.compile(r"(?<=too old resource version: )\d+ \(\d+\)|(?<=in record \()\d+")
+VERSIONS = re.compile(r"(?<=too old resource version: )\d+ \(\d+\)|(?<=in record \()\d+(?=\))")
 AGES = {"Age", "Last Seen", "First Seen"}
 #: Messages that come out of Go's decoders, which need not be the same.
 GO_TEXT = re.compile(
@@ -78,6 +78,8 @@ class Replay:
     variables: dict[str, Any] = field(default_factory=dict)
     #: generated names, as they are shown
     names: dict[str, str] = field(default_factory=dict)
+    #: what they begin with
+    stems: set[str] = field(default_factory=set)
 
     def play(self, path: Path) -> Iterator[Difference | None]:
         """The difference of each step, None for a step that is as recorded."""
@@ -125,6 +127,8 @@ class Replay:
         if "body" not in step:
             return b""
         body = json.loads(self.filled(json.dumps(step["body"])))
+        if isinstance(body, dict) and (body.get("metadata") or {}).get("generateName"):
+            self.stems.add(body["metadata"]["generateName"])
         if step.get("body_pad"):
             pad = {"pad": "x" * step["body_pad"]}
             body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **pad}
@@ -155,7 +159,7 @@ class Replay:
         if step["path"] == "/openapi/v3":
             expected, actual = _index(expected), _index(actual.replace(self.root, ""))
         recorded = _without_not_ready(_comparable(expected))
-        return _difference(differs, recorded, _comparable(actual))
+        return _difference(differs, recorded, _without_not_ready(_comparable(actual)))
 
     def normalised(self, value: Any, field_name: str = "") -> Any:
         if isinstance(value, dict):
@@ -164,7 +168,7 @@ class Replay:
             return [self.normalised(item) for item in value]
         if isinstance(value, str):
             return self._normalised_text(value, field_name)
-        return value
+        return "<port>" if field_name == "nodePort" else value
 
     def _normalised_object(self, value: dict[str, Any]) -> dict[str, Any]:
         if {"gitVersion", "goVersion"} <= set(value):
@@ -174,6 +178,7 @@ class Replay:
         stem = value.get("generateName")
         if stem and re.fullmatch(re.escape(stem) + "[a-z0-9]{5}", value.get("name", "")):
             self.names[value["name"]] = f"{stem}<rand>"
+            self.stems.add(stem)
         normal = {
             key: self.normalised(item, key) for key, item in value.items() if key != "managedFields"
         }
@@ -186,6 +191,8 @@ class Replay:
             return "<rv>"
         if field_name == "uid" and value:
             return "<uid>"
+        for stem in self.stems:
+            value = re.sub(re.escape(stem) + r"[a-z0-9]{5}\b", f"{stem}<rand>", value)
         if field_name == "continue":
             return "<continue>"
         if field_name == "storageVersionHash":
@@ -288,9 +295,9 @@ def _with_known_subresources(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_not_ready(value: Any) -> Any:
-    """A recorded node without the taint a new node has until a controller finds it ready.
+    """A node without the taint that a new one has until a controller finds it ready.
 
-    Nodes here are ready when they say so.
+    The recorded server had no controllers, so there every node kept it.
     """
     if isinstance(value, list):
         return [_without_not_ready(item) for item in value if item != NOT_READY]

@@ -13,7 +13,7 @@ from tests.api.replay import Replay
 DATA = Path(__file__).with_name("data")
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scenario", sorted(path.stem for path in DATA.glob("*.jsonl")))
 def test_a_recorded_scenario_is_answered_as_recorded(
     scenario: str, cluster: Cluster, key: str
