@@ -25,7 +25,9 @@ def resources(listed: Mapping[str, str | int]) -> dict[str, str | int]:
     return {key.replace("_", "-"): amount for key, amount in listed.items()}
 
 
-class _Builder:
+class Builder:
+    """Any object: what it is made from is its body, as in the API."""
+
     def __init__(self, name: str, namespace: str = "") -> None:
         self.body: dict[str, Any] = {
             "metadata": {"name": name, "namespace": namespace, "labels": {}},
@@ -51,7 +53,7 @@ class _Builder:
         return self
 
 
-class PodBuilder(_Builder):
+class PodBuilder(Builder):
     """The pod has one container; ``req`` and ``host_port`` are about it."""
 
     def __init__(self, name: str, namespace: str) -> None:
@@ -202,7 +204,7 @@ class PodBuilder(_Builder):
         return found
 
 
-class NodeBuilder(_Builder):
+class NodeBuilder(Builder):
     """A node with room for 110 pods and, unless told otherwise, 4 CPUs and 32 GiB."""
 
     def __init__(self, name: str) -> None:

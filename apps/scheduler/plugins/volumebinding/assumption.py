@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from apps.scheduler.cache.listers import Lister, Listers
 from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.objects import KubeObject, ObjectReference
 from apps.scheduler.objects import PersistentVolume as Volume
@@ -25,10 +26,13 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """New versions of volumes and claims; what needs no change is not among them."""
+    """New versions of volumes and claims; what the cluster has like this is not among them."""
 
     volumes: tuple[Volume, ...] = ()
     claims: tuple[Claim, ...] = ()
+    #: the same, assumed for another pod already and not known to be written yet
+    shared_volumes: tuple[Volume, ...] = ()
+    shared_claims: tuple[Claim, ...] = ()
 
     def clone(self) -> Assumption:
         return self
@@ -37,31 +41,49 @@ class Assumption:
         """The writes that make it true: volumes name their claims, claims their node.
 
         Each is about the version that was looked at: if the object has changed, the write fails.
+        What is shared may be written by whoever comes first.
         """
         for volume in self.volumes:
-            reference = volume.spec.claim_ref
-            assert reference is not None
-            written = {k: v for k, v in msgspec.to_builtins(reference).items() if v}
-            patch: dict[str, Any] = {"spec": {"claimRef": written}}
-            yield _patch(volume, patch, BOUND_BY_CONTROLLER)
+            yield _volume_patch(volume, locked=True)
         for claim in self.claims:
-            yield _patch(claim, {}, SELECTED_NODE)
+            yield _patch(claim, SELECTED_NODE, {}, locked=True)
+        for volume in self.shared_volumes:
+            yield _volume_patch(volume, locked=False)
+        for claim in self.shared_claims:
+            yield _patch(claim, SELECTED_NODE, {}, locked=False)
 
 
-def assume(found: PodVolumes, node_name: str) -> Assumption:
+def assume(found: PodVolumes, node_name: str, listers: Listers) -> Assumption:
     """For ``found`` of a table whose only line is the node."""
     volumes, claims = [], []
     for pick in found.picks:
         slot = int(pick.slots[0])
         if slot != NO_VOLUME:
-            volume = pick.volumes.at(slot)
-            bound = bind(volume, pick.claim)
-            if bound is not volume:
-                volumes.append(bound)
+            volumes.append((pick.volumes.at(slot), bind(pick.volumes.at(slot), pick.claim)))
     for claim, where in found.provisions:
-        if where[0] and selected_node(claim) != node_name:
-            claims.append(_annotated(claim, SELECTED_NODE, node_name))
-    return Assumption(tuple(volumes), tuple(claims))
+        if where[0]:
+            claims.append((claim, select(claim, node_name)))
+    known_volumes, known_claims = listers.persistent_volumes, listers.persistent_volume_claims
+    return Assumption(
+        volumes=tuple(new for old, new in volumes if new is not old),
+        claims=tuple(new for old, new in claims if new is not old),
+        shared_volumes=_unknown(known_volumes, [new for old, new in volumes if new is old]),
+        shared_claims=_unknown(known_claims, [new for old, new in claims if new is old]),
+    )
+
+
+def select(claim: Claim, node_name: str) -> Claim:
+    """The claim with this node; the claim itself if it names the node already."""
+    if selected_node(claim) == node_name:
+        return claim
+    return _annotated(claim, SELECTED_NODE, node_name)
+
+
+def _unknown(known: Lister[T], items: Sequence[T]) -> tuple[T, ...]:
+    """Those that the cluster does not have in this version."""
+    return tuple(
+        each for each in items if known.get(each.metadata.name, each.metadata.namespace) is not each
+    )
 
 
 def bind(volume: Volume, claim: Claim) -> Volume:
@@ -89,12 +111,20 @@ def _annotated(item: T, key: str, value: str) -> T:
     return msgspec.structs.replace(item, metadata=meta)
 
 
-def _patch(item: KubeObject, patch: dict[str, Any], annotation: str) -> MergePatch:
+def _volume_patch(volume: Volume, *, locked: bool) -> MergePatch:
+    reference = volume.spec.claim_ref
+    assert reference is not None
+    written = {field: value for field, value in msgspec.to_builtins(reference).items() if value}
+    return _patch(volume, BOUND_BY_CONTROLLER, {"spec": {"claimRef": written}}, locked=locked)
+
+
+def _patch(item: KubeObject, annotation: str, patch: dict[str, Any], *, locked: bool) -> MergePatch:
+    """``patch`` and the annotation; ``locked``: only for this version of the object."""
     meta = item.metadata
     written: dict[str, Any] = {}
     if annotation in meta.annotations:
         written["annotations"] = {annotation: meta.annotations[annotation]}
-    if meta.resource_version:
+    if locked and meta.resource_version:
         written["resourceVersion"] = meta.resource_version
     kind = type(item).__name__
     return MergePatch(kind, meta.namespace, meta.name, {"metadata": written, **patch})

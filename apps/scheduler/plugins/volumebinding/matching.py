@@ -68,8 +68,8 @@ def match(
 ) -> Int64Array:
     """(n,) int64: the slot of the volume that each node would get, NO_VOLUME if it gets none.
 
-    A volume meant for the claim, or else the smallest that will do (among equals the one that came
-    first). ``taken``: what the pod's other claims of this class would get.
+    A volume meant for the claim, or else the smallest that will do (among equals the first by
+    name). ``taken``: what the pod's other claims of this class would get.
     """
     demand = demand_of(claim)
     promised = _promised(claim, demand, volumes)
@@ -113,8 +113,7 @@ def _candidates(demand: Demand, volumes: ClassVolumes) -> Int64Array:
     if not len(volumes):
         return np.empty(0, dtype=np.int64)
     will_do = np.array([demand.takes(traits) for traits in volumes.traits.values], dtype=np.bool_)
-    slots = np.flatnonzero(volumes.open & will_do[volumes.trait_ids])
-    return slots[np.argsort(volumes.size_ranks()[volumes.trait_ids[slots]], kind="stable")]
+    return volumes.smallest_first(np.flatnonzero(volumes.open & will_do[volumes.trait_ids]))
 
 
 def _offers(

@@ -90,7 +90,8 @@ class VolumeBinding:
         if claims is None or not claims.delayed or row < 0:
             return None
         node = self._handle.snapshot.select(np.array([row], dtype=np.int64))
-        assumption = assume(self._binder.find_pod_volumes(claims, node), node_name)
+        found = self._binder.find_pod_volumes(claims, node)
+        assumption = assume(found, node_name, self._handle.listers)
         state.write(_ASSUMPTION, assumption)
         for volume in assumption.volumes:
             self._handle.listers.assumed_volumes.assume(volume)

@@ -56,7 +56,8 @@ class ClassVolumes:
         self._open: BoolArray = np.zeros(_SPARE, dtype=np.bool_)
         #: (namespace, claim) -> names of the volumes that are meant for the claim
         self._meant_for: dict[tuple[str, str], set[str]] = {}
-        self._size_ranks: Int64Array = np.empty(0, dtype=np.int64)
+        self._ranks_of_sizes: Int64Array = np.empty(0, dtype=np.int64)
+        self._ranks_of_names: Int64Array | None = None
 
     # -- what claims ask -----------------------------------------------------------------------
 
@@ -98,21 +99,33 @@ class ClassVolumes:
                 fresh.put(volume)
         return fresh
 
-    def size_ranks(self) -> Int64Array:
-        """(traits,) int64: the smaller the capacity, the smaller the rank."""
-        if len(self._size_ranks) != len(self.traits):
-            sizes = {traits.nanos for traits in self.traits.values}
-            ranks = {nanos: rank for rank, nanos in enumerate(sorted(sizes))}
-            self._size_ranks = np.array(
-                [ranks[traits.nanos] for traits in self.traits.values], dtype=np.int64
-            )
-        return self._size_ranks
+    def smallest_first(self, slots: Int64Array) -> Int64Array:
+        """The slots by capacity, those of equal capacity by name."""
+        sizes = self._size_ranks()[self.trait_ids[slots]]
+        return slots[np.lexsort((self._name_ranks()[slots], sizes))]
 
     def meant_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """The volumes that name this claim (and no other claim of the same name), by name."""
         names = self._meant_for.get((claim.metadata.namespace, claim.metadata.name), ())
         volumes = (self.at(self._slot_of[name]) for name in sorted(names))
         return [volume for volume in volumes if is_meant_for(volume, claim)]
+
+    def _size_ranks(self) -> Int64Array:
+        """(traits,) int64: the smaller the capacity, the smaller the rank."""
+        if len(self._ranks_of_sizes) != len(self.traits):
+            sizes = {traits.nanos for traits in self.traits.values}
+            ranks = {nanos: rank for rank, nanos in enumerate(sorted(sizes))}
+            listed = [ranks[traits.nanos] for traits in self.traits.values]
+            self._ranks_of_sizes = np.array(listed, dtype=np.int64)
+        return self._ranks_of_sizes
+
+    def _name_ranks(self) -> Int64Array:
+        """(slots,) int64: place of the volume's name among all names."""
+        if self._ranks_of_names is None:
+            self._ranks_of_names = np.zeros(len(self), dtype=np.int64)
+            for rank, name in enumerate(sorted(self._slot_of)):
+                self._ranks_of_names[self._slot_of[name]] = rank
+        return self._ranks_of_names
 
     # -- keeping up ----------------------------------------------------------------------------
 
@@ -122,6 +135,7 @@ class ClassVolumes:
         slot = self._slot_of.get(name)
         if slot is None:
             slot = self._slot_of[name] = self._free.pop() if self._free else self._new_slot()
+            self._ranks_of_names = None
         else:
             self._release(slot)
         self._volumes[slot] = volume
@@ -138,6 +152,7 @@ class ClassVolumes:
         self._volumes[slot] = None
         self._open[slot] = False
         self._free.append(slot)
+        self._ranks_of_names = None
 
     def _release(self, slot: int) -> None:
         """Forget for whom the volume was meant."""
