@@ -37,8 +37,7 @@ def django_db_modify_db_settings(postgres: Postgres) -> None:
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def every_change_announced() -> Iterator[None]:
-    """Let the announcer finish before the database goes."""
-    yield
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown() -> None:
+    """Let the announcer finish what the test committed before the tables are emptied."""
     announcer.flush(10.0)
