@@ -9,11 +9,13 @@ import yaml
 from django.db import transaction
 
 from apps.cluster import kinds, store
+from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.documents import Unreadable, parse_yaml_stream
-from apps.cluster.errors import ApiError, BadRequest
+from apps.cluster.errors import AlreadyExists, ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
+from apps.controlplane.clusters import BUILT_IN_NAMESPACES
 
 Body = dict[str, Any]
 #: where it stands in the file, its kind, the object
@@ -39,7 +41,8 @@ class ManifestError(BadRequest):
 def import_yaml(cluster: Cluster, text: str, *, actor: Actor) -> list[Body]:
     """Create every object of a YAML stream (Lists are unfolded), or none of them.
 
-    Kinds that others refer to go first, and otherwise the file's order is kept. Raises
+    Kinds that others refer to go first, and otherwise the file's order is kept. What every
+    cluster is made with stays as it is, and is not among the objects returned. Raises
     ManifestError naming the document.
     """
     numbered = list(_objects(text))
@@ -58,7 +61,8 @@ def _create(cluster: Cluster, numbered: Sequence[Numbered], actor: Actor) -> lis
     )
     return [
         _created(place, kind, outcome)
-        for (place, kind, _), outcome in zip(numbered, outcomes, strict=True)
+        for (place, kind, body), outcome in zip(numbered, outcomes, strict=True)
+        if not (isinstance(outcome, AlreadyExists) and _is_built_in(kind, body))
     ]
 
 
@@ -111,6 +115,12 @@ def _created(place: str, kind: Kind, outcome: Body | ApiError) -> Body:
     if isinstance(outcome, ApiError):
         raise ManifestError(f"{place} ({kind.name}): {outcome.message}") from outcome
     return outcome
+
+
+def _is_built_in(kind: Kind, body: Body) -> bool:
+    """Whether every cluster has this object from the beginning."""
+    names = {kinds.NAMESPACE: BUILT_IN_NAMESPACES, kinds.PRIORITY_CLASS: SYSTEM_CLASSES}
+    return body["metadata"].get("name") in names.get(kind, ())
 
 
 def _namespace(kind: Kind, body: Body) -> str:

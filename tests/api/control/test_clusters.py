@@ -113,7 +113,17 @@ def test_import_creates_all_or_nothing_and_says_where_it_failed(api: Api, cluste
 
 
 def test_an_export_can_be_imported_elsewhere(api: Api, cluster: Cluster) -> None:
-    api.post("/clusters", {"name": "lab", "nodes": 3})
-    answer = api.get("/clusters/lab/export")
-    assert answer.headers["Content-Type"] == "application/yaml"
-    assert answer.content.decode().count("kind: Node") == 3
+    api.post("/clusters", {"name": "lab", "nodes": 3, "paused": True})
+    pods = "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n---\n"
+    pods += "apiVersion: v1\nkind: Pod\nmetadata: {name: p1, namespace: team}\nspec:\n"
+    pods += "  nodeName: node-1\n  containers:\n  - {name: c, image: i}\n"
+    api.post("/clusters/lab/import", pods, content_type="application/yaml")
+    exported = api.get("/clusters/lab/export")
+    assert exported.headers["Content-Type"] == "application/yaml"
+    done = api.post("/clusters/c1/import", exported.content, content_type="application/yaml")
+    assert done.json()["objects"] == [
+        "Namespace team",
+        *("Node node-0", "Node node-1", "Node node-2"),
+        "Pod team/p1",
+    ]
+    assert api.get("/clusters/c1/export").content == exported.content
