@@ -147,10 +147,13 @@ def _smallest(groups: Int64Array, ranks: Int64Array, size: int, depth: int) -> I
     ``groups[i]`` in 0..size-1 is the group of ``ranks[i]``. The last column is _NONE, so that an
     index of -1 finds nothing.
     """
+    table = np.full((depth, size + 1), _NONE, dtype=np.int64)
+    if depth == 1:
+        np.minimum.at(table[0], groups, ranks)
+        return table
     order = np.lexsort((ranks, groups))
     groups, ranks = groups[order], ranks[order]
     level = np.arange(len(groups)) - np.searchsorted(groups, groups)
     kept = level < depth
-    table = np.full((depth, size + 1), _NONE, dtype=np.int64)
     table[level[kept], groups[kept]] = ranks[kept]
     return table
