@@ -47,6 +47,10 @@ class NodeStatuses:
     def set(self, row: int, status: Status) -> None:
         self.ids[row] = self.intern(status)
 
+    def first(self, rows: int) -> NodeStatuses:
+        """Of the first so many rows."""
+        return NodeStatuses(self.ids[:rows], self.statuses, self.absent)
+
     def overrule(self, rows: Int64Array, others: NodeStatuses) -> None:
         """Let the refusals of ``others``, whose i-th row is ``rows[i]`` here, stand instead."""
         refused = others.ids > 0

@@ -28,6 +28,12 @@ class PodNominator(Protocol):
 
     def __len__(self) -> int: ...
 
+    def subscribe(self, listener: Callable[[PodInfo, str, int], None]) -> None:
+        """Tell ``listener`` of every nomination (pod, node name, 1) and withdrawal (…, -1).
+
+        It is told at once of the nominations there are.
+        """
+
 
 class PodActivator(Protocol):
     def activate(self, pods: Iterable[Pod]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 
 from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.nodes import (
-    CPU,
-    MEMORY,
     BoolArray,
     Depends,
     ImageColumn,
@@ -21,25 +18,11 @@ from apps.scheduler.framework.nodes import (
     LabelColumn,
     NodeTable,
 )
+from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, PodChange, amounts_of
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.mounts import Mount
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
-
-
-@dataclass(frozen=True, slots=True)
-class PodChange:
-    """Pods that come to, or leave, k lines of an overlay at once."""
-
-    #: (k,) int64, distinct
-    lines: Int64Array
-    #: the pods of each of these lines
-    pods: Sequence[Sequence[PodInfo]]
-    #: (resources, k) int64: what the pods of each line occupy together; the lines of resources that
-    #: came up after it was made may be missing
-    requested: Int64Array
-    #: (2, k) int64, as NodeTable.nonzero_requested
-    nonzero_requested: Int64Array
 
 
 class Overlay(NodeTable):
@@ -51,10 +34,13 @@ class Overlay(NodeTable):
     def __init__(self, base: NodeTable, rows: Int64Array) -> None:
         self._base = base
         self.rows = rows
-        #: lines whose pods were changed, with their own copies of the node
+        #: lines whose pods were changed
+        self._modified: set[int] = set()
+        #: their own copies of the node, made when they are asked for
         self._own: dict[int, NodeInfo] = {}
-        #: line -> (sign, pods) in order: changes that its copy of the node does not show yet
-        self._pending: dict[int, list[tuple[int, Sequence[PodInfo]]]] = {}
+        #: (sign, change) in order, and how many of them each line's copy shows
+        self._changes: list[tuple[int, PodChange]] = []
+        self._shown: dict[int, int] = {}
         self.taint_sets = base.taint_sets
         self.total_nodes = base.total_nodes
 
@@ -94,9 +80,9 @@ class Overlay(NodeTable):
         return self._base.taint_ids[self.rows]
 
     def info(self, line: int) -> NodeInfo:
-        if line in self._pending:
+        if line in self._modified:
             return self._copy(line)
-        return self._own.get(line) or self._base.info(int(self.rows[line]))
+        return self._base.info(int(self.rows[line]))
 
     @lazy
     def _line_of_row(self) -> dict[int, int]:
@@ -131,7 +117,7 @@ class Overlay(NodeTable):
 
     @property
     def modified_lines(self) -> Collection[int]:
-        return self._own.keys() | self._pending.keys()
+        return self._modified
 
     def memo(
         self,
@@ -140,7 +126,7 @@ class Overlay(NodeTable):
         *,
         depends: Depends,
     ) -> NDArray[Any]:
-        if (self._own or self._pending) and depends == "pods":
+        if self._modified and depends == "pods":
             return compute(self)
         column: NDArray[Any] = self._base.memo(key, compute, depends=depends)[..., self.rows]
         return column
@@ -155,20 +141,28 @@ class Overlay(NodeTable):
         for name in ("requested", "nonzero_requested", "pod_count"):
             if name in self.__dict__:
                 fork.__dict__[name] = self.__dict__[name][..., lines]
+        for sign, change in self._changes:
+            places = [change.place_of.get(line, -1) for line in lines.tolist()]
+            concerned = np.flatnonzero(np.array(places) >= 0)
+            part = change.select(np.array(places, dtype=np.int64)[concerned], concerned)
+            fork._changes.append((sign, part))
         for new, old in enumerate(lines.tolist()):
+            if old in self._modified:
+                fork._modified.add(new)
             if old in self._own:
                 fork._own[new] = self._own[old].clone()
-            if old in self._pending:
-                fork._pending[new] = list(self._pending[old])
+                fork._shown[new] = self._shown[old]
         return fork
 
     def add_pod(self, line: int, pod: PodInfo) -> None:
         """Let ``pod`` run on the node of this line as well."""
+        self._modified.add(line)
         self._copy(line).add_pod(pod)
         self._count(line, pod, 1)
 
     def remove_pod(self, line: int, key: str) -> PodInfo:
         """Take the pod off the node of this line; returns it. KeyError if it is not there."""
+        self._modified.add(line)
         pod = self._copy(line).remove_pod(key)
         self._count(line, pod, -1)
         return pod
@@ -182,33 +176,30 @@ class Overlay(NodeTable):
         self._change(change, -1)
 
     def _change(self, change: PodChange, sign: int) -> None:
-        lines = change.lines
-        self.requested[: len(change.requested), lines] += sign * change.requested
-        self.nonzero_requested[:, lines] += sign * change.nonzero_requested
-        numbers = np.fromiter(map(len, change.pods), dtype=np.int64, count=len(lines))
-        self.pod_count[lines] += sign * numbers
-        for line, pods in zip(lines.tolist(), change.pods, strict=True):
-            self._pending.setdefault(line, []).append((sign, pods))
+        lines, amounts = change.lines, sign * change.amounts
+        self.requested[:, lines] += amounts[:-BESIDES_RESOURCES]
+        self.nonzero_requested[:, lines] += amounts[-BESIDES_RESOURCES:-1]
+        self.pod_count[lines] += amounts[-1]
+        self._changes.append((sign, change))
+        self._modified.update(lines.tolist())
 
     def _copy(self, line: int) -> NodeInfo:
         """The line's own copy of the node, brought up to date."""
         own = self._own.get(line)
         if own is None:
             own = self._own[line] = self._base.info(int(self.rows[line])).clone()
-        for sign, pods in self._pending.pop(line, ()):
-            for pod in pods:
+        for sign, change in self._changes[self._shown.get(line, 0) :]:
+            place = change.place_of.get(line)
+            for pod in change.pods(place) if place is not None else ():
                 if sign > 0:
                     own.add_pod(pod)
                 else:
                     own.remove_pod(pod.key)
+        self._shown[line] = len(self._changes)
         return own
 
     def _count(self, line: int, pod: PodInfo, sign: int) -> None:
-        self.pod_count[line] += sign
-        cpu, memory = pod.nonzero_requests
-        self.nonzero_requested[CPU, line] += sign * cpu
-        self.nonzero_requested[MEMORY, line] += sign * memory
-        for name, amount in pod.requests.items():
-            resource = self.resource_line(name)
-            if resource >= 0:
-                self.requested[resource, line] += sign * amount
+        amounts = sign * amounts_of(pod, self._base)
+        self.requested[:, line] += amounts[:-BESIDES_RESOURCES]
+        self.nonzero_requested[:, line] += amounts[-BESIDES_RESOURCES:-1]
+        self.pod_count[line] += amounts[-1]

@@ -39,8 +39,10 @@ from apps.scheduler.framework.interface import (
     Verdicts,
 )
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.per_node import LineFilter
+from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.status import (
     SKIP,
     SUCCESS,
@@ -106,6 +108,7 @@ class Framework:
         self._post_bind: list[PostBindPlugin] = at["postBind"]
         self._by_line = {p.name: p for p in self._filter if isinstance(p, LineFilter)}
         self._extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
+        self._nominated: NominatedPods | None = None
         handle.attach(self)
 
     def _at(self, point: str) -> list[Any]:
@@ -242,42 +245,29 @@ class Framework:
         """
         found = self.run_filter_plugins(state, pod, nodes)
         nominated = self.nominated_pods(pod, nodes)
-        if nominated:
-            lines = list(nominated)
-            for together in [lines] if self.is_local(state) else [[line] for line in lines]:
-                promised = {line: nominated[line] for line in together}
-                self._refuse_where_promised(found, state, pod, nodes, promised)
+        if nominated is None:
+            return found
+        lines = nominated.lines
+        if self.is_local(state):
+            overlay = nodes.fork(lines)
+            overlay.add_pods(nominated.renumbered())
+            found.overrule(lines, self.run_filter_plugins(state, pod, overlay))
+            return found
+        for place in range(len(lines)):
+            line = lines[place : place + 1]
+            dry_state, overlay = state.clone(), nodes.fork(line)
+            for other in nominated.pods(place):
+                self.add_pod(dry_state, pod, other, overlay)
+            found.overrule(line, self.run_filter_plugins(dry_state, pod, overlay))
         return found
 
-    def _refuse_where_promised(
-        self,
-        found: NodeStatuses,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: NodeTable,
-        nominated: Mapping[int, Sequence[PodInfo]],
-    ) -> None:
-        """Filter these lines once more with the pods nominated to them; a refusal then stands."""
-        dry_state = state.clone()
-        overlay = nodes.fork(np.fromiter(nominated, dtype=np.int64))
-        for place, pods in enumerate(nominated.values()):
-            for other in pods:
-                self.add_pod(dry_state, pod, other, overlay, place)
-        statuses = self.run_filter_plugins(dry_state, pod, overlay)
-        for place, line in enumerate(nominated):
-            status = statuses.at(place)
-            if status is not None:
-                found.set(line, status)
-
-    def nominated_pods(self, pod: PodInfo, nodes: NodeTable) -> dict[int, list[PodInfo]]:
-        """Line -> pods nominated to it that ``pod`` has to respect."""
-        lines: dict[int, list[PodInfo]] = {}
-        for node_name, other in self.handle.nominator:
-            if other.priority >= pod.priority and other.uid != pod.uid:
-                line = nodes.line_of(node_name)
-                if line >= 0:
-                    lines.setdefault(line, []).append(other)
-        return lines
+    def nominated_pods(self, pod: PodInfo, nodes: NodeTable) -> PodChange | None:
+        """The pods nominated to lines of ``nodes`` that ``pod`` has to respect, if any."""
+        known = self._nominated
+        if known is None or known.nominator is not self.handle.nominator:
+            known = NominatedPods(self.handle.nominator, self.handle.snapshot)
+            self._nominated = known
+        return known.respected_by(pod, nodes)
 
     @property
     def has_pre_filter_extensions(self) -> bool:
@@ -291,14 +281,9 @@ class Framework:
         """
         return all(plugin.name in state.skip_filter for plugin in self._extensions)
 
-    def add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay, line: int = 0
-    ) -> None:
-        """Let ``added`` run on a line of the overlay, its only one unless the cycle is local.
-
-        The plugins are told (AddPod).
-        """
-        nodes.add_pod(line, added)
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay) -> None:
+        """Let ``added`` run on the overlay's only line, and tell the plugins (AddPod)."""
+        nodes.add_pod(0, added)
         self._tell("add_pod", state, pod, added, nodes)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:

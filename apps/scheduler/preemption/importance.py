@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.types import PodInfo
 
 #: the start of a pod that has not started: after that of every other
@@ -49,15 +50,17 @@ class RankedPods:
     """A node's pods, the most important first; equally important ones as the node lists them."""
 
     pods: tuple[PodInfo, ...]
-    #: (resources, pods) int64, what each occupies; in the units of NodeTable.requested
-    requested: Int64Array
-    #: (2, pods) int64, as NodeTable.nonzero_requested
-    nonzero_requested: Int64Array
+    #: (pods, resources + 3) int64, what each amounts to: see framework.pod_change.amounts_of
+    amounts: Int64Array
     _negated_priorities: tuple[int, ...]
 
     def first_below(self, priority: int) -> int:
         """Place of the first pod of lower priority: all after it have lower priority, too."""
         return bisect_right(self._negated_priorities, -priority)
+
+    def fits(self, nodes: NodeTable) -> bool:
+        """Whether the table still has the resources it had."""
+        return bool(self.amounts.shape[1] == len(nodes.requested) + BESIDES_RESOURCES)
 
 
 class NodePods:
@@ -71,7 +74,7 @@ class NodePods:
         # PodInfo is immutable, so the same objects in the same order are the same pods.
         listed = list(self._nodes.info(row).pods.values())
         known = self._known.get(row)
-        if known is not None and known[0] == listed:
+        if known is not None and known[0] == listed and known[1].fits(self._nodes):
             return known[1]
         ranked = rank(listed, self._nodes)
         self._known[row] = (listed, ranked)
@@ -79,15 +82,12 @@ class NodePods:
 
 
 def rank(pods: Sequence[PodInfo], nodes: NodeTable) -> RankedPods:
-    """Sort the pods, and put what they occupy into columns."""
+    """Sort the pods, and put what they amount to into columns."""
     ranked = tuple(sorted(pods, key=importance))
-    requested = np.zeros((len(nodes.requested), len(ranked)), dtype=np.int64)
-    nonzero = np.zeros((2, len(ranked)), dtype=np.int64)
+    amounts = np.zeros((len(ranked), len(nodes.requested) + BESIDES_RESOURCES), dtype=np.int64)
     for place, pod in enumerate(ranked):
-        nonzero[CPU, place], nonzero[MEMORY, place] = pod.nonzero_requests
-        for name, amount in pod.requests.items():
-            requested[nodes.resource_line(name), place] = amount
-    return RankedPods(ranked, requested, nonzero, tuple(-pod.priority for pod in ranked))
+        amounts[place] = amounts_of(pod, nodes)
+    return RankedPods(ranked, amounts, tuple(-pod.priority for pod in ranked))
 
 
 def lowest_priority(nodes: NodeTable) -> Int64Array:
@@ -96,6 +96,19 @@ def lowest_priority(nodes: NodeTable) -> Int64Array:
     Local, so that NodeTable.memo may keep it.
     """
     lowest = np.full(len(nodes), np.iinfo(np.int64).max)
-    for line in np.flatnonzero(nodes.alive & (nodes.pod_count > 0)).tolist():
+    for line in np.flatnonzero(nodes.pod_count > 0).tolist():
         lowest[line] = min(pod.priority for pod in nodes.info(line).pods.values())
     return lowest
+
+
+def amounts_below(priority: int, nodes: NodeTable) -> Int64Array:
+    """(resources + 3, n) int64: what the pods of lower priority on each line amount to together.
+
+    In the order of framework.pod_change.amounts_of. Local, so that NodeTable.memo may keep it.
+    """
+    amounts = np.zeros((len(nodes.requested) + BESIDES_RESOURCES, len(nodes)), dtype=np.int64)
+    for line in np.flatnonzero(nodes.pod_count > 0).tolist():
+        pods = [pod for pod in nodes.info(line).pods.values() if pod.priority < priority]
+        for pod in pods:
+            amounts[:, line] += amounts_of(pod, nodes)
+    return amounts

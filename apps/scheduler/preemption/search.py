@@ -11,11 +11,12 @@ from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
 from apps.scheduler.framework.interface import Victims
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.status import Code, unresolvable
+from apps.scheduler.framework.status import Code, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.preemption.dry_run import NO_VICTIMS, DryRun
+from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.importance import lowest_priority
 
+NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
@@ -46,25 +47,29 @@ def find_candidates(
     """
     found = Found(NodeStatuses.empty(len(snapshot)))
     found.statuses.absent = NOT_HELPFUL
-    lowest = snapshot.memo("lowest priority of a pod", lowest_priority, depends="pods")
-    places = np.flatnonzero(lowest[rows] < pod.priority)
+    lowest = snapshot.memo("lowest priority of a pod", lowest_priority, depends="pods")[rows]
+    places = np.flatnonzero(lowest < pod.priority)
+    refusals = dry_run.refusals(rows[places])
+    helped = places[refusals.ids == NodeStatuses.FEASIBLE]
     harmless: dict[str, Victims] = {}
     harmful: dict[str, Victims] = {}
     end = len(rows)
-    outcomes = dry_run.outcomes(rows[places], wanted)
-    for place, outcome in zip(places.tolist(), outcomes, strict=True):
-        if isinstance(outcome, Victims):
-            group = harmful if outcome.pdb_violations else harmless
-            if len(group) < wanted:
-                group[snapshot.names[rows[place]]] = outcome
-            if harmless and len(harmless) + len(harmful) >= wanted:
-                end = place
-                break
+    outcomes = dry_run.outcomes(rows[helped], lambda: wanted - len(harmless) - len(harmful))
+    for place, outcome in zip(helped.tolist(), outcomes, strict=True):
+        if isinstance(outcome, Status):
+            found.statuses.set(int(rows[place]), outcome)
+            if outcome.code is Code.ERROR:
+                found.errors.append(outcome.message)
             continue
-        found.statuses.set(int(rows[place]), outcome)
-        if outcome.code is Code.ERROR:
-            found.errors.append(outcome.message)
-    in_vain = rows[:end][lowest[rows[:end]] >= pod.priority]
+        group = harmful if outcome.pdb_violations else harmless
+        if len(group) < wanted:
+            group[snapshot.names[rows[place]]] = outcome
+        if harmless and len(harmless) + len(harmful) >= wanted:
+            end = place
+            break
+    tried = int(np.searchsorted(places, end))
+    found.statuses.overrule(rows[places[:tried]], refusals.first(tried))
+    in_vain = rows[:end][lowest[:end] >= pod.priority]
     if len(in_vain):
         found.statuses.ids[in_vain] = found.statuses.intern(NO_VICTIMS)
     found.candidates = harmless | harmful

@@ -6,7 +6,7 @@ takes the room that is being made. The nomination kept here may run ahead of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from apps.scheduler.framework.types import PodInfo
@@ -27,6 +27,7 @@ class Nominator:
         #: node name -> uid -> nomination, in the order of nomination
         self._by_node: dict[str, dict[str, Nomination]] = {}
         self._last_number = 0
+        self._listeners: list[Callable[[PodInfo, str, int], None]] = []
 
     def __len__(self) -> int:
         return len(self._by_uid)
@@ -66,6 +67,16 @@ class Nominator:
             del others[uid]
             if not others:
                 del self._by_node[nomination.node_name]
+            self._tell(nomination, -1)
+
+    def subscribe(self, listener: Callable[[PodInfo, str, int], None]) -> None:
+        """Tell ``listener`` of every nomination (pod, node name, 1) and withdrawal (…, -1).
+
+        It is told at once of the nominations there are.
+        """
+        self._listeners.append(listener)
+        for node_name, pod_info in self:
+            listener(pod_info, node_name, 1)
 
     def get(self, uid: str) -> Nomination | None:
         return self._by_uid.get(uid)
@@ -84,3 +95,8 @@ class Nominator:
         uid = nomination.pod_info.uid
         self._by_uid[uid] = nomination
         self._by_node.setdefault(nomination.node_name, {})[uid] = nomination
+        self._tell(nomination, 1)
+
+    def _tell(self, nomination: Nomination, sign: int) -> None:
+        for listener in self._listeners:
+            listener(nomination.pod_info, nomination.node_name, sign)

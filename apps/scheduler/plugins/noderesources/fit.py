@@ -117,24 +117,22 @@ class NodeResourcesFit:
         There are few distinct columns, so texts are made once for each.
         """
         reasons = [REASON_TOO_MANY_PODS, *(f"Insufficient {name}" for name, _ in wanted)]
-        distinct, inverse = np.unique(np.packbits(answers, axis=0), axis=1, return_inverse=True)
-        bits = np.unpackbits(distinct, axis=0, count=len(answers)).astype(bool)
-        ids = [
-            self._status_id(
-                tuple(r for r, is_short in zip(reasons, column, strict=False) if is_short),
-                bool(column[-1]),
-            )
-            for column in bits.T
-        ]
-        return np.array(ids, dtype=np.uint16)[inverse.reshape(-1)]
+        codes = np.zeros(answers.shape[1], dtype=np.int64 if len(answers) < 63 else object)
+        for bit, answer in enumerate(answers):
+            codes[answer] += 1 << bit
+        distinct = np.unique(codes)
+        ids = np.array([self._status_id(reasons, int(code)) for code in distinct], dtype=np.uint16)
+        return ids[np.searchsorted(distinct, codes)]
 
-    def _status_id(self, reasons: tuple[str, ...], unresolvable: bool) -> int:
-        key = (reasons, unresolvable)
-        number = self._status_ids.get(key)
+    def _status_id(self, reasons: Sequence[str], code: int) -> int:
+        """The id of a status; a bit of ``code`` for each reason, and one for unresolvable."""
+        given = tuple(reason for bit, reason in enumerate(reasons) if code >> bit & 1)
+        unresolvable = bool(code >> len(reasons))
+        number = self._status_ids.get((given, unresolvable))
         if number is None:
-            code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
-            number = self._status_ids[key] = len(self._statuses)
-            self._statuses.append(Status(code, reasons, NAME))
+            kind = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
+            number = self._status_ids[given, unresolvable] = len(self._statuses)
+            self._statuses.append(Status(kind, given, NAME))
         return number
 
 
