@@ -58,6 +58,7 @@ def create_cluster(
             [*_built_in_objects(), *_generated_nodes(nodes, zones)],
             actor=Actor(user, request_id),
         )
+    cluster.refresh_from_db(fields=["resource_version"])
     return cluster
 
 

@@ -20,6 +20,7 @@ def test_a_cluster_is_created_with_its_nodes(api: Api) -> None:
     created = answer.json()
     assert (created["name"], created["paused"], created["seed"]) == ("lab", True, 7)
     assert created["kubernetes_api"].endswith("/k8s/lab")
+    assert created == api.get("/clusters/lab").json()
     zones = Node.objects.filter(cluster__name="lab").values_list("labels", flat=True)
     assert sorted(labels["topology.kubernetes.io/zone"] for labels in zones) == [
         *["zone-1"] * 2,
