@@ -8,9 +8,9 @@ goes; what one pod costs depends on the columns that count it, not on the number
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from apps.scheduler.framework.types import PodInfo
 
 K = TypeVar("K", bound=Hashable)
 
-#: columns kept; the least recently used one is dropped first
-_MAX_COLUMNS = 256
+#: what columns may take all together; the least recently used one is dropped first
+_MAX_BYTES = 48 * 1024 * 1024
+_MIN_COLUMNS = 64
 #: partings of one column kept; the oldest one is dropped first
 _MAX_TOTALS = 16
 
@@ -42,6 +43,20 @@ class Name:
         return self is other or (isinstance(other, Name) and self._parts == other._parts)
 
 
+class Counted(Protocol[K]):
+    """What a column counts. Everything here follows from the name."""
+
+    @property
+    def name(self) -> Name: ...
+
+    @property
+    def tags(self) -> Collection[Hashable] | None:
+        """Only classes with at least one of these tags count; None = any class may."""
+
+    def weigh(self, known: PodClass[K]) -> int:
+        """What one pod of the class counts; may depend on nothing but the class's key."""
+
+
 @dataclass(slots=True, eq=False)
 class PodClass(Generic[K]):
     """Pods with equal key; ``example`` is any of them."""
@@ -56,13 +71,21 @@ class PodClass(Generic[K]):
 
 @dataclass(slots=True, eq=False)
 class _Column(Generic[K]):
-    weigh: Callable[[PodClass[K]], int]
+    counted: Counted[K]
     #: (at least rows,) int64
     counts: Int64Array
     #: key of the parting -> the parting and the sums of ``counts`` over its domains
     totals: dict[Hashable, tuple[Domains, Int64Array]] = field(default_factory=dict)
     #: the classes that have this column among their hits
     classes: set[PodClass[K]] = field(default_factory=set)
+
+    def take_up(self, known: PodClass[K]) -> int:
+        """Count pods of this class from now on; returns what one of them counts."""
+        weight = self.counted.weigh(known)
+        if weight:
+            known.hits.append((self, weight))
+            self.classes.add(known)
+        return weight
 
     def add(self, row: int, amount: int) -> None:
         self.counts[row] += amount
@@ -93,15 +116,23 @@ class _Column(Generic[K]):
 class PodIndex(Generic[K]):
     """Pods of the snapshot by the keys that ``keys_of`` gives them: none, one or several.
 
-    ``counts(name, weigh)`` is the sum of the weights of the pods on every row, and ``totals`` that
-    of the rows of every domain. The weight may depend on nothing but the class's key, on what the
-    key says about its example, and on the name.
+    ``tags_of`` gives the tags of a key. A column meets only the classes that have one of the tags
+    it asks for.
     """
 
-    def __init__(self, keys_of: Callable[[PodInfo], Iterable[K]]) -> None:
+    def __init__(
+        self,
+        keys_of: Callable[[PodInfo], Iterable[K]],
+        tags_of: Callable[[K], Iterable[Hashable]],
+    ) -> None:
         self._keys_of = keys_of
+        self._tags_of = tags_of
         self._classes: dict[K, PodClass[K]] = {}
         self._columns: OrderedDict[Name, _Column[K]] = OrderedDict()
+        #: tag -> the classes that have it
+        self._having: dict[Hashable, dict[PodClass[K], None]] = {}
+        #: tag -> the columns that ask for it; None -> those that ask for none
+        self._asking: dict[Hashable, dict[_Column[K], None]] = {}
         self._rows = 0
 
     def __len__(self) -> int:
@@ -110,15 +141,16 @@ class PodIndex(Generic[K]):
     def __iter__(self) -> Iterator[PodClass[K]]:
         return iter(self._classes.values())
 
-    def counts(self, name: Name, weigh: Callable[[PodClass[K]], int]) -> Int64Array:
-        """(rows,) int64; a view that changes with the next snapshot: copy it to keep it."""
-        return self._column(name, weigh).counts[: self._rows]
+    def counts(self, counted: Counted[K]) -> Int64Array:
+        """(rows,) int64, the sum of the weights of the pods on every row.
 
-    def totals(
-        self, name: Name, weigh: Callable[[PodClass[K]], int], domains: Domains
-    ) -> Int64Array:
-        """(domains.size + 1,) int64, 0 outside; a view that changes with the next snapshot."""
-        return self._column(name, weigh).over(domains)
+        A view that changes with the next snapshot: copy it to keep it.
+        """
+        return self._column(counted).counts[: self._rows]
+
+    def totals(self, counted: Counted[K], domains: Domains) -> Int64Array:
+        """(domains.size + 1,) int64, the same by domain; 0 outside. A view as well."""
+        return self._column(counted).over(domains)
 
     def resize(self, rows: int) -> None:
         """The snapshot has so many rows now."""
@@ -145,37 +177,60 @@ class PodIndex(Generic[K]):
                 self._vanish(known)
 
     def _appear(self, known: PodClass[K]) -> None:
-        for column in self._columns.values():
-            _weigh(column, known)
+        asking = dict(self._asking.get(None, ()))
+        for tag in self._tags_of(known.key):
+            self._having.setdefault(tag, {})[known] = None
+            asking.update(self._asking.get(tag, ()))
+        for column in asking:
+            column.take_up(known)
 
     def _vanish(self, known: PodClass[K]) -> None:
         for column, _ in known.hits:
             column.classes.discard(known)
+        for tag in self._tags_of(known.key):
+            _discard(self._having, tag, known)
 
-    def _column(self, name: Name, weigh: Callable[[PodClass[K]], int]) -> _Column[K]:
-        column = self._columns.get(name)
+    def _column(self, counted: Counted[K]) -> _Column[K]:
+        column = self._columns.get(counted.name)
         if column is not None:
-            self._columns.move_to_end(name)
+            self._columns.move_to_end(counted.name)
             return column
-        column = self._columns[name] = _Column(weigh, np.zeros(self._rows, dtype=np.int64))
-        for known in self._classes.values():
-            weight = _weigh(column, known)
+        column = _Column(counted, np.zeros(self._rows, dtype=np.int64))
+        self._columns[counted.name] = column
+        for tag in (None,) if counted.tags is None else counted.tags:
+            self._asking.setdefault(tag, {})[column] = None
+        for known in self._classes_with(counted.tags):
+            weight = column.take_up(known)
             if weight:
                 rows = np.fromiter(known.rows, dtype=np.intp, count=len(known.rows))
                 numbers = np.fromiter(known.rows.values(), dtype=np.int64, count=len(known.rows))
                 column.counts[rows] += weight * numbers
-        if len(self._columns) > _MAX_COLUMNS:
+        if len(self._columns) > max(_MIN_COLUMNS, _MAX_BYTES // (16 * self._rows + 1)):
             self._drop(self._columns.popitem(last=False)[1])
         return column
 
+    def _classes_with(self, tags: Collection[Hashable] | None) -> Iterable[PodClass[K]]:
+        if tags is None:
+            return self._classes.values()
+        found: dict[PodClass[K], None] = {}
+        for tag in tags:
+            found.update(self._having.get(tag, ()))
+        return found
+
     def _drop(self, column: _Column[K]) -> None:
+        tags = column.counted.tags
+        for tag in (None,) if tags is None else tags:
+            _discard(self._asking, tag, column)
         for known in column.classes:
             known.hits = [hit for hit in known.hits if hit[0] is not column]
 
 
-def _weigh(column: _Column[K], known: PodClass[K]) -> int:
-    weight = column.weigh(known)
-    if weight:
-        known.hits.append((column, weight))
-        column.classes.add(known)
-    return weight
+V = TypeVar("V")
+
+
+def _discard(groups: dict[Hashable, dict[V, None]], tag: Hashable, value: V) -> None:
+    group = groups.get(tag)
+    if group is not None:
+        group.pop(value, None)
+        if not group:
+            del groups[tag]

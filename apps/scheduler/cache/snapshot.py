@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from apps.scheduler.cache.domains import Domains, by_label
 from apps.scheduler.cache.interning import Interner, RowLog
+from apps.scheduler.cache.label_index import LabelIndex
 from apps.scheduler.cache.memo import Memos
 from apps.scheduler.cache.mount_index import MountIndex
-from apps.scheduler.cache.pod_index import PodIndex
 from apps.scheduler.cache.ports import PortIndex
 from apps.scheduler.cache.term_index import TermIndex
 from apps.scheduler.framework.nodes import (
@@ -35,7 +35,7 @@ from apps.scheduler.objects import Taint
 if TYPE_CHECKING:
     from apps.scheduler.cache.cache import Cache, ImageState
     from apps.scheduler.framework.mounts import Mount
-    from apps.scheduler.framework.types import HostPort, LabelClass, NodeInfo, PodInfo
+    from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 _SPARE = 64
 #: partings by a node label kept; the oldest one is dropped first
@@ -70,7 +70,7 @@ class Snapshot(NodeTable):
         self._ports = PortIndex()
         self._domains: dict[Hashable, Domains] = {}
         #: pods by (namespace, labels, terminating): what label selectors can tell apart
-        self.pods_by_labels = PodIndex(_label_class)
+        self.pods_by_labels = LabelIndex()
         #: pods by the inter-pod (anti-)affinity terms they carry
         self.pods_by_term = TermIndex()
         #: rows by the volumes that pods there mount
@@ -358,7 +358,3 @@ class Snapshot(NodeTable):
 def _untimed(taint: Taint) -> Taint:
     """The taint without the time it was added, which would make every node's taints distinct."""
     return Taint(key=taint.key, value=taint.value, effect=taint.effect)
-
-
-def _label_class(pod: PodInfo) -> tuple[LabelClass]:
-    return (pod.label_class,)

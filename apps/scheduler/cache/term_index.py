@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.pod_index import PodClass, PodIndex
 from apps.scheduler.framework.affinity_terms import CarriedTerm
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.labels import IN, Selector
-
-#: a label that a pod must have for a term to be about it; None: there is no such label
-_Label = tuple[str, str] | None
 
 
 class TermIndex(PodIndex[CarriedTerm]):
-    """Pods by the terms they carry. A term is found by a label that its selector asks for."""
+    """Pods by the terms they carry. A term is its own tag, since columns know what they count.
+
+    The terms about a pod are found by a label that their selectors ask for.
+    """
 
     def __init__(self) -> None:
-        super().__init__(lambda pod: pod.terms.carried)
-        self._by_label: dict[_Label, dict[CarriedTerm, None]] = {}
+        super().__init__(lambda pod: pod.terms.carried, lambda term: (term,))
+        #: label that a pod must have (None: none can be told) -> the terms that may be about it
+        self._by_label: dict[Hashable, dict[CarriedTerm, None]] = {}
         #: counts every term that appeared or vanished
         self.version = 0
 
@@ -39,25 +40,20 @@ class TermIndex(PodIndex[CarriedTerm]):
     def _appear(self, known: PodClass[CarriedTerm]) -> None:
         super()._appear(known)
         self.version += 1
-        for label in _labels_asked_for(known.key.term.selector):
+        for label in _labels_asked_for(known.key):
             self._by_label.setdefault(label, {})[known.key] = None
 
     def _vanish(self, known: PodClass[CarriedTerm]) -> None:
         super()._vanish(known)
         self.version += 1
-        for label in _labels_asked_for(known.key.term.selector):
+        for label in _labels_asked_for(known.key):
             terms = self._by_label[label]
             del terms[known.key]
             if not terms:
                 del self._by_label[label]
 
 
-def _labels_asked_for(selector: Selector) -> Iterable[_Label]:
-    """A pod that matches has exactly one of these labels; none at all if no pod matches."""
-    if selector.nothing:
-        return ()
-    listed = [each for each in selector.requirements if each.operator == IN]
-    if not listed:
-        return (None,)
-    narrowest = min(listed, key=lambda requirement: len(requirement.values))
-    return [(narrowest.key, value) for value in dict.fromkeys(narrowest.values)]
+def _labels_asked_for(carried: CarriedTerm) -> Iterable[Hashable]:
+    """A pod that the term is about has exactly one of these labels."""
+    labels = selector_tags(carried.term.selector, None)
+    return (None,) if labels is None else labels

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from apps.scheduler.cache.listers import Listers
@@ -24,9 +25,16 @@ class CarriedTally:
     """Terms with one topology key, and what a pod that carries one of them counts."""
 
     topology_key: str
-    #: names what is counted
-    name: Name
     weights: Weights
+
+    @cached_property
+    def name(self) -> Name:
+        """See cache.pod_index.Counted."""
+        return Name(names.INTER_POD_AFFINITY, *self.weights.items())
+
+    @property
+    def tags(self) -> Collection[Hashable]:
+        return self.weights.keys()
 
     def weigh(self, known: PodClass[CarriedTerm]) -> int:
         return self.weights.get(known.key, 0)
@@ -40,7 +48,7 @@ class Existing:
     anti_affinity: tuple[CarriedTally, ...] = ()
     #: weights for scoring, those of anti-affinity negative
     preferred: tuple[CarriedTally, ...] = ()
-    #: for each of ``preferred``: how many terms there are
+    #: how many terms there are, for those of ``preferred`` that can add up to 0
     preferred_matches: tuple[CarriedTally, ...] = ()
 
 
@@ -79,10 +87,15 @@ class ExistingTerms:
         matching = self._index.matching(pod, self.namespace_labels(pod))
         anti = {term: 1 for term in matching if term.kind is TermKind.REQUIRED_ANTI_AFFINITY}
         scored = {term: weight for term in matching if (weight := self._score_weight(term))}
+        preferred = _tallies(scored)
         return Existing(
-            anti_affinity=_tallies("anti", anti),
-            preferred=_tallies("score", scored),
-            preferred_matches=_tallies("matches", dict.fromkeys(scored, 1)),
+            anti_affinity=_tallies(anti),
+            preferred=preferred,
+            preferred_matches=tuple(
+                CarriedTally(tally.topology_key, dict.fromkeys(tally.weights, 1))
+                for tally in preferred
+                if min(tally.weights.values()) < 0 < max(tally.weights.values())
+            ),
         )
 
     def _score_weight(self, carried: CarriedTerm) -> int:
@@ -97,12 +110,9 @@ class ExistingTerms:
                 return 0
 
 
-def _tallies(what: str, weights: Weights) -> tuple[CarriedTally, ...]:
+def _tallies(weights: Weights) -> tuple[CarriedTally, ...]:
     """One tally for each topology key."""
     by_key: dict[str, dict[CarriedTerm, int]] = {}
     for carried, weight in weights.items():
         by_key.setdefault(carried.term.topology_key, {})[carried] = weight
-    return tuple(
-        CarriedTally(key, Name(names.INTER_POD_AFFINITY, what, tuple(group.items())), group)
-        for key, group in by_key.items()
-    )
+    return tuple(CarriedTally(key, group) for key, group in by_key.items())

@@ -146,7 +146,7 @@ def pre_filter_state(
     against: dict[str, Count] = {}
     for tally in existing.anti_affinity:
         domains = snapshot.domains(tally.topology_key)
-        totals = snapshot.pods_by_term.totals(tally.name, tally.weigh, domains)
+        totals = snapshot.pods_by_term.totals(tally, domains)
         if totals.any():
             against[tally.topology_key] = Count(domains, totals)
     if not against and not incoming.affinity and not incoming.anti_affinity:
@@ -177,7 +177,7 @@ def _counts(snapshot: Snapshot, tallies: Iterable[Tally]) -> Counts:
     counts = {}
     for tally in tallies:
         domains = snapshot.domains(tally.topology_key)
-        totals = snapshot.pods_by_labels.totals(tally.name, tally.weigh, domains)
+        totals = snapshot.pods_by_labels.totals(tally, domains)
         counts[tally.topology_key] = Count(domains, totals)
     return counts
 

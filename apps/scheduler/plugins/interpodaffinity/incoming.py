@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
+from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.listers import Lister
 from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.affinity_terms import AffinityTerm, PodTerms
@@ -38,12 +40,24 @@ class Tally:
     """What to count over the pods that run, and by which node label."""
 
     topology_key: str
-    #: names what is counted
-    name: Name
     #: (weight, term): a pod counts the weights of the terms that it matches
     terms: tuple[tuple[int, ResolvedTerm], ...]
     #: a pod counts only if it matches all the terms, and then once
     jointly: bool = False
+
+    @cached_property
+    def name(self) -> Name:
+        """See cache.pod_index.Counted."""
+        return Name(names.INTER_POD_AFFINITY, self.terms, self.jointly)
+
+    @cached_property
+    def tags(self) -> Collection[Hashable] | None:
+        asked = [selector_tags(term.selector, term.namespaces) for _, term in self.terms]
+        if self.jointly:
+            asked = asked[:1]
+        if any(tags is None for tags in asked):
+            return None
+        return {tag for tags in asked if tags is not None for tag in tags}
 
     def weigh(self, known: PodClass[LabelClass]) -> int:
         return self.of(known.example)
@@ -65,7 +79,7 @@ class Incoming:
     anti_affinity: tuple[Tally, ...] = ()
     #: weights of the preferred terms that pods match, those of anti-affinity negative
     preferred: tuple[Tally, ...] = ()
-    #: for each of ``preferred``: how many terms pods match
+    #: how many terms pods match, for those of ``preferred`` that can add up to 0
     preferred_matches: tuple[Tally, ...] = ()
 
     def likes_itself(self, pod: PodInfo) -> bool:
@@ -104,13 +118,14 @@ class IncomingTerms:
             *((-each.weight, self._resolve(each.term)) for each in terms.preferred_anti_affinity),
         ]
         return Incoming(
-            affinity=tuple(
-                Tally(key, Name(names.INTER_POD_AFFINITY, "all", joint), joint, jointly=True)
-                for key in keys
-            ),
+            affinity=tuple(Tally(key, joint, jointly=True) for key in keys),
             anti_affinity=_tallies(anti),
             preferred=_tallies(preferred),
-            preferred_matches=_tallies([(1, term) for _, term in preferred]),
+            preferred_matches=tuple(
+                Tally(tally.topology_key, tuple((1, term) for _, term in tally.terms))
+                for tally in _tallies(preferred)
+                if len({weight > 0 for weight, _ in tally.terms}) == 2
+            ),
         )
 
     def _resolve(self, term: AffinityTerm) -> ResolvedTerm:
@@ -133,7 +148,4 @@ def _tallies(terms: Sequence[tuple[int, ResolvedTerm]]) -> tuple[Tally, ...]:
     }
     for weight, term in terms:
         by_key[term.topology_key].append((weight, term))
-    return tuple(
-        Tally(key, Name(names.INTER_POD_AFFINITY, "any", tuple(group)), tuple(group))
-        for key, group in by_key.items()
-    )
+    return tuple(Tally(key, tuple(group)) for key, group in by_key.items())

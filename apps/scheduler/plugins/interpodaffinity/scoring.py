@@ -62,16 +62,16 @@ def _sums(
 ) -> Iterator[tuple[Domains, Int64Array]]:
     for tally in incoming.preferred:
         domains = snapshot.domains(tally.topology_key)
-        yield domains, snapshot.pods_by_labels.totals(tally.name, tally.weigh, domains)
+        yield domains, snapshot.pods_by_labels.totals(tally, domains)
     for carried in existing.preferred:
         domains = snapshot.domains(carried.topology_key)
-        yield domains, snapshot.pods_by_term.totals(carried.name, carried.weigh, domains)
+        yield domains, snapshot.pods_by_term.totals(carried, domains)
 
 
 def _matches(snapshot: Snapshot, incoming: Incoming, existing: Existing) -> Iterator[Int64Array]:
     for tally in incoming.preferred_matches:
         domains = snapshot.domains(tally.topology_key)
-        yield snapshot.pods_by_labels.totals(tally.name, tally.weigh, domains)
+        yield snapshot.pods_by_labels.totals(tally, domains)
     for carried in existing.preferred_matches:
         domains = snapshot.domains(carried.topology_key)
-        yield snapshot.pods_by_term.totals(carried.name, carried.weigh, domains)
+        yield snapshot.pods_by_term.totals(carried, domains)

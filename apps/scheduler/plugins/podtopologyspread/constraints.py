@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.types import LabelClass
 from apps.scheduler.labels import IN, Requirement, Selector, from_label_selector
@@ -35,12 +36,14 @@ class SpreadConstraint:
     #: only nodes without a taint that the pod does not tolerate are looked at
     honors_taints: bool
 
-    #: names what ``weigh`` counts
+    #: see cache.pod_index.Counted
     name: Name = field(init=False, repr=False, compare=False)
+    tags: Collection[Hashable] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         name = Name(names.POD_TOPOLOGY_SPREAD, self.namespace, self.selector)
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "tags", selector_tags(self.selector, (self.namespace,)))
 
     def weigh(self, known: PodClass[LabelClass]) -> int:
         """1 if running pods of this class are counted: terminating ones are not.

@@ -97,7 +97,7 @@ def pre_filter_state(
     found = []
     for constraint in constraints:
         counted = counted_domains(snapshot, pod, constraint, keys)
-        totals = snapshot.pods_by_labels.totals(constraint.name, constraint.weigh, counted)
+        totals = snapshot.pods_by_labels.totals(constraint, counted)
         found.append(
             HardConstraint(
                 constraint,

@@ -94,7 +94,7 @@ def _by_host(
     snapshot: Snapshot, constraint: SpreadConstraint, rows: Int64Array, scored: int
 ) -> Float64Array:
     """(len(rows),) float64 by the pods on the node itself, whether or not they are looked at."""
-    counts = snapshot.pods_by_labels.counts(constraint.name, constraint.weigh)
+    counts = snapshot.pods_by_labels.counts(constraint)
     scores = _score(take(counts, rows), constraint, scored)
     hosts = snapshot.domains(HOSTNAME)
     if hosts.outside:
@@ -117,7 +117,7 @@ def _by_domain(
     """
     every = snapshot.domains(constraint.topology_key, absent_is_empty=not keys)
     counted = counted_domains(snapshot, pod, constraint, keys, absent_is_empty=not keys)
-    totals = snapshot.pods_by_labels.totals(constraint.name, constraint.weigh, counted)
+    totals = snapshot.pods_by_labels.totals(constraint, counted)
     scores = _score(totals, constraint, _distinct(every, scored, snapshot.total_nodes))
     scores[every.size] = 0
     return scores.take(take(snapshot.domains(constraint.topology_key).slots, rows))
