@@ -20,6 +20,13 @@ def test_a_pod_goes_and_its_last_state_is_told(kube: Kube) -> None:
     assert kube.get(f"{PODS}/p1").status_code == 404
 
 
+def test_a_collection_of_all_namespaces_cannot_be_deleted(kube: Kube) -> None:
+    kube.post(PODS, pod("p1"))
+    assert kube.delete("/api/v1/pods").status_code == 405
+    assert kube.delete(PODS).status_code == 200
+    assert kube.get(f"{PODS}/p1").status_code == 404
+
+
 def test_other_kinds_are_answered_with_a_status(kube: Kube) -> None:
     kube.post(NODES, node("n1"))
     body = kube.delete(f"{NODES}/n1").json()

@@ -161,7 +161,8 @@ def handler_of(target: Target, method: str) -> Handler:
 def _verb_handler(target: Target, method: str) -> Handler | None:
     verb = _VERBS.get((method, bool(target.name)))
     nowhere = target.resource.namespaced and target.namespace is None
-    if verb not in target.resource.verbs or (verb == "create" and nowhere):
+    # objects of all namespaces can be listed, not written
+    if verb not in target.resource.verbs or (nowhere and verb in ("create", "deletecollection")):
         return None
     return (_OBJECT if target.name else _COLLECTION)[method]
 
