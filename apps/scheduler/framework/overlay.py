@@ -61,7 +61,10 @@ class Overlay(NodeTable):
 
     @lazy
     def nonzero_requested(self) -> Int64Array:
-        return self._base.nonzero_requested[:, self.rows]
+        column = self._base.nonzero_requested[:, self.rows]
+        for sign, change in self._changes:
+            column[:, change.lines] += sign * change.amounts[-BESIDES_RESOURCES:-1]
+        return column
 
     @lazy
     def pod_count(self) -> Int64Array:
@@ -177,9 +180,12 @@ class Overlay(NodeTable):
 
     def _change(self, change: PodChange, sign: int) -> None:
         lines, amounts = change.lines, sign * change.amounts
-        self.requested[:, lines] += amounts[:-BESIDES_RESOURCES]
-        self.nonzero_requested[:, lines] += amounts[-BESIDES_RESOURCES:-1]
-        self.pod_count[lines] += amounts[-1]
+        where = slice(None) if len(lines) == len(self) and _ascending(lines) else lines
+        self.requested[:, where] += amounts[:-BESIDES_RESOURCES]
+        self.pod_count[where] += amounts[-1]
+        # Filters do not look at this one; it follows the changes when it is asked for.
+        if "nonzero_requested" in self.__dict__:
+            self.nonzero_requested[:, where] += amounts[-BESIDES_RESOURCES:-1]
         self._changes.append((sign, change))
         self._modified.update(lines.tolist())
 
@@ -203,3 +209,7 @@ class Overlay(NodeTable):
         self.requested[:, line] += amounts[:-BESIDES_RESOURCES]
         self.nonzero_requested[:, line] += amounts[-BESIDES_RESOURCES:-1]
         self.pod_count[line] += amounts[-1]
+
+
+def _ascending(lines: Int64Array) -> bool:
+    return bool((lines[1:] > lines[:-1]).all())

@@ -79,7 +79,7 @@ class PodInfo:
     def labels(self) -> Mapping[str, str]:
         return self.pod.metadata.labels
 
-    @property
+    @lazy
     def priority(self) -> int:
         return self.pod.spec.priority
 
