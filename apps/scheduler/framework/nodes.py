@@ -182,4 +182,7 @@ def constant(lines: int, value: int) -> Int64Array:
 
 def take(column: NDArray[Any], lines: Int64Array) -> NDArray[Any]:
     """``column`` at ``lines`` (ascending, distinct); the column itself where that is all of it."""
-    return column if len(lines) == column.shape[-1] else column[..., lines]
+    if len(lines) == column.shape[-1]:
+        return column
+    # Several times as fast as indexing, above all for matrices.
+    return column.take(lines, axis=-1)
