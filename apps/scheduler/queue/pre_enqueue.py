@@ -32,3 +32,9 @@ class PreEnqueueGate:
                 return status.by(name)
         info.gating_plugin = ""
         return SUCCESS
+
+    def still_refuses(self, info: QueuedPodInfo) -> bool:
+        """Whether the plugin that gated the pod would gate it again."""
+        plugins = self._plugins.get(info.pod.spec.scheduler_name, ())
+        statuses = (fn(info.pod_info) for name, fn in plugins if name == info.gating_plugin)
+        return any(status is not None and not status.is_success for status in statuses)

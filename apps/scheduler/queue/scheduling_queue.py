@@ -129,6 +129,11 @@ class PriorityQueue(QueueView):
             if target in (SubQueue.ACTIVE, SubQueue.BACKOFF):
                 return
 
+    def note_version(self, new: Pod) -> None:
+        """Keep the newest version of a pod in flight, for after its attempt; no retry follows."""
+        if new.metadata.uid in self._parts.in_flight:
+            self._parts.in_flight.update(PodInfo(new))
+
     def delete(self, pod: Pod) -> None:
         """Forget the pod, which was deleted, or bound by somebody else.
 
@@ -249,6 +254,8 @@ class PriorityQueue(QueueView):
     ) -> None:
         for info in candidates:
             if info.is_gated and not self._hints.hears(info.gating_plugin, event):
+                continue
+            if self._parts.is_still_gated(info):
                 continue
             verdict = self._hints.judge(info, event, old, new)
             if verdict.strategy is not QueueingStrategy.SKIP:

@@ -75,6 +75,10 @@ class SubQueues:
             return self.to_backoff(info, event, source, verdict)
         return self.to_active(info, event, source, verdict)
 
+    def is_still_gated(self, info: QueuedPodInfo) -> bool:
+        """Whether a gated pod would only be gated again, so that it can be left where it is."""
+        return info.is_gated and self._gate.still_refuses(info)
+
     def to_active(
         self, info: QueuedPodInfo, event: str, source: SubQueue, verdict: Verdict = SKIP
     ) -> SubQueue:
