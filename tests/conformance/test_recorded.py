@@ -31,6 +31,7 @@ FAMILIES = (
     "profiles",
     "mixed",
     "worked",
+    "volumes",
 )
 
 
