@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from apps.api.kubernetes.errors import unknown_format
+from apps.api.kubernetes import protobuf
+from apps.api.kubernetes.errors import JSON_TYPES, unknown_format
 from apps.cluster.documents import Unreadable, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.schema import Decoded, ShapeError, decode
@@ -28,13 +29,15 @@ def too_large() -> RequestEntityTooLarge:
 
 
 def parse(raw: bytes, content_type: str) -> Any:
-    """Plain data from a JSON or YAML body; Unreadable tells what is wrong with it."""
+    """Plain data from a body in any readable format; Unreadable tells what is wrong with it."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type in ("", "application/json"):
         return parse_json(raw)
     if media_type in ("application/yaml", "application/x-yaml", "text/yaml"):
         return parse_yaml(raw)
-    raise unknown_format()
+    if media_type == protobuf.MEDIA_TYPE:
+        return protobuf.decode(raw)
+    raise unknown_format(f"{JSON_TYPES}, {protobuf.MEDIA_TYPE}")
 
 
 def read_object(
@@ -56,7 +59,7 @@ def read_object(
             name = "null" if value is None else _GO_NAMES.get(type(value), "value")
             raise Unreadable(f"json parse error: json: cannot unmarshal {name} into an object")
     except Unreadable as error:
-        lead = "" if str(error).startswith("yaml") else "couldn't get version/kind; "
+        lead = "couldn't get version/kind; " if str(error).startswith("json") else ""
         raise BadRequest(
             f"the object provided is unrecognized (must be of type {kind}): {lead}{error} "
             f"({_summary(raw)})"
@@ -106,7 +109,7 @@ def _unhandled(said: str, version: str, kind: str, why: str) -> BadRequest:
 
 def _duplicates(raw: bytes, content_type: str) -> list[str]:
     """Paths of keys that one JSON object holds twice."""
-    if "yaml" in content_type:
+    if "json" not in content_type and content_type:
         return []
     found: list[str] = []
 

@@ -55,7 +55,7 @@ def unknown_transformation() -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {JSON_TYPES}")
 
 
-def unknown_format(accepted: str = JSON_TYPES) -> UnsupportedMediaType:
+def unknown_format(accepted: str) -> UnsupportedMediaType:
     """The Content-Type of the body is none that can be read."""
     return UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "

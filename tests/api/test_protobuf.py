@@ -1,0 +1,146 @@
+"""Bodies in Kubernetes' protobuf, as kubectl 1.32 sends them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps.api.kubernetes import protobuf
+from apps.api.kubernetes.protobuf.messages import KINDS
+from apps.cluster.documents import Unreadable
+from tests.api.conftest import Kube
+from tests.api.objects import NODES, PODS, node, pod
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+NAMESPACE = "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhwKFAoEdGVhbRIAGgAiACoAMgA4AEIAEgAaAgoAGgAiAA=="
+PRIORITY_CLASS = (
+    "azhzAAolChRzY2hlZHVsaW5nLms4cy5pby92MRINUHJpb3JpdHlDbGFzcxIxChIKAmhpEgAaACIAKgAyADgAQgAQZBgA"
+    "IgFkKhRQcmVlbXB0TG93ZXJQcmlvcml0eRoAIgA="
+)
+BUDGET = (
+    "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSNwoSCgJiORIAGgAiACoAMgA4AEIAEhUKCQgBEAAa"
+    "AzMwJRIICgYKAWESAWIaCggAGAAgACgAMAAaACIA"
+)
+SERVICE = (
+    "azhzAAoNCgJ2MRIHU2VydmljZRJmCh0KAnMxEgAaACIAKgAyADgAQgBaCQoDYXBwEgJzMRJBChsKBzgwLTgwODASA1RD"
+    "UBhQIgcIABCQPxoAKAASCQoDYXBwEgJzMRoAIglDbHVzdGVySVA6AEIAUgBaAGAAaAAaAgoAGgAiAA=="
+)
+QUOTA = "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIXChEKAXESABoAIgAqADIAOABCABIAGgAaACIA"
+
+
+@pytest.mark.parametrize(
+    ("sent", "body"),
+    [
+        (
+            NAMESPACE,
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": "team"},
+                "spec": {},
+            },
+        ),
+        (
+            PRIORITY_CLASS,
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": "hi"},
+                "value": 100,
+                "description": "d",
+                "preemptionPolicy": "PreemptLowerPriority",
+            },
+        ),
+        (
+            BUDGET,
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "b9"},
+                "spec": {"minAvailable": "30%", "selector": {"matchLabels": {"a": "b"}}},
+            },
+        ),
+        (
+            SERVICE,
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": "s1", "labels": {"app": "s1"}},
+                "spec": {
+                    "ports": [
+                        {"name": "80-8080", "protocol": "TCP", "port": 80, "targetPort": 8080}
+                    ],
+                    "selector": {"app": "s1"},
+                    "type": "ClusterIP",
+                },
+            },
+        ),
+    ],
+)
+def test_a_body_is_read_as_its_json(sent: str, body: dict[str, Any]) -> None:
+    assert protobuf.decode(base64.b64decode(sent)) == body
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/api/v1/namespaces", NAMESPACE),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", PRIORITY_CLASS),
+        ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", BUDGET),
+        ("/api/v1/namespaces/default/services", SERVICE),
+    ],
+)
+def test_kubectl_creates_with_it(kube: Kube, path: str, sent: str) -> None:
+    query = "?fieldManager=kubectl-create&fieldValidation=Strict"
+    answer = kube.post(f"{path}{query}", base64.b64decode(sent), content_type=PROTOBUF)
+    assert answer.status_code == 201, answer.json()
+
+
+@pytest.mark.django_db
+def test_a_scheduler_binds_with_it(kube: Kube) -> None:
+    kube.post(NODES, node("n1"))
+    kube.post(PODS, pod("p1"))
+    target = field(1, b"Node") + field(3, b"n1")
+    raw = envelope("v1", "Binding", field(1, field(1, b"p1")) + field(2, target))
+    assert kube.post(f"{PODS}/p1/binding", raw, content_type=PROTOBUF).status_code == 201
+    assert kube.get(f"{PODS}/p1").json()["spec"]["nodeName"] == "n1"
+
+
+@pytest.mark.django_db
+def test_other_kinds_unknown_fields_and_nonsense_are_refused(kube: Kube) -> None:
+    for raw, told in (
+        (envelope("v1", "Pod", b""), "a Pod can only be sent as JSON or YAML"),
+        (base64.b64decode(QUOTA), "a ResourceQuota can only be sent as JSON or YAML"),
+        (envelope("v1", "Namespace", field(9, b"x")), "field 9 of Namespace is not known"),
+        (b"k8s\x00\xff", "cut off"),
+        (b"{}", "magic number"),
+    ):
+        answer = kube.post(PODS, raw, content_type=PROTOBUF)
+        assert answer.status_code == 400
+        assert told in answer.json()["message"]
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(kind=st.sampled_from(KINDS), raw=st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused(kind: str, raw: bytes) -> None:
+    api_version, _, name = kind.rpartition(" ")
+    for body in (raw, field(1, raw), field(2, field(1, raw))):
+        try:
+            protobuf.decode(envelope(api_version or "v1", name, body))
+        except Unreadable as refusal:
+            assert str(refusal).startswith("protobuf: ")
+
+
+def field(number: int, value: bytes) -> bytes:
+    """A field with a length (up to 127 bytes of value)."""
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def envelope(api_version: str, kind: str, body: bytes) -> bytes:
+    said = field(1, api_version.encode()) + field(2, kind.encode())
+    return b"k8s\x00" + field(1, said) + field(2, body)
