@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 
 from apps.cluster.models import Change, Cluster
 from tests.api.conftest import Kube
@@ -143,3 +144,21 @@ def test_a_stranger_creates_nothing(stranger: Kube, cluster: Cluster) -> None:
         "code": 401,
     }
     assert Kube("wrong-key", cluster.name).post(PODS, pod("p1")).status_code == 401
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_does_not_answer_in_time_is_no_fault_of_the_client(
+    kube: Kube, cluster: Cluster
+) -> None:
+    busy = connection.copy()
+    with busy.cursor() as other, connection.cursor() as mine:
+        other.execute("BEGIN")
+        other.execute("SELECT FROM cluster_cluster WHERE id = %s FOR UPDATE", [cluster.pk])
+        mine.execute("SET lock_timeout = '50ms'")
+        answer = kube.post(PODS, pod("p1"))
+        other.execute("ROLLBACK")
+    busy.close()
+    connection.close()
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "1"
+    assert kube.post(PODS, pod("p1")).status_code == 201
