@@ -41,6 +41,8 @@ class Config:
     public_url: str
     #: Servers keep connections; a command has one, and fails at once when there is none.
     connection_pool: bool
+    #: Scheduler plugins from outside, each as "package.module:Class".
+    plugins: tuple[str, ...] = ()
 
     @property
     def embedded_database(self) -> bool:
@@ -79,6 +81,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
         public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
         connection_pool=environ.get("SCHEDWEB_CONNECTION_POOL") != "0",
+        plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
 
 

@@ -200,6 +200,9 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 
 # --- The control plane ------------------------------------------------------------------------
 
+#: Scheduler plugins from outside: docs/plugins/writing-a-plugin.md.
+SCHEDWEB_PLUGINS = CONFIG.plugins
+
 #: Upstream's podMaxInUnschedulablePodsDuration.
 POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
 

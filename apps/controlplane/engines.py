@@ -41,7 +41,8 @@ class Engines:
                 return False
             try:
                 engine = self._engine(cluster, held)
-                return engine.run(SLICE_SECONDS, self._stopping.is_set)
+                with lease.kept(held):
+                    return engine.run(SLICE_SECONDS, self._stopping.is_set)
             except LeaseLost as lost:
                 log.warning("lease lost: %s", lost)
                 self._forget(cluster_id)
@@ -63,16 +64,20 @@ class Engines:
             if engine is not None and engine.fits(cluster, held):
                 self._warm.move_to_end(cluster.pk)
                 return engine
+        self._forget(cluster.pk)
         engine = Engine.load(cluster, held)
         with self._guard:
             self._warm[cluster.pk] = engine
             while len(self._warm) > CAPACITY:
+                # not closed: it may be at work just now
                 self._warm.popitem(last=False)
         return engine
 
     def _forget(self, cluster_id: int) -> None:
         with self._guard:
-            self._warm.pop(cluster_id, None)
+            engine = self._warm.pop(cluster_id, None)
+        if engine is not None:
+            engine.close()
 
     def _lock_of(self, cluster_id: int) -> threading.Lock:
         with self._guard:

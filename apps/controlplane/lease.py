@@ -8,13 +8,25 @@ times are the database's, so the clocks of the machines do not matter.
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.db import connection
+from django.db import DatabaseError, connection
+
+log = logging.getLogger(__name__)
 
 #: A holder that is silent for so long may be replaced. Longer than any one batch takes.
 TTL_SECONDS = 10.0
+
+#: While nothing is recorded (an extender is slow), the lease is renewed so often all the same ...
+KEEP_SECONDS = TTL_SECONDS / 3
+#: ... but not longer than this: a loop that hangs shall lose it.
+LONGEST_SECONDS = 60.0
 
 #: This process, told apart from every other; also the name of its own task queue.
 PROCESS = f"loop_{uuid.uuid4().hex[:16]}"
@@ -53,6 +65,31 @@ class Lease:
                 "WHERE cluster_id = %s AND holder = %s AND epoch = %s",
                 [self.cluster_id, self.holder, self.epoch],
             )
+
+
+@contextmanager
+def kept(lease: Lease) -> Iterator[None]:
+    """Keep the lease in this block, also while nothing is recorded."""
+    done = threading.Event()
+    thread = threading.Thread(target=_keep, args=(lease, done), name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _keep(lease: Lease, done: threading.Event) -> None:
+    until = time.monotonic() + LONGEST_SECONDS
+    while not done.wait(KEEP_SECONDS) and time.monotonic() < until:
+        try:
+            lease.renew()
+        except (LeaseLost, DatabaseError):
+            # who records next will find out
+            log.warning("the lease could not be renewed", exc_info=True)
+        finally:
+            connection.close()
 
 
 def acquire(cluster_id: int, holder: str = PROCESS) -> Lease | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from apps.cluster import sql
 from apps.controlplane import columns
 from apps.controlplane.models import NodeTable, SchedulingDecision
-from apps.scheduler.decision import Decision, Result
+from apps.scheduler.decision import Decision, PermitWait, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
 from apps.scheduler.framework.runtime import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Code, Status
@@ -157,6 +158,8 @@ def load(row: SchedulingDecision) -> Decision:
         nominating=_nominating(plain["nominating"]),
         rejection=_status(plain["rejection"]),
         durations=plain["durations"],
+        permit_wait=_permit_wait(plain.get("permit_wait")),
+        extender_calls=[_extender_call(call) for call in plain.get("extender_calls", ())],
     )
     _restore_nodes(decision, plain, arrays)
     return decision
@@ -204,6 +207,10 @@ def _encode(decision: Decision, alive: NDArray[np.bool_]) -> bytes:
         "durations": dict(decision.durations),
         "scored": bool(len(decision.total)),
     }
+    if decision.permit_wait is not None:
+        plain["permit_wait"] = _plain_permit_wait(decision.permit_wait)
+    if decision.extender_calls:
+        plain["extender_calls"] = [list(astuple(call)) for call in decision.extender_calls]
     if decision.node_statuses is not None:
         statuses = decision.node_statuses
         arrays[_FILTER] = statuses.ids[alive]
@@ -264,6 +271,19 @@ def _post_filter(
         decided_by=result["decided_by"],
         offset=result["offset"],
     )
+
+
+def _plain_permit_wait(wait: PermitWait) -> list[Any]:
+    return [dict(wait.timeouts), wait.seconds, _plain_status(wait.outcome)]
+
+
+def _permit_wait(plain: list[Any] | None) -> PermitWait | None:
+    return None if plain is None else PermitWait(plain[0], plain[1], _status(plain[2]))
+
+
+def _extender_call(plain: list[Any]) -> ExtenderCall:
+    extender, url, verb, *rest = plain
+    return ExtenderCall(extender, url, ExtenderVerb(verb), *rest)
 
 
 def _node_statuses(

@@ -8,9 +8,14 @@ from django.db import transaction
 from django.db.models import Max
 
 from apps.cluster.models import Cluster
+from apps.controlplane import plugins
 from apps.controlplane.models import SchedulerProfile
 from apps.controlplane.waking import make_due
-from apps.scheduler.config import Configuration, load
+from apps.scheduler.clock import RealClock
+from apps.scheduler.config import Cause, ConfigError, Configuration, load
+from apps.scheduler.extenders.http import ExtenderConfigError
+from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.scheduler import Scheduler
 
 #: A new cluster's configuration: the default plugins, and all nodes scored.
 BUILT_IN = """\
@@ -35,7 +40,7 @@ def add_revision(
     Raises `apps.scheduler.config.ConfigError` with every cause when it is refused. The loop
     takes it up before its next pod, and tries every pod again that an earlier one refused.
     """
-    load(text, legacy=legacy)
+    check(text, legacy=legacy)
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         earlier = SchedulerProfile.objects.filter(cluster=cluster)
@@ -52,6 +57,18 @@ def add_revision(
         )
         make_due(cluster.pk)
     return profile
+
+
+def check(text: str, *, legacy: bool = False) -> Configuration:
+    """The typed configuration of a text with which a scheduler can be built; else ConfigError."""
+    configuration = load(text, known_plugins=plugins.known_plugins(), legacy=legacy)
+    try:
+        Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
+    except PluginError as problem:
+        raise ConfigError([Cause("profiles", str(problem))]) from problem
+    except ExtenderConfigError as problem:
+        raise ConfigError([Cause(problem.field, str(problem))]) from problem
+    return configuration
 
 
 def activate(cluster: Cluster, revision: int) -> SchedulerProfile:
@@ -78,4 +95,4 @@ def configuration(profile: SchedulerProfile) -> Configuration:
 
 @lru_cache(maxsize=256)
 def _loaded(text: str, legacy: bool) -> Configuration:
-    return load(text, legacy=legacy)
+    return load(text, known_plugins=plugins.known_plugins(), legacy=legacy)

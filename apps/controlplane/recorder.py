@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,11 +25,13 @@ from apps.controlplane.lease import Lease
 from apps.controlplane.models import QueueEntry
 from apps.controlplane.pod_events import pod_event
 from apps.scheduler.decision import Decision, Result
-from apps.scheduler.framework.intents import Binding, Eviction, Intent
+from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePatch, PodEvent
 from apps.scheduler.framework.status import error
 from apps.scheduler.queue.records import QueueChanges, SubQueue
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
 
 Body = dict[str, Any]
 
@@ -41,6 +44,8 @@ class Made:
     at: datetime
     cluster_version: int
     sequence: int
+    #: the request that created the pod
+    request_id: str = ""
 
 
 class Recorder:
@@ -76,18 +81,21 @@ class Recorder:
         informer: Informer,
         batch: Sequence[Made],
         changes: QueueChanges,
+        intents: Sequence[Intent] = (),
     ) -> None:
         """Commit a batch and the queue's changes, and tell the scheduler how that went.
 
         A binding that the store refuses (the pod is gone, or somebody bound it) takes the whole
         transaction back; its decision becomes an error, the pod is requeued, and the rest is
-        written. Raises LeaseLost when the cluster has another holder; nothing is written then.
+        written. `intents` are what plugins asked for besides: a refusal of theirs is only logged.
+        Of a decision that is not final no more is written than where its pod is expected to go.
+        Raises LeaseLost when the cluster has another holder; nothing is written then.
         """
         changed: dict[str, SavedEntry | None] = {}
         while True:
             changed |= {entry.pod_uid: entry for entry in changes.saved}
             changed |= dict.fromkeys(changes.removed)
-            refused = self._commit(informer, batch, changed)
+            refused = self._commit(informer, batch, changed, intents)
             if not refused:
                 break
             for decision, refusal in refused:
@@ -102,6 +110,7 @@ class Recorder:
         informer: Informer,
         batch: Sequence[Made],
         changed: Mapping[str, SavedEntry | None],
+        intents: Sequence[Intent],
     ) -> list[tuple[Decision, ApiError]]:
         """One try; with refused bindings nothing is written and they are returned."""
         bound = {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
@@ -113,13 +122,15 @@ class Recorder:
         gone = [uid for uid in {*changed, *bound} if uid not in kept and uid in self._persisted]
         with transaction.atomic():
             self._lease.renew(consumed_version=informer.position)
-            ledger.insert([self._ledger_row(informer, made) for made in batch])
+            ledger.insert(
+                [self._ledger_row(made) for made in batch if made.decision.result.is_final]
+            )
             self._write_entries(kept, gone)
             if kept or gone:
                 # pages show the queue, which is not in the change log
                 told = partial(announcer.committed, self._cluster.pk, informer.position, due=False)
                 transaction.on_commit(told)
-            refused = self._write_objects(informer, batch)
+            refused = self._write_objects(informer, batch, intents)
             if refused:
                 transaction.set_rollback(True)
         if not refused:
@@ -134,7 +145,7 @@ class Recorder:
 
     # the ledger and the queue
 
-    def _ledger_row(self, informer: Informer, made: Made) -> dict[str, Any]:
+    def _ledger_row(self, made: Made) -> dict[str, Any]:
         decision = made.decision
         return ledger.row_of(
             decision,
@@ -144,7 +155,7 @@ class Recorder:
             profile_revision=self._profile_revision,
             cluster_version=made.cluster_version,
             sequence=made.sequence,
-            request_id=informer.request_ids.get(decision.pod_uid, ""),
+            request_id=made.request_id,
         )
 
     def _write_entries(self, kept: Mapping[str, SavedEntry], gone: Sequence[str]) -> None:
@@ -163,12 +174,17 @@ class Recorder:
     # objects
 
     def _write_objects(
-        self, informer: Informer, batch: Sequence[Made]
+        self, informer: Informer, batch: Sequence[Made], intents: Sequence[Intent]
     ) -> list[tuple[Decision, ApiError]]:
-        planned = [
+        planned: list[tuple[Decision | None, Operation]] = [
             (made.decision, operation)
             for made in batch
             for operation in self._operations(informer, made)
+        ]
+        planned += [
+            (None, operation)
+            for intent in intents
+            for operation in self._unattached(intent, self._cluster.now())
         ]
         outcomes = store.write(
             self._cluster,
@@ -177,12 +193,15 @@ class Recorder:
             collect_refusals=True,
             wake=False,
         )
-        # a pod that is gone needs no status, and a victim that is gone made room already
-        return [
-            (decision, outcome)
-            for (decision, operation), outcome in zip(planned, outcomes, strict=True)
-            if isinstance(outcome, ApiError) and _must_succeed(decision, operation)
-        ]
+        refused = []
+        for (decision, operation), outcome in zip(planned, outcomes, strict=True):
+            if not isinstance(outcome, ApiError):
+                continue
+            if decision is None:
+                log.warning("what a plugin asked for was refused: %s", outcome.message)
+            elif _must_succeed(decision, operation):
+                refused.append((decision, outcome))
+        return refused
 
     def _operations(self, informer: Informer, made: Made) -> Iterator[Operation]:
         decision = made.decision
@@ -193,18 +212,13 @@ class Recorder:
             note = f"Successfully assigned {decision.pod_key} to {decision.node}"
             yield self._event(pod, made, "Scheduled", note, "Binding")
             return
+        if not decision.result.is_final:
+            yield _status_change(decision, _expected_on(decision.node))
+            return
         for intent in decision.intents:
             if not isinstance(intent, Binding):
                 yield from self._intended(informer, made, intent)
-        yield Modify(
-            kinds.POD,
-            pod["namespace"],
-            pod["name"],
-            _failed(made),
-            "status",
-            trusted=True,
-            uid=decision.pod_uid,
-        )
+        yield _status_change(decision, _failed(made))
         yield self._event(
             pod, made, "FailedScheduling", decision.message, "Scheduling", warning=True
         )
@@ -213,16 +227,36 @@ class Recorder:
         if isinstance(intent, Binding):
             binding = binding_to(intent.node, uid=intent.uid)
             change = bind_change(binding, informer.node_labels(intent.node), made.at)
+            if intent.bound_by:
+                change = _unless_bound(intent, change)
             yield Modify(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)
         elif isinstance(intent, Eviction):
             yield from self._evict(made, intent)
         else:
+            yield from self._unattached(intent, made.at)
+
+    def _unattached(self, intent: Intent, now: datetime) -> Iterator[Operation]:
+        """What can be written without knowing for which decision."""
+        if isinstance(intent, MergePatch):
             yield Modify(
                 kinds.by_name(intent.kind),
                 intent.namespace,
                 intent.name,
                 partial(merge_patch.merge, patch=dict(intent.patch)),
+                intent.subresource,
                 trusted=True,
+            )
+        elif isinstance(intent, PodEvent):
+            self._event_serial += 1
+            yield pod_event(
+                {"name": intent.name, "namespace": intent.namespace, "uid": intent.uid},
+                reason=intent.reason,
+                note=intent.note,
+                action=intent.action,
+                now=now,
+                serial=self._event_serial,
+                reporter=intent.reporter,
+                warning=intent.warning,
             )
 
     def _evict(self, made: Made, victim: Eviction) -> Iterator[Operation]:
@@ -237,7 +271,8 @@ class Recorder:
         yield Modify(
             *where, _conditioned(condition, made.at), "status", trusted=True, uid=victim.uid
         )
-        yield Remove(*where, {"preconditions": {"uid": victim.uid}})
+        if victim.delete:
+            yield Remove(*where, {"preconditions": {"uid": victim.uid}})
         node = decision.nominating.nominated_node if decision.nominating else ""
         reference = {"name": victim.name, "namespace": victim.namespace, "uid": victim.uid}
         note = f"Preempted by pod {decision.pod_uid} on node {node}"
@@ -273,6 +308,33 @@ def _must_succeed(decision: Decision, operation: Operation) -> bool:
         and isinstance(operation, Modify)
         and operation.subresource != "status"
     )
+
+
+def _status_change(decision: Decision, change: Callable[[Body], Body]) -> Modify:
+    namespace, _, name = decision.pod_key.partition("/")
+    where = (kinds.POD, namespace, name)
+    return Modify(*where, change, "status", trusted=True, uid=decision.pod_uid)
+
+
+def _expected_on(node: str) -> Callable[[Body], Body]:
+    """The status of a pod that has a node, but is held there or not bound yet."""
+
+    def change(pod: Body) -> Body:
+        if pod["spec"].get("nodeName"):
+            return pod
+        return {**pod, "status": {**(pod.get("status") or {}), "nominatedNodeName": node}}
+
+    return change
+
+
+def _unless_bound(binding: Binding, change: Callable[[Body], Body]) -> Callable[[Body], Body]:
+    """`change`, if the extender that took the binding on has not bound the pod there already."""
+
+    def bind(pod: Body) -> Body:
+        is_it = pod["metadata"]["uid"] == binding.uid
+        return pod if is_it and pod["spec"].get("nodeName") == binding.node else change(pod)
+
+    return bind
 
 
 def _failed(made: Made) -> Callable[[Body], Body]:

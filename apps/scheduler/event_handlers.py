@@ -89,11 +89,13 @@ def delete_pod_from_cache(sched: Scheduler, pod: Pod) -> None:
 
 
 def update_pod_in_scheduling_queue(sched: Scheduler, old: Pod, new: Pod) -> None:
-    """An assumed pod waits for its own binding; updates until then do not matter."""
+    """An assumed pod waits for its own binding; until that fails, updates give no reason to act."""
     if old.metadata.uid != new.metadata.uid:
         delete_pod_from_scheduling_queue(sched, old, None)
         sched.queue.add(new)
-    elif not sched.cache.is_assumed(new.metadata.uid):
+    elif sched.cache.is_assumed(new.metadata.uid):
+        sched.queue.note_version(new)
+    else:
         sched.queue.update(old, new)
 
 

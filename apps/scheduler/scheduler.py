@@ -75,11 +75,10 @@ class Scheduler:
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
         self.cache = Cache()
         self.snapshot = Snapshot()
-        self.extenders: list[Extender] = (
-            list(extenders)
-            if extenders is not None
-            else [*http_extenders(config.extenders, self.snapshot, bodies)]
+        self._http_extenders = (
+            http_extenders(config.extenders, self.snapshot, bodies) if extenders is None else []
         )
+        self.extenders: list[Extender] = [*(extenders or self._http_extenders)]
         self.waiting_pods = WaitingPods(on_progress)
         self._client = Client(on_progress)
         #: position in the visiting order at which the next search begins
@@ -165,6 +164,11 @@ class Scheduler:
         attempt = self._attempts.pop(decision.pod_uid)
         note_failure(attempt, status)
         give_up_binding(self, attempt, status)
+
+    def close(self) -> None:
+        """Close what it holds open; it is not used afterwards."""
+        for extender in self._http_extenders:
+            extender.close()
 
     def draw(self, ties: Int64Array) -> int:
         """Which of the tied rows is taken."""

@@ -21,6 +21,14 @@ from apps.scheduler.objects import Container, Node
 T = TypeVar("T")
 
 
+class ExtenderConfigError(ValueError):
+    """An entry of ``extenders`` cannot be used; ``field`` is its path."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 class HttpExtender:
     """See framework.extender for the contract of its methods.
 
@@ -211,14 +219,20 @@ class HttpExtender:
 def http_extenders(
     configs: Iterable[ExtenderConfig], nodes: NodeTable, bodies: ObjectBodies
 ) -> list[HttpExtender]:
-    """One for each entry, in order; entries of one address are told apart by number."""
+    """One for each entry, in order; entries of one address are told apart by number.
+
+    Raises ExtenderConfigError.
+    """
     found: list[HttpExtender] = []
     names: set[str] = set()
-    for config in configs:
+    for index, config in enumerate(configs):
         name, number = config.url_prefix, 1
         while name in names:
             number += 1
             name = f"{config.url_prefix} ({number})"
         names.add(name)
-        found.append(HttpExtender(config, nodes, bodies, name=name))
+        try:
+            found.append(HttpExtender(config, nodes, bodies, name=name))
+        except ValueError as problem:
+            raise ExtenderConfigError(f"extenders[{index}]", str(problem)) from problem
     return found

@@ -78,11 +78,15 @@ class ScoreColumn:
         return self.normalized * self.weight
 
 
+class PluginError(Exception):
+    """A plugin cannot be built, or is not what the profile takes it for."""
+
+
 class Framework:
     """Built once per profile; keeps no state of a cycle itself (that is in CycleState).
 
-    Raises KeyError for a plugin that the registry does not know, TypeError for one that lacks the
-    methods of an extension point at which the profile has it.
+    Raises KeyError for a plugin that the registry does not know, PluginError for one that fails to
+    be built or lacks the methods of an extension point at which the profile has it.
     """
 
     def __init__(
@@ -91,7 +95,8 @@ class Framework:
         self.profile = profile
         self.handle = handle
         self.plugins: dict[str, Plugin] = {
-            name: registry[name](profile.args.get(name), handle) for name in profile.plugin_names
+            name: _built(name, registry[name], profile.args.get(name), handle)
+            for name in profile.plugin_names
         }
         at = {point: self._at(point) for point in EXTENSION_POINTS}
         self._pre_enqueue: list[PreEnqueuePlugin] = at["preEnqueue"]
@@ -116,7 +121,7 @@ class Framework:
         found = [self.plugins[name] for name in self.profile.plugins.get(point, ())]
         for plugin in found:
             if not isinstance(plugin, protocol):
-                raise TypeError(f"plugin {plugin.name} does not implement {point}")
+                raise PluginError(f"plugin {plugin.name} does not implement {point}")
         return found
 
     # -- what the profile has ------------------------------------------------------------------
@@ -426,6 +431,13 @@ class Framework:
     def run_post_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> None:
         for plugin in self._post_bind:
             guard.without_answer(plugin.name, "PostBind", plugin.post_bind, state, pod, node)
+
+
+def _built(name: str, factory: PluginFactory, args: Any, handle: Handle) -> Plugin:
+    try:
+        return factory(args, handle)
+    except Exception as raised:
+        raise PluginError(f'initializing plugin "{name}": {raised}') from raised
 
 
 def _scorer(

@@ -1,0 +1,94 @@
+"""Scheduler plugins from outside the tree: found, checked, and made known to configurations.
+
+A plugin is a class that somebody's package offers as an entry point of the group
+`schedweb.plugins`, or that the setting SCHEDWEB_PLUGINS names ("package.module:Class"). It takes
+part in a cluster's scheduling where a profile of the cluster enables it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
+
+from apps.scheduler.framework.interface import implemented_points
+from apps.scheduler.framework.per_node import PerNodePlugin, columnar
+from apps.scheduler.framework.runtime import PluginFactory
+from apps.scheduler.plugins.registry import IN_TREE
+
+GROUP = "schedweb.plugins"
+
+
+@lru_cache(maxsize=1)
+def custom_plugins() -> Mapping[str, type[Any]]:
+    """Name -> class with columns, of every plugin from outside.
+
+    Raises ImproperlyConfigured when one cannot be imported, is no plugin, or takes another's name.
+    """
+    found: dict[str, type[Any]] = {}
+    for source, plugin in _offered():
+        name = _name_of(plugin, source)
+        if name in IN_TREE:
+            raise ImproperlyConfigured(f"{source}: {name} is the name of a plugin of the tree")
+        if name in found and found[name] is not plugin:
+            raise ImproperlyConfigured(f"{source}: there is another plugin named {name}")
+        found[name] = plugin
+    return {
+        name: columnar(plugin) if issubclass(plugin, PerNodePlugin) else plugin
+        for name, plugin in found.items()
+    }
+
+
+def registry() -> Mapping[str, PluginFactory]:
+    """Every plugin that a profile may enable, by name."""
+    return {**custom_plugins(), **IN_TREE}
+
+
+def known_plugins() -> Mapping[str, frozenset[str]]:
+    """The plugins from outside with their extension points, for `apps.scheduler.config.load`."""
+    return {name: implemented_points(plugin) for name, plugin in custom_plugins().items()}
+
+
+@register()
+def check_plugins(**_: Any) -> list[CheckMessage]:
+    """`manage.py check`: whether the plugins from outside can be used."""
+    try:
+        custom_plugins()
+    except ImproperlyConfigured as problem:
+        return [Error(str(problem), id="controlplane.E001")]
+    return []
+
+
+def _offered() -> Iterator[tuple[str, type[Any]]]:
+    """(where it is named, the plugin)."""
+    for entry in entry_points(group=GROUP):
+        source = f"entry point {entry.name} = {entry.value}"
+        try:
+            yield source, entry.load()
+        except Exception as problem:
+            raise ImproperlyConfigured(f"{source}: {problem}") from problem
+    for path in settings.SCHEDWEB_PLUGINS:
+        source = f"SCHEDWEB_PLUGINS: {path}"
+        module, _, name = path.rpartition(":" if ":" in path else ".")
+        try:
+            yield source, getattr(import_module(module), name)
+        except Exception as problem:
+            raise ImproperlyConfigured(f"{source}: {problem}") from problem
+
+
+def _name_of(plugin: Any, source: str) -> str:
+    if not inspect.isclass(plugin):
+        raise ImproperlyConfigured(f"{source} is not a class")
+    name = getattr(plugin, "name", None)
+    if not isinstance(name, str) or not name:
+        raise ImproperlyConfigured(f"{source}: the class needs an attribute `name`, a text")
+    if not implemented_points(plugin):
+        raise ImproperlyConfigured(f"{source}: the class has no method of any extension point")
+    return name
