@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -37,11 +38,13 @@ def pre_score_state(
 
 def raw_scores(state: PreScoreState, rows: Int64Array) -> Int64Array:
     """(len(rows),) int64, negative where anti-affinity prevails."""
-    scores: Int64Array | None = None
+    tables: dict[Domains, Int64Array] = {}
     for domains, table in state.sums:
-        found = table.take(take(domains.slots, rows))
-        scores = found if scores is None else scores + found
-    return np.zeros(len(rows), dtype=np.int64) if scores is None else scores
+        known = tables.get(domains)
+        tables[domains] = table if known is None else known + table
+    columns = (table.take(take(domains.slots, rows)) for domains, table in tables.items())
+    scores: Int64Array = reduce(np.add, columns)
+    return scores
 
 
 def normalized(scores: Int64Array) -> Int64Array:

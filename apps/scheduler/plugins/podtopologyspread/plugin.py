@@ -32,7 +32,6 @@ from apps.scheduler.plugins.podtopologyspread.filtering import (
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
 from apps.scheduler.plugins.podtopologyspread.scoring import (
     PreScoreState,
-    normalized,
     pre_score_state,
 )
 
@@ -98,7 +97,7 @@ class PodTopologySpread:
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
-        return normalized(state.read(_PRE_SCORE_STATE, PreScoreState), scores)
+        return state.read(_PRE_SCORE_STATE, PreScoreState).normalized
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return SpreadHints(self._hard_constraints).events()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,17 @@ from apps.scheduler.plugins.podtopologyspread.constraints import HOSTNAME, Sprea
 from apps.scheduler.plugins.podtopologyspread.eligibility import counted_domains
 
 Float64Array = NDArray[np.float64]
+_INT64_MAX: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
 class PreScoreState:
-    """The feasible rows' raw scores; they depend on which rows are feasible."""
+    """The feasible rows' scores; they depend on which rows are feasible."""
 
     #: (k,) int64; 0 where ignored
     raw: Int64Array
-    #: (k,) bool, rows that lack a topology key; None = no row does
-    ignored: BoolArray | None
+    #: (k,) int64 in 0..100
+    normalized: Int64Array
 
     def clone(self) -> PreScoreState:
         return self
@@ -49,34 +51,52 @@ def pre_score_state(
     keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
     ignored = _lacking(snapshot, keys, rows) if require_all_topologies else None
     scored = rows if ignored is None else rows[~ignored]
+    if len(constraints) == 1 and require_all_topologies and keys[0] != HOSTNAME:
+        return _by_domain_alone(snapshot, pod, constraints[0], rows, scored)
     score = np.zeros(len(rows), dtype=np.float64)
     for constraint in constraints:
         if constraint.topology_key == HOSTNAME:
             score += _by_host(snapshot, constraint, rows, len(scored))
-        elif require_all_topologies:
-            score += _by_domain(snapshot, pod, constraint, rows, scored, keys)
         else:
-            score += _by_domain(snapshot, pod, constraint, rows, scored, ())
-    # Half away from zero: for sums of counts times logarithms this is the same.
-    raw = np.floor(score + 0.5).astype(np.int64)
-    if ignored is not None:
-        raw[ignored] = 0
-    return PreScoreState(raw, ignored)
+            asked = keys if require_all_topologies else ()
+            table, domains = _by_domain(snapshot, pod, constraint, scored, asked)
+            score += table.take(take(domains.slots, rows))
+    raw = _rounded(score)
+    if ignored is None:
+        return PreScoreState(raw, _normalized(raw, raw))
+    raw[ignored] = 0
+    normalized = _normalized(raw, raw[~ignored])
+    normalized[ignored] = 0
+    return PreScoreState(raw, normalized)
 
 
-def normalized(state: PreScoreState, scores: Int64Array) -> Int64Array:
-    """Turned round: ``100 * (max + min - score) // max``; 100 if all are 0, ignored nodes 0."""
-    scored = scores if state.ignored is None else scores[~state.ignored]
-    if not len(scored):
-        return np.zeros_like(scores)
-    greatest, least = int(scored.max()), int(scored.min())
+def _by_domain_alone(
+    snapshot: Snapshot,
+    pod: PodInfo,
+    constraint: SpreadConstraint,
+    rows: Int64Array,
+    scored: Int64Array,
+) -> PreScoreState:
+    """With a single constraint all is computed for domains, and then spread over the rows."""
+    table, domains = _by_domain(snapshot, pod, constraint, scored, (constraint.topology_key,))
+    raw = _rounded(table)
+    normalized = _normalized(raw, raw[_seen(domains, scored, snapshot.total_nodes)])
+    normalized[domains.size] = 0
+    slots = take(domains.slots, rows)
+    return PreScoreState(raw.take(slots), normalized.take(slots))
+
+
+def _rounded(scores: Float64Array) -> Int64Array:
+    """Half away from zero, which for sums of counts times logarithms is the same."""
+    return np.floor(scores + 0.5).astype(np.int64)
+
+
+def _normalized(scores: Int64Array, scored: Int64Array) -> Int64Array:
+    """Turned round: ``100 * (max + min - score) // max`` of those scored; 100 if all are 0."""
+    greatest, least = int(scored.max(initial=0)), int(scored.min(initial=_INT64_MAX))
     if greatest == 0:
-        result = np.full_like(scores, MAX_NODE_SCORE)
-    else:
-        result = MAX_NODE_SCORE * (greatest + least - scores) // greatest
-    if state.ignored is not None:
-        result[state.ignored] = 0
-    return result
+        return np.full_like(scores, MAX_NODE_SCORE)
+    return MAX_NODE_SCORE * (greatest + least - scores) // greatest
 
 
 def _lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> BoolArray | None:
@@ -106,11 +126,10 @@ def _by_domain(
     snapshot: Snapshot,
     pod: PodInfo,
     constraint: SpreadConstraint,
-    rows: Int64Array,
     scored: Int64Array,
     keys: Sequence[str],
-) -> Float64Array:
-    """(len(rows),) float64 by the pods in the node's domain; 0 without one.
+) -> tuple[Float64Array, Domains]:
+    """(size + 1,) float64 by the pods in each domain, 0 outside; and the domains.
 
     Without ``keys`` (all of which a node must have to be looked at), nodes that lack the topology
     key make a domain of their own, which has a part in the weight but is not scored.
@@ -118,9 +137,10 @@ def _by_domain(
     every = snapshot.domains(constraint.topology_key, absent_is_empty=not keys)
     counted = counted_domains(snapshot, pod, constraint, keys, absent_is_empty=not keys)
     totals = snapshot.pods_by_labels.totals(constraint, counted)
-    scores = _score(totals, constraint, _distinct(every, scored, snapshot.total_nodes))
+    number = int(np.count_nonzero(_seen(every, scored, snapshot.total_nodes)))
+    scores = _score(totals, constraint, number)
     scores[every.size] = 0
-    return scores.take(take(snapshot.domains(constraint.topology_key).slots, rows))
+    return scores, snapshot.domains(constraint.topology_key)
 
 
 def _score(counts: Int64Array, constraint: SpreadConstraint, domains: int) -> Float64Array:
@@ -130,10 +150,10 @@ def _score(counts: Int64Array, constraint: SpreadConstraint, domains: int) -> Fl
     return scores
 
 
-def _distinct(domains: Domains, rows: Int64Array, nodes: int) -> int:
-    """In how many different domains the rows are; being in none counts as one."""
+def _seen(domains: Domains, rows: Int64Array, nodes: int) -> BoolArray:
+    """(size + 1,) bool: the domains that the rows are in; being in none is the last."""
     if len(rows) == nodes:
-        return int(np.count_nonzero(domains.rows))
+        return domains.occupied
     seen = np.zeros(domains.size + 1, dtype=np.bool_)
-    seen[domains.slots[rows]] = True
-    return int(np.count_nonzero(seen))
+    seen[domains.slots.take(rows)] = True
+    return seen
