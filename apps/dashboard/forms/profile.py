@@ -16,6 +16,10 @@ class ProfileForm(ObjectForm):
     configuration = forms.CharField(
         strip=False, widget=forms.Textarea({"rows": 24, "class": "code", "spellcheck": "false"})
     )
+    legacy = forms.BooleanField(
+        required=False,
+        help_text="Converted from an older version: it may name plugins of earlier releases.",
+    )
     note = forms.CharField(required=False, max_length=200, help_text="What changed, and why.")
 
     def __init__(self, *args: Any, active: SchedulerProfile, **kwargs: Any) -> None:

@@ -15,6 +15,7 @@ from apps.dashboard.forms.profile import ProfileForm
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.selectors.profiles import one_profile, profile_list
 from apps.scheduler.config import ConfigError
+from apps.scheduler.config.convert import convert
 
 
 @require_GET
@@ -32,7 +33,9 @@ def profile(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
-    """A new revision, starting from the active one."""
+    """A new revision, starting from the active one, or from an older version's conversion."""
+    if "convert" in request.POST:
+        return _converted(request, cluster)
     form = ProfileForm(request.POST or None, active=revisions.active(cluster))
     if request.method == "POST" and form.is_valid():
         try:
@@ -40,16 +43,40 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
                 cluster,
                 form.cleaned_data["configuration"],
                 user=request.user.get_username(),
+                legacy=form.cleaned_data["legacy"],
                 note=form.cleaned_data["note"],
             )
         except ConfigError as refusal:
-            for cause in refusal.causes:
-                form.add_error("configuration", str(cause))
+            _show_causes(form, refusal)
         else:
             messages.success(request, f"Revision {made.revision} is active.")
             return redirect("profile", cluster=cluster.name, revision=made.revision)
     context = {"cluster": cluster, "form": form}
     return page(request, "new_profile", context, status=422 if form.errors else 200)
+
+
+def _converted(request: Request, cluster: Cluster) -> HttpResponse:
+    """The form again, with what was typed turned into a v1 configuration."""
+    active = revisions.active(cluster)
+    try:
+        made = convert(request.POST.get("configuration", ""))
+    except ConfigError as refusal:
+        form = ProfileForm(request.POST, active=active)
+        _show_causes(form, refusal)
+        return page(request, "new_profile", {"cluster": cluster, "form": form}, status=422)
+    form = ProfileForm(active=active)
+    form.initial |= {
+        "configuration": made.configuration_yaml,
+        "legacy": made.legacy,
+        "note": request.POST.get("note", ""),
+    }
+    context = {"cluster": cluster, "form": form, "notes": made.notes, "converted": True}
+    return page(request, "new_profile", context)
+
+
+def _show_causes(form: ProfileForm, refusal: ConfigError) -> None:
+    for cause in refusal.causes:
+        form.add_error("configuration", str(cause))
 
 
 @require_POST

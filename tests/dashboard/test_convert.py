@@ -1,0 +1,41 @@
+"""An older scheduler configuration on the page that makes a new revision."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters import create_cluster
+
+pytestmark = pytest.mark.django_db
+POLICY = """
+{"kind": "Policy", "apiVersion": "v1",
+ "predicates": [{"name": "PodFitsResources"}],
+ "priorities": [{"name": "SelectorSpreadPriority", "weight": 3}, {"name": "Magic", "weight": 1}]}
+"""
+
+
+@pytest.fixture
+def lab(db: None) -> Cluster:
+    return create_cluster("lab", user="tests", paused=True)
+
+
+def test_a_policy_becomes_a_v1_configuration_and_what_is_lost_is_said(
+    alice: Client, lab: Cluster
+) -> None:
+    answer = alice.post("/clusters/lab/new-profile", {"configuration": POLICY, "convert": "1"})
+    shown = answer.content.decode()
+    assert answer.status_code == 200
+    assert "apiVersion: kubescheduler.config.k8s.io/v1" in shown
+    assert "Magic is not known and is left out" in shown
+    assert 'name="legacy"' in shown and "checked" in shown
+    assert lab.schedulerprofile_set.count() == 1
+
+
+def test_what_cannot_be_read_is_refused_at_the_field(alice: Client, lab: Cluster) -> None:
+    answer = alice.post(
+        "/clusters/lab/new-profile", {"configuration": "kind: Shoe", "convert": "1"}
+    )
+    assert answer.status_code == 422
+    assert "Shoe" in answer.content.decode()
