@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, LabelColumn
 
 
@@ -28,12 +28,12 @@ class Domains:
     #: (size + 1,) int64: rows in each domain; the last entry counts the nodes in none
     rows: Int64Array
 
-    @cached_property
+    @lazy
     def occupied(self) -> BoolArray:
         """(size + 1,) bool: domains that have a row; the last entry: some node is in none."""
         return self.rows > 0
 
-    @cached_property
+    @lazy
     def inhabited(self) -> Int64Array:
         """Domains that have a row, ascending."""
         return np.flatnonzero(self.occupied[: self.size])

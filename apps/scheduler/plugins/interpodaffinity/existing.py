@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.cache.term_index import TermIndex
 from apps.scheduler.framework.affinity_terms import CarriedTerm, TermKind
+from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins import names
 
@@ -27,7 +27,7 @@ class CarriedTally:
     topology_key: str
     weights: Weights
 
-    @cached_property
+    @lazy
     def name(self) -> Name:
         """See cache.pod_index.Counted."""
         return Name(names.INTER_POD_AFFINITY, *self.weights.items())

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.affinity_terms import TermKind
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
+from apps.scheduler.framework.lazy import lazy
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.interpodaffinity.existing import Existing
 from apps.scheduler.plugins.interpodaffinity.incoming import Incoming, Tally
 
+FlagArray = NDArray[np.uint8]
+
 REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 REASON_EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
-#: in ascending order of precedence: the greatest that holds for a node is its verdict
+#: what stands against a node, as flags
+_EXISTING_ANTI_AFFINITY, _ANTI_AFFINITY, _AFFINITY = 1, 2, 4
+#: by the sum of the flags: affinity is told before anti-affinity, and that before that of others
 _STATUSES = (
     None,
     unschedulable(REASON_EXISTING_ANTI_AFFINITY),
-    unschedulable(REASON_ANTI_AFFINITY),
-    unresolvable(REASON_AFFINITY),
+    *[unschedulable(REASON_ANTI_AFFINITY)] * 2,
+    *[unresolvable(REASON_AFFINITY)] * 4,
 )
-_EXISTING_ANTI_AFFINITY, _ANTI_AFFINITY, _AFFINITY = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +74,27 @@ class PreFilterState:
     def clone(self) -> PreFilterState:
         return self
 
-    @cached_property
-    def tables(self) -> list[tuple[Domains, UInt16Array]]:
-        """For each topology key that refuses a node: (size + 1,) uint16 verdicts by domain."""
-        tables: dict[str, tuple[Domains, UInt16Array]] = {}
-
-        def refuse(key: str, domains: Domains, verdicts: UInt16Array) -> None:
-            known = tables.get(key)
-            both = verdicts if known is None else np.maximum(known[1], verdicts)
-            tables[key] = (domains, both)
-
-        first_of_its_kind = self._is_first_of_its_kind()
+    @lazy
+    def tables(self) -> list[tuple[Domains, FlagArray]]:
+        """For each topology key that refuses a node: (size + 1,) uint8 flags by domain."""
+        tables: dict[str, tuple[Domains, FlagArray]] = {}
+        needed = 0 if self._is_first_of_its_kind() else 1
         for key, count in self.affinity.items():
-            missing = (count.totals <= 0).astype(np.uint16)
-            if first_of_its_kind:
-                missing[:] = 0
-            missing[count.domains.size] = 1
-            refuse(key, count.domains, missing * np.uint16(_AFFINITY))
-        for verdict, counts in (
+            missing = (
+                np.zeros(len(count.totals), dtype=np.bool_)
+                if first_of_its_kind
+                else count.totals <= 0
+            )
+            missing[count.domains.size] = True
+            tables[key] = (count.domains, missing * np.uint8(_AFFINITY))
+        for flag, counts in (
             (_ANTI_AFFINITY, self.anti_affinity),
             (_EXISTING_ANTI_AFFINITY, self.existing),
         ):
             for key, count in counts.items():
-                found = (count.totals > 0).astype(np.uint16)
-                refuse(key, count.domains, found * np.uint16(verdict))
+                flags = (count.totals > 0) * np.uint8(flag)
+                known = tables.get(key)
+                tables[key] = (count.domains, flags if known is None else known[1] | flags)
         return [
             (domains, table)
             for domains, table in tables.values()
@@ -162,15 +163,12 @@ def pre_filter_state(
 
 
 def verdicts(state: PreFilterState, nodes: NodeTable, *, whole: bool) -> Verdicts | None:
-    """Affinity goes before anti-affinity, and that before the anti-affinity of running pods.
-
-    ``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows.
-    """
-    ids: UInt16Array | None = None
+    """``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows."""
+    flags: FlagArray | None = None
     for domains, table in state.tables:
         found = table.take(domains.slots if whole else domains.slots[nodes.rows])
-        ids = found if ids is None else np.maximum(ids, found)
-    return None if ids is None else Verdicts(ids, _STATUSES)
+        flags = found if flags is None else flags | found
+    return None if flags is None else Verdicts(flags.astype(np.uint16), _STATUSES)
 
 
 def _counts(snapshot: Snapshot, tallies: Iterable[Tally]) -> Counts:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.listers import Lister
 from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.affinity_terms import AffinityTerm, PodTerms
+from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector
 from apps.scheduler.objects import Namespace
@@ -45,12 +45,12 @@ class Tally:
     #: a pod counts only if it matches all the terms, and then once
     jointly: bool = False
 
-    @cached_property
+    @lazy
     def name(self) -> Name:
         """See cache.pod_index.Counted."""
         return Name(names.INTER_POD_AFFINITY, self.terms, self.jointly)
 
-    @cached_property
+    @lazy
     def tags(self) -> Collection[Hashable] | None:
         asked = [selector_tags(term.selector, term.namespaces) for _, term in self.terms]
         if self.jointly:

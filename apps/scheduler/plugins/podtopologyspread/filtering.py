@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
@@ -43,7 +43,7 @@ class HardConstraint:
     #: (size + 1,) int64: matching pods in each domain
     totals: Int64Array
 
-    @cached_property
+    @lazy
     def table(self) -> UInt16Array:
         """(size + 1,) uint16: the verdict on a node of each domain, and without a domain."""
         greatest = self.constraint.max_skew + self.least - self.self_match
@@ -59,7 +59,7 @@ class HardConstraint:
             return 0
         return self.counted.least(self.totals)
 
-    @cached_property
+    @lazy
     def refuses(self) -> bool:
         """Whether any node at all is refused."""
         return bool(np.logical_and(self.table, self.domains.occupied).any())
