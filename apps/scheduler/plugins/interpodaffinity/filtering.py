@@ -80,11 +80,7 @@ class PreFilterState:
         tables: dict[str, tuple[Domains, FlagArray]] = {}
         needed = 0 if self._is_first_of_its_kind() else 1
         for key, count in self.affinity.items():
-            missing = (
-                np.zeros(len(count.totals), dtype=np.bool_)
-                if first_of_its_kind
-                else count.totals <= 0
-            )
+            missing = count.totals < needed
             missing[count.domains.size] = True
             tables[key] = (count.domains, missing * np.uint8(_AFFINITY))
         for flag, counts in (
