@@ -36,6 +36,7 @@ def new_scheduler(clock: FakeClock) -> Iterator[NewScheduler]:
     yield make
     for scheduler in made:
         scheduler.validate()
+        scheduler.close()
 
 
 @pytest.fixture

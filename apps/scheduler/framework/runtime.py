@@ -15,6 +15,7 @@ from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
 from apps.scheduler.framework.events import EVERY_EVENT, ClusterEventWithHint
+from apps.scheduler.framework.extender import EXTENDER_NAME
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import (
     EXTENSION_POINTS,
@@ -165,9 +166,12 @@ class Framework:
     def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
         """(plugin, events it wants to hear of), for the scheduling queue.
 
-        A plugin that may reject pods and does not say what would help hears of every event.
+        A plugin that may reject pods and does not say what would help hears of every event, and so
+        do extenders, which have no way of saying it.
         """
         events: dict[str, Sequence[ClusterEventWithHint]] = {}
+        if self.handle.extenders:
+            events[EXTENDER_NAME] = EVERY_EVENT
         for name, plugin in self.plugins.items():
             if isinstance(plugin, EnqueueExtensions):
                 events[name] = plugin.events_to_register()
