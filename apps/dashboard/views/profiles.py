@@ -65,11 +65,13 @@ def _converted(request: Request, cluster: Cluster) -> HttpResponse:
         _show_causes(form, refusal)
         return page(request, "new_profile", {"cluster": cluster, "form": form}, status=422)
     form = ProfileForm(active=active)
-    form.initial |= {
-        "configuration": made.configuration_yaml,
-        "legacy": made.legacy,
-        "note": request.POST.get("note", ""),
-    }
+    form.initial.update(
+        {
+            "configuration": made.configuration_yaml,
+            "legacy": made.legacy,
+            "note": request.POST.get("note", ""),
+        }
+    )
     context = {"cluster": cluster, "form": form, "notes": made.notes, "converted": True}
     return page(request, "new_profile", context)
 
