@@ -98,18 +98,6 @@ def count_generation(kind: Kind, old: Body, new: Body) -> None:
         new["metadata"] = {**new["metadata"], "generation": generation}
 
 
-def mark_deleted(kind: Kind, body: Body, now: datetime) -> Body:
-    """`body` with the metadata of an object whose deletion was asked for at `now`."""
-    metadata = {
-        **body["metadata"],
-        "deletionTimestamp": timestamp(now),
-        "deletionGracePeriodSeconds": 0,
-    }
-    if kind.has_generation:
-        metadata["generation"] = metadata.get("generation", 0) + 1
-    return {**body, "metadata": metadata}
-
-
 def _check_version(kind: Kind, old: Body, new: Mapping[str, Any]) -> None:
     """Refuse a change that was made from an older version, or from another object."""
     before, after = old["metadata"], new.get("metadata") or {}

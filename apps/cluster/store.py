@@ -149,7 +149,7 @@ def delete(
     options: Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> Body:
-    """Delete an object, or mark it when finalizers hold it; its last state is returned."""
+    """Delete an object, or mark it while something holds it; its last state is returned."""
     operation = Remove(kind, namespace, name, options or {})
     return _one(write(cluster, [operation], actor=actor, dry_run=dry_run))
 

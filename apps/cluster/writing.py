@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from apps.cluster import kinds, sql
+from apps.cluster import deletion, kinds, sql
 from apps.cluster.admission import admit
 from apps.cluster.announce import announcer
 from apps.cluster.errors import (
@@ -20,9 +20,10 @@ from apps.cluster.errors import (
     Invalid,
     NotFound,
 )
+from apps.cluster.footprint import node_ready
 from apps.cluster.kinds import Kind
 from apps.cluster.lookups import StoreLookups
-from apps.cluster.metadata import count_generation, mark_deleted, stamp_changed, stamp_new
+from apps.cluster.metadata import count_generation, stamp_changed, stamp_new
 from apps.cluster.models import Change, Cluster
 from apps.cluster.operations import Actor, Create, Key, Modify, Operation, Remove, key_of
 from apps.cluster.rows import PendingChange, Row, commit
@@ -73,7 +74,14 @@ class Write:
         kind = operation.kind
         try:
             stamped = stamp_new(kind, operation.body, operation.namespace, self.now)
-            body = admit(kind.name, stamped, self.lookups)
+            # what comes ready, in a bulk load say, need not wait for the node controllers
+            untested = kind is kinds.NODE and not node_ready(stamped)
+            body = admit(
+                kind.name,
+                stamped,
+                self.lookups,
+                taint_new_nodes=untested and self.cluster.controllers,
+            )
             _validate(kind, body, None)
             self._check_namespace(kind, body)
         except ApiError as refusal:
@@ -172,7 +180,7 @@ class Write:
             count_generation(kind, old, new)
         if new == old:
             return old
-        if new["metadata"].get("deletionTimestamp") and not new["metadata"].get("finalizers"):
+        if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
             return self._record(Change.Type.DELETED, key, row, new)
         return self._record(Change.Type.MODIFIED, key, row, new)
 
@@ -180,13 +188,11 @@ class Write:
         kind, key = operation.kind, key_of(operation)
         _check_deletable(kind, old)
         _check_preconditions(kind, old, operation.options.get("preconditions") or {})
-        held, marked = old["metadata"].get("finalizers"), old["metadata"].get("deletionTimestamp")
-        if held:
-            if marked:
-                return old
-            return self._record(Change.Type.MODIFIED, key, row, mark_deleted(kind, old, self.now))
+        new = deletion.marked(kind, old, operation.options, self.now)
+        if deletion.is_held(kind, new):
+            return old if new == old else self._record(Change.Type.MODIFIED, key, row, new)
         # a pod's end is part of its last state; of other kinds nothing is told
-        last = mark_deleted(kind, old, self.now) if kind is kinds.POD and not marked else dict(old)
+        last = dict(new if kind is kinds.POD else old)
         return self._record(Change.Type.DELETED, key, row, last)
 
     def _record(self, change_type: Change.Type, key: Key, row: Row, body: Body) -> Body:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -28,6 +29,9 @@ WATCHED = tuple(
 _WATCHED_NAMES = frozenset(kind.name for kind in WATCHED)
 _BATCH = 2000
 
+#: (kind, old, new, body of new): what a reader beside the scheduler wants to see.
+Observer = Callable[[str, KubeObject | None, KubeObject | None, dict[str, Any] | None], None]
+
 
 @dataclass(slots=True)
 class Informer:
@@ -36,6 +40,8 @@ class Informer:
     cluster_id: int
     #: (kind, old, new): `Scheduler.handle`
     handle: Callable[[str, KubeObject | None, KubeObject | None], None]
+    #: The controllers; they hear of a change after the scheduler.
+    observe: Observer | None = None
     #: The version up to which the scheduler knows everything.
     position: int = 0
     #: The request that created each pending pod, for the ledger; uid -> request id.
@@ -50,8 +56,10 @@ class Informer:
         in before can move a restored pod, since the queue is still empty then.
         """
         pending: dict[str, Pod] = {}
-        for kind, item in self._snapshot():
+        for kind, item, body in self._snapshot():
             self._known[_key(kind, item)] = item
+            if self.observe is not None:
+                self.observe(kind, None, item, body)
             if isinstance(item, Pod) and not item.spec.node_name:
                 pending[item.metadata.uid] = item
             else:
@@ -90,6 +98,8 @@ class Informer:
         self._remember_request(change)
         if old is not None or new is not None:
             self.handle(change.kind, old, new)
+            if self.observe is not None:
+                self.observe(change.kind, old, new, change.object if new is not None else None)
 
     def _remember_request(self, change: LoggedChange) -> None:
         if change.kind == "Pod":
@@ -98,7 +108,7 @@ class Informer:
             elif change.type == "DELETED" or (change.object.get("spec") or {}).get("nodeName"):
                 self.request_ids.pop(change.uid, None)
 
-    def _snapshot(self) -> Iterator[tuple[str, KubeObject]]:
+    def _snapshot(self) -> Iterator[tuple[str, KubeObject, dict[str, Any]]]:
         """Every watched object, and `position`, from one snapshot of the database."""
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -117,9 +127,10 @@ class Informer:
                     [self.cluster_id],
                 )
                 for (body,) in cursor.fetchall():
-                    item = _decode(kind.name, sql.load_json(body))
+                    loaded = sql.load_json(body)
+                    item = _decode(kind.name, loaded)
                     if item is not None:
-                        yield kind.name, item
+                        yield kind.name, item, loaded
 
 
 def _decode(kind: str, body: dict[str, object]) -> KubeObject | None:

@@ -58,9 +58,8 @@ def test_pods_are_bound_and_every_decision_is_kept(cluster: Cluster) -> None:
     assert not QueueEntry.objects.filter(cluster=cluster).exists()
     assert Event.objects.filter(cluster=cluster, reason="Scheduled").count() == 6
     body = selectors.get(cluster, kinds.POD, "default", "p0")
-    assert {"type": "PodScheduled", "status": "True"}.items() <= body["status"]["conditions"][
-        -1
-    ].items()
+    conditions = {each["type"]: each["status"] for each in body["status"]["conditions"]}
+    assert conditions["PodScheduled"] == "True"
 
 
 def test_a_quiet_cluster_is_not_due_and_has_consumed_everything(cluster: Cluster) -> None:

@@ -1,0 +1,128 @@
+"""The statuses a mock kubelet reports of a pod: started, turned away, ended."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from apps.cluster.binding import with_condition
+from apps.cluster.metadata import timestamp
+from apps.controlplane.controllers.kubelet.admission import Refusal
+from apps.scheduler.objects import Node
+
+Body = dict[str, Any]
+Change = Callable[[Body], Body]
+
+_RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+_ENDED = ("Ready", "ContainersReady")
+
+
+def started(node: Node, now: datetime) -> Change:
+    """Running and Ready, all containers at once."""
+    moment, host = timestamp(now), _host_address(node.metadata.name)
+
+    def change(pod: Body) -> Body:
+        spec, status = pod["spec"], dict(pod.get("status") or {})
+        address = host if spec.get("hostNetwork") else _pod_address(pod["metadata"]["uid"])
+        conditions = status.get("conditions") or []
+        for name in _RUNNING:
+            conditions = with_condition(conditions, {"type": name, "status": "True"}, now)
+        running = {"running": {"startedAt": moment}}
+        completed = {"terminated": _terminated(0, moment, moment)}
+        return {
+            **pod,
+            "status": {
+                **status,
+                "phase": "Running",
+                "conditions": conditions,
+                "hostIP": host,
+                "hostIPs": [{"ip": host}],
+                "podIP": address,
+                "podIPs": [{"ip": address}],
+                "startTime": moment,
+                "initContainerStatuses": [
+                    _container(each, pod, running if _is_sidecar(each) else completed)
+                    for each in spec.get("initContainers") or ()
+                ],
+                "containerStatuses": [
+                    _container(each, pod, running) for each in spec["containers"]
+                ],
+            },
+        }
+
+    return change
+
+
+def rejected(refusal: Refusal, now: datetime) -> Change:
+    """Failed before anything was started."""
+
+    def change(pod: Body) -> Body:
+        told = {"reason": refusal.reason, "message": refusal.message}
+        status = {**(pod.get("status") or {}), "phase": "Failed", **told}
+        return {**pod, "status": {**status, "startTime": timestamp(now)}}
+
+    return change
+
+
+def ended(phase: str, now: datetime) -> Change:
+    """Succeeded, or Failed with exit code 1."""
+    moment, code = timestamp(now), 0 if phase == "Succeeded" else 1
+
+    def change(pod: Body) -> Body:
+        status = dict(pod.get("status") or {})
+        conditions = status.get("conditions") or []
+        reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
+        for name in _ENDED:
+            condition = {"type": name, "status": "False", "reason": reason}
+            conditions = with_condition(conditions, condition, now)
+        since = status.get("startTime") or moment
+        state = {"terminated": _terminated(code, since, moment)}
+        containers = [
+            {**each, "ready": False, "started": False, "state": state}
+            for each in status.get("containerStatuses") or ()
+        ]
+        reported = {"phase": phase, "conditions": conditions, "containerStatuses": containers}
+        return {**pod, "status": {**status, **reported}}
+
+    return change
+
+
+def _container(container: Body, pod: Body, state: Body) -> Body:
+    digest = hashlib.sha256(f"{pod['metadata']['uid']}/{container['name']}".encode()).hexdigest()
+    running = "running" in state
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "containerID": f"schedweb://{digest}",
+        "ready": True,
+        "started": running,
+        "restartCount": 0,
+        "state": state,
+    }
+
+
+def _terminated(code: int, started_at: str, finished_at: str) -> Body:
+    return {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "startedAt": started_at,
+        "finishedAt": finished_at,
+    }
+
+
+def _is_sidecar(container: Body) -> bool:
+    return container.get("restartPolicy") == "Always"
+
+
+def _pod_address(uid: str) -> str:
+    """An address that stays the pod's own; in a mock cluster nobody dials it."""
+    first, second, third = hashlib.sha256(uid.encode()).digest()[:3]
+    return f"10.{first}.{second}.{third}"
+
+
+def _host_address(node: str) -> str:
+    first, second = hashlib.sha256(node.encode()).digest()[:2]
+    return f"172.18.{first}.{second}"

@@ -1,0 +1,176 @@
+"""Runs a cluster's controllers: what changed is looked at, what they want is written."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+from django.db import transaction
+
+from apps.cluster import store
+from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.models import Cluster
+from apps.cluster.operations import Actor, Operation
+from apps.controlplane.controllers.controller import Controller, Later
+from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
+from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.lease import Lease
+from apps.scheduler.objects import KubeObject
+
+log = logging.getLogger(__name__)
+
+#: One transaction holds about so many writes; what is beyond waits for the next turn.
+BATCH = 500
+#: After a refused write (a quota, an invalid template) or an error the object is tried again.
+RETRY = timedelta(seconds=10)
+
+#: A controller, by its place in the registry, and an object it has to look at.
+Item = tuple[int, Ref]
+
+
+@dataclass(slots=True)
+class _Timers:
+    """When which object has to be looked at though nothing changes; one moment an object."""
+
+    _heap: list[tuple[datetime, int, Item]] = field(default_factory=list)
+    _current: dict[Item, datetime] = field(default_factory=dict)
+    _serial: Iterator[int] = field(default_factory=count)
+
+    def put(self, item: Item, at: datetime) -> None:
+        known = self._current.get(item)
+        if known is None or at < known:
+            self._current[item] = at
+            heapq.heappush(self._heap, (at, next(self._serial), item))
+
+    def forget(self, item: Item) -> None:
+        self._current.pop(item, None)
+
+    def clear(self) -> None:
+        self._heap.clear()
+        self._current.clear()
+
+    def due(self, now: datetime) -> Iterator[Item]:
+        """Take out what is due."""
+        while (earliest := self.next()) is not None and earliest <= now:
+            _, _, item = heapq.heappop(self._heap)
+            del self._current[item]
+            yield item
+
+    def next(self) -> datetime | None:
+        while self._heap:
+            at, _, item = self._heap[0]
+            if self._current.get(item) == at:
+                return at
+            heapq.heappop(self._heap)
+        return None
+
+
+class Controllers:
+    """The controllers of one cluster, as long as the lease is the caller's own."""
+
+    def __init__(
+        self, cluster: Cluster, lease: Lease, controllers: Sequence[Controller] = CONTROLLERS
+    ) -> None:
+        self.world = World(cluster)
+        self._cluster = cluster
+        self._lease = lease
+        self._controllers = controllers
+        self._todo: dict[Item, None] = {}
+        self._timers = _Timers()
+        self._acting = self._settings()
+
+    def take_in(
+        self,
+        kind: str,
+        old: KubeObject | None,
+        new: KubeObject | None,
+        body: dict[str, Any] | None,
+    ) -> None:
+        """An object was added, changed or deleted."""
+        self.world.take_in(kind, old, new, body)
+        self._note(kind, old, new)
+
+    def act(self) -> bool:
+        """Do one round of what is to be done; True if something was written."""
+        self._follow_settings()
+        now = self._cluster.now()
+        self._todo.update(dict.fromkeys(self._timers.due(now)))
+        wanted: dict[str, list[tuple[Item, Operation]]] = {}
+        written = 0
+        while self._todo and written < BATCH:
+            item = next(iter(self._todo))
+            del self._todo[item]
+            operations = self._look_at(item, now)
+            written += len(operations)
+            user = self._controllers[item[0]].user
+            wanted.setdefault(user, []).extend((item, operation) for operation in operations)
+        for user, asked in wanted.items():
+            if asked:
+                self._write(user, asked, now)
+        return bool(written) or bool(self._todo)
+
+    def next_due(self) -> datetime | None:
+        """When something has to be done though nothing changes."""
+        return self._timers.next()
+
+    def _note(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
+        for place, controller in enumerate(self._controllers):
+            concerns = controller.concerns.get(kind)
+            if concerns is not None and self._is_on(controller):
+                for ref in concerns(self.world, old, new):
+                    self._todo[place, ref] = None
+
+    def _look_at(self, item: Item, now: datetime) -> list[Operation]:
+        """What a controller wants for an object. Its failure must not stop the others."""
+        place, ref = item
+        self._timers.forget(item)
+        operations: list[Operation] = []
+        try:
+            for step in self._controllers[place].reconcile(self.world, ref, now):
+                if isinstance(step, Later):
+                    self._timers.put(item, step.at)
+                else:
+                    operations.append(step)
+        except Exception:
+            log.exception("%s failed on %s %s/%s", self._controllers[place].name, *ref)
+            self._timers.put(item, now + RETRY)
+            return []
+        return operations
+
+    def _write(self, user: str, asked: list[tuple[Item, Operation]], now: datetime) -> None:
+        operations = [operation for _, operation in asked]
+        with transaction.atomic():
+            self._lease.renew()
+            outcomes = store.write(
+                self._cluster, operations, actor=Actor(user), collect_refusals=True, wake=False
+            )
+        for (item, _), outcome in zip(asked, outcomes, strict=True):
+            # what is gone tells so by itself, in the log
+            if isinstance(outcome, ApiError) and not isinstance(outcome, NotFound):
+                log.info("%s: %s", user, outcome.message)
+                self._timers.put(item, now + RETRY)
+
+    # switching on and off
+
+    def _settings(self) -> tuple[bool, bool]:
+        return self._cluster.controllers, self._cluster.kubelet
+
+    def _is_on(self, controller: Controller) -> bool:
+        controllers, kubelet = self._acting
+        return kubelet if controller.user == KUBELET else controllers
+
+    def _follow_settings(self) -> None:
+        """Who is switched on looks at everything, who is switched off forgets what was to do."""
+        settings = self._settings()
+        if settings == self._acting:
+            return
+        self._acting = settings
+        self._todo.clear()
+        self._timers.clear()
+        for kind, item in self.world.everything():
+            self._note(kind, None, item)

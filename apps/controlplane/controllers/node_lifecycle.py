@@ -1,0 +1,117 @@
+"""Node lifecycle: conditions of a node, and `spec.unschedulable`, become taints and go again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.metadata import timestamp
+from apps.cluster.operations import Modify
+from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.kubelet.nodes import UNINITIALIZED
+from apps.controlplane.controllers.world import Ref, World
+from apps.scheduler.objects import Node
+
+Body = dict[str, Any]
+Wanted = frozenset[tuple[str, str]]
+
+NOT_READY: Final = "node.kubernetes.io/not-ready"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+
+#: status of the condition Ready ("" = there is none yet) -> taints
+_BY_READINESS: Final[dict[str, Wanted]] = {
+    "": frozenset({(NOT_READY, "NoSchedule")}),
+    "True": frozenset(),
+    "False": frozenset({(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")}),
+    "Unknown": frozenset({(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}),
+}
+#: condition -> its taint while it is True
+_BY_CONDITION: Final = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+    "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
+}
+#: The taints that are this controller's business; all others it leaves alone.
+_OWN: Final[Wanted] = frozenset(
+    {
+        *_BY_READINESS["False"],
+        *_BY_READINESS["Unknown"],
+        *((key, "NoSchedule") for key in _BY_CONDITION.values()),
+        (UNSCHEDULABLE, "NoSchedule"),
+    }
+)
+
+
+def of_node(_: World, old: Node | None, new: Node | None) -> Iterable[Ref]:
+    return () if new is None else [("Node", "", new.metadata.name)]
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    node = world.node(ref[2])
+    if node is None:
+        return
+    present = {(taint.key, taint.effect) for taint in node.spec.taints}
+    undated = any(t.effect == "NoExecute" and not t.time_added for t in node.spec.taints)
+    initialized = UNINITIALIZED in {key for key, _ in present} and node.spec.provider_id
+    if present & _OWN != wanted_taints(node) or undated or initialized:
+        yield Modify(
+            kinds.NODE,
+            "",
+            node.metadata.name,
+            lambda body: _tainted(body, wanted_taints(node), now),
+            trusted=True,
+            uid=node.metadata.uid,
+        )
+
+
+def wanted_taints(node: Node) -> Wanted:
+    """The taints the node's conditions and its `unschedulable` ask for."""
+    conditions = {each.type: each.status for each in node.status.conditions}
+    wanted = set(_BY_READINESS.get(conditions.get("Ready", ""), _BY_READINESS["Unknown"]))
+    wanted |= {
+        (taint, "NoSchedule")
+        for condition, taint in _BY_CONDITION.items()
+        if conditions.get(condition) == "True"
+    }
+    if node.spec.unschedulable:
+        wanted.add((UNSCHEDULABLE, "NoSchedule"))
+    return frozenset(wanted)
+
+
+def _tainted(node: Body, wanted: Wanted, now: datetime) -> Body:
+    """The node with these taints of ours; evictions count from `timeAdded`, so all get one."""
+    spec = dict(node.get("spec") or {})
+    kept = [
+        taint
+        for taint in spec.get("taints") or []
+        if _key(taint) not in _OWN - wanted
+        and not (taint["key"] == UNINITIALIZED and spec.get("providerID"))
+    ]
+    missing = sorted(wanted - {_key(taint) for taint in kept})
+    kept = [
+        {**taint, "timeAdded": taint.get("timeAdded") or timestamp(now)}
+        if taint.get("effect") == "NoExecute"
+        else taint
+        for taint in kept
+    ]
+    kept += [{"key": key, "effect": effect, "timeAdded": timestamp(now)} for key, effect in missing]
+    spec.pop("taints", None)
+    if kept:
+        spec["taints"] = kept
+    return {**node, "spec": spec}
+
+
+def _key(taint: Body) -> tuple[str, str]:
+    return taint["key"], taint.get("effect", "")
+
+
+CONTROLLER = Controller(
+    name="node lifecycle",
+    user="node-controller",
+    concerns={"Node": of_node},
+    reconcile=reconcile,
+)

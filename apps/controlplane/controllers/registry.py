@@ -1,0 +1,16 @@
+"""The controllers there are, in the order in which they look at what changed."""
+
+from __future__ import annotations
+
+from apps.controlplane.controllers import node_lifecycle
+from apps.controlplane.controllers.controller import Controller
+from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
+from apps.controlplane.controllers.kubelet import pods as kubelet_pods
+
+KUBELET = kubelet_nodes.KUBELET
+
+CONTROLLERS: tuple[Controller, ...] = (
+    kubelet_nodes.CONTROLLER,
+    kubelet_pods.CONTROLLER,
+    node_lifecycle.CONTROLLER,
+)
