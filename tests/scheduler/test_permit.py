@@ -89,9 +89,12 @@ def test_allowed_pod_is_bound(world: World) -> None:
     uid = world.decide().pod_uid
     waiting = world.scheduler.waiting_pods.get(uid)
     assert waiting is not None
+    world.clock.step(4)
     waiting.allow("Gatekeeper")
     (decision,) = world.scheduler.resolve_waiting()
     assert (decision.result, len(decision.intents)) == (Result.SCHEDULED, 1)
+    assert decision.permit_wait is not None and decision.permit_wait.seconds == 4.0
+    assert decision.permit_wait.outcome is not None and decision.permit_wait.outcome.is_success
     world.scheduler.bound(decision)
     assert world.plugin.log == ["reserve a", "bound to a"]
 
@@ -102,10 +105,43 @@ def test_pod_is_rejected_when_its_time_is_up(world: World) -> None:
     (decision,) = world.scheduler.resolve_waiting()
     assert decision.result is Result.UNSCHEDULABLE
     assert decision.unschedulable_plugins == {"Gatekeeper"}
-    assert "timeout" in decision.message
+    timeout = "rejected due to timeout after waiting 10s at plugin Gatekeeper"
+    assert decision.message == f"0/1 nodes are available: 1 {timeout}."
+    assert decision.permit_wait is not None
+    assert decision.permit_wait.timeouts == {"Gatekeeper": 10.0}
+    assert decision.permit_wait.seconds == 10.0
+    assert decision.permit_wait.outcome == Status(Code.UNSCHEDULABLE, (timeout,), "Gatekeeper")
     assert world.plugin.log == ["reserve a", "unreserve a"]
     assert not world.scheduler.cache.nodes["a"].pods
     assert not len(world.scheduler.waiting_pods)
+
+
+def test_owner_is_told_when_to_look_again(world: World) -> None:
+    assert world.scheduler.next_deadline() is None
+    world.decide()
+    assert world.scheduler.next_deadline() == world.clock.now() + 10
+    world.clock.step(10)
+    world.scheduler.resolve_waiting()
+    assert world.scheduler.next_deadline() is None
+
+
+def test_pod_deleted_while_it_is_held_is_let_go(world: World) -> None:
+    world.decide()
+    world.scheduler.handle("Pod", make_pod("p").req(cpu="1").obj(), None)
+    (decision,) = world.scheduler.resolve_waiting()
+    assert decision.result is Result.UNSCHEDULABLE
+    assert not world.scheduler.cache.nodes["a"].pods
+    assert not len(world.scheduler.queue)
+
+
+def test_pod_changed_while_it_is_held_is_retried_as_it_is_now(world: World) -> None:
+    world.decide()
+    old = make_pod("p").req(cpu="1").obj()
+    world.scheduler.handle("Pod", old, make_pod("p").req(cpu="1").label("new", "yes").obj())
+    world.clock.step(10)
+    world.scheduler.resolve_waiting()
+    (waiting,) = world.scheduler.queue.unschedulable_pods()
+    assert waiting.pod.metadata.labels == {"new": "yes"}
 
 
 def test_refused_pod_gives_its_room_back(world: World) -> None:
