@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Container, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import cast
 
 import msgspec
 from django.db import connection, transaction
 
+from apps.cluster.announce import announcer
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles
+from apps.controlplane import plugins, profiles
+from apps.controlplane.bodies import StoredBodies
 from apps.controlplane.clock import ClusterClock
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.informer import Informer
@@ -25,10 +31,14 @@ from apps.scheduler.scheduler import Scheduler, TieBreak
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
 BATCH_DECISIONS = 200
 BATCH_SECONDS = 0.1
-#: Controllers that wait for each other take turns so often before the next batch of pods.
-CONTROLLER_ROUNDS = 4
 #: Upstream's flush of leftovers runs so often.
 FLUSH_UNSCHEDULABLE_SECONDS = 30.0
+#: Controllers that wait for each other take turns so often before the next batch of pods.
+CONTROLLER_ROUNDS = 4
+#: Slow steps of bindings (an extender, a plugin from outside) run in so many threads at most.
+BINDING_THREADS = 16
+#: While one of them runs, the cluster is looked at so often: the process may be gone with it.
+BINDING_LOOK_SECONDS = 5.0
 
 
 class Engine:
@@ -42,17 +52,32 @@ class Engine:
         self.cluster = cluster
         self.lease = lease
         self.profile = profile
+        self._bindings = ThreadPoolExecutor(BINDING_THREADS, f"binding-{cluster.pk}")
         self.scheduler = Scheduler(
             profiles.configuration(profile),
             clock=ClusterClock(cluster),
             tie_break=cast(TieBreak, cluster.tie_break),
             seed=cluster.seed,
+            registry=plugins.registry(),
+            bodies=StoredBodies(cluster.pk),
+            executor=self._bindings,
+            on_progress=self._note_progress,
         )
         self.controllers = Controllers(cluster, lease)
         self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
         self.recorder = Recorder(cluster, lease, profile.revision)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
+        #: decisions that are not final yet, by the pod's uid
+        self._under_way: dict[str, Made] = {}
+        #: something that waited can go on; and whether anybody is here to see it
+        self._progress = threading.Event()
+        self._running = False
+
+    def close(self) -> None:
+        """Let go of threads and connections; what runs in them ends for nobody."""
+        self._bindings.shutdown(wait=False, cancel_futures=True)
+        self.scheduler.close()
 
     @classmethod
     def load(cls, cluster: Cluster, lease: Lease) -> Engine:
@@ -88,19 +113,31 @@ class Engine:
     def run(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Work until nothing is left or `seconds` are over; True if there is more to do.
 
-        Also ends after the current batch when the process is `stopping`.
+        Also ends after the current batch when the process is `stopping`. Pods that wait (for a
+        Permit plugin, for a step of their binding) are not waited for: when one can go on, the
+        cluster is woken.
         """
+        self._running = True
+        try:
+            more = self._run(seconds, stopping)
+        finally:
+            self._running = False
+        return more or self._progress.is_set()
+
+    def _run(self, seconds: float, stopping: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + seconds
         while True:
             self.cluster.look_again()
             self.informer.catch_up()
             acted = self._run_controllers()
             self._flush()
-            batch = self._schedule_batch()
+            batch = self._resolve_waiting()
+            batch += self._schedule_batch()
             changes = self.scheduler.queue.take_changes()
-            if batch or self.recorder.concerns(changes):
-                self.recorder.record(self.scheduler, self.informer, batch, changes)
-            elif not acted and self._rest():
+            intents = self.scheduler.take_intents()
+            if batch or intents or self.recorder.concerns(changes):
+                self.recorder.record(self.scheduler, self.informer, batch, changes, intents)
+            elif not acted and self._rest() and not self._progress.is_set():
                 return False
             if self._stopped():
                 return False
@@ -115,6 +152,20 @@ class Engine:
             self.informer.catch_up()
         return True
 
+    def _note_progress(self) -> None:
+        """Called from any thread: a pod that waited can go on, or a plugin wants something."""
+        self._progress.set()
+        if not self._running:
+            announcer.committed(self.cluster.pk, self.informer.position, due=True)
+
+    def _resolve_waiting(self) -> list[Made]:
+        self._progress.clear()
+        now = self.cluster.now()
+        return [
+            replace(self._under_way.pop(decision.pod_uid), at=now)
+            for decision in self.scheduler.resolve_waiting()
+        ]
+
     def _schedule_batch(self) -> list[Made]:
         batch: list[Made] = []
         until = time.monotonic() + BATCH_SECONDS
@@ -122,8 +173,16 @@ class Engine:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 break
-            now = self.cluster.now()
-            batch.append(Made(decision, now, self.informer.position, len(batch)))
+            made = Made(
+                decision,
+                self.cluster.now(),
+                self.informer.position,
+                len(batch),
+                self.informer.request_ids.get(decision.pod_uid, ""),
+            )
+            batch.append(made)
+            if not decision.result.is_final:
+                self._under_way[decision.pod_uid] = made
         return batch
 
     def _flush(self) -> None:
@@ -140,17 +199,24 @@ class Engine:
         return cluster is None or not self.fits(cluster, self.lease)
 
     def _rest(self) -> bool:
-        """Stop being due, unless something has changed since the last look."""
+        """Be due no more until a pod's time to wait is over, unless something has changed."""
+        deadline = self.scheduler.next_deadline()
+        timers = [self.controllers.next_due()]
+        timers += [datetime.fromtimestamp(deadline, UTC)] if deadline is not None else []
+        timer = min((at for at in timers if at is not None), default=None)
+        look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         with transaction.atomic():
             self.lease.renew(consumed_version=self.informer.position)
             with connection.cursor() as cursor:
                 # the clock may have been set forward since the last look, as well
                 cursor.execute(
-                    "UPDATE cluster_cluster SET due_at = NULL, timer_at = %s "
+                    "UPDATE cluster_cluster SET timer_at = %s, "
+                    "due_at = clock_timestamp() + make_interval(secs => %s) "
                     "WHERE id = %s AND resource_version = %s "
                     "AND manual_time IS NOT DISTINCT FROM %s",
                     [
-                        self.controllers.next_due(),
+                        timer,
+                        look,
                         self.cluster.pk,
                         self.informer.position,
                         self.cluster.manual_time,
