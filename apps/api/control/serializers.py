@@ -65,6 +65,9 @@ class NewProfileSerializer(serializers.Serializer[Any]):
         help_text="A KubeSchedulerConfiguration (v1) as YAML.", trim_whitespace=False
     )
     note = serializers.CharField(default="", allow_blank=True, max_length=200)
+    legacy = serializers.BooleanField(
+        default=False, help_text="Allow the plugins of earlier releases, as convert_config does."
+    )
 
 
 class QueuedPodSerializer(serializers.Serializer[Any]):

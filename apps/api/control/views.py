@@ -167,6 +167,7 @@ class ProfileViewSet(
             wanted.validated_data["configuration"],
             user=request.user.get_username(),
             note=wanted.validated_data["note"],
+            legacy=wanted.validated_data["legacy"],
         )
         return Response(self.get_serializer(profile).data, status=status.HTTP_201_CREATED)
 

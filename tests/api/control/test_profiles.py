@@ -49,6 +49,12 @@ def test_a_wrong_configuration_is_refused_with_every_field(api: Api, profiles: s
     assert len(api.get(profiles).json()) == 1
 
 
+def test_plugins_of_earlier_releases_are_taken_when_asked_for(api: Api, profiles: str) -> None:
+    body = {"configuration": TEXT + "  pluginConfig: [{name: EBSLimits}]\n"}
+    assert api.post(profiles, body).status_code == 422
+    assert api.post(profiles, {**body, "legacy": True}).json()["legacy"] is True
+
+
 def test_missing_things_wrong_methods_and_strangers(
     api: Api, anonymous: Api, profiles: str
 ) -> None:
