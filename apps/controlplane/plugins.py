@@ -21,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
 from apps.scheduler.framework.runtime import PluginFactory
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN
 
 GROUP = "schedweb.plugins"
 
@@ -35,7 +35,7 @@ def custom_plugins() -> Mapping[str, type[Any]]:
     found: dict[str, type[Any]] = {}
     for source, plugin in _offered():
         name = _name_of(plugin, source)
-        if name in IN_TREE:
+        if name in BUILT_IN:
             raise ImproperlyConfigured(f"{source}: {name} is the name of a plugin of the tree")
         if name in found and found[name] is not plugin:
             raise ImproperlyConfigured(f"{source}: there is another plugin named {name}")
@@ -48,7 +48,7 @@ def custom_plugins() -> Mapping[str, type[Any]]:
 
 def registry() -> Mapping[str, PluginFactory]:
     """Every plugin that a profile may enable, by name."""
-    return {**custom_plugins(), **IN_TREE}
+    return {**custom_plugins(), **BUILT_IN}
 
 
 def known_plugins() -> Mapping[str, frozenset[str]]:

@@ -27,7 +27,7 @@ from apps.scheduler.framework.runtime import Framework, PluginFactory
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
 from apps.scheduler.objects import KubeObject
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
@@ -58,7 +58,7 @@ class Scheduler:
         clock: Clock,
         tie_break: TieBreak = "random",
         seed: int = 0,
-        registry: Mapping[str, PluginFactory] = IN_TREE,
+        registry: Mapping[str, PluginFactory] = BUILT_IN,
         extenders: Sequence[Extender] | None = None,
         bodies: ObjectBodies = declared_fields,
         executor: Executor | None = None,
@@ -71,7 +71,7 @@ class Scheduler:
         self.executor = executor
         self.progressed = on_progress
         #: plugins whose steps of a binding take no time
-        self.quick_plugins = IN_TREE.keys()
+        self.quick_plugins = BUILT_IN.keys()
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
         self.cache = Cache()
         self.snapshot = Snapshot()

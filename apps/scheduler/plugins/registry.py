@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from apps.scheduler.config import legacy
 from apps.scheduler.framework.runtime import PluginFactory
 from apps.scheduler.plugins import names
 from apps.scheduler.plugins.default_binder import DefaultBinder
@@ -12,6 +13,20 @@ from apps.scheduler.plugins.default_preemption import DefaultPreemption
 from apps.scheduler.plugins.dynamic_resources import DynamicResources
 from apps.scheduler.plugins.image_locality import ImageLocality
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
+from apps.scheduler.plugins.legacy.in_tree_limits import (
+    AzureDiskLimits,
+    CinderLimits,
+    EBSLimits,
+    GCEPDLimits,
+)
+from apps.scheduler.plugins.legacy.node_prefer_avoid_pods import NodePreferAvoidPods
+from apps.scheduler.plugins.legacy.resource_allocation import (
+    NodeResourcesBalancedAllocationLegacy,
+    NodeResourcesLeastAllocated,
+    NodeResourcesMostAllocated,
+    RequestedToCapacityRatio,
+)
+from apps.scheduler.plugins.legacy.selector_spread import SelectorSpread
 from apps.scheduler.plugins.node_affinity import NodeAffinity
 from apps.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from apps.scheduler.plugins.node_name import NodeName
@@ -30,7 +45,21 @@ from apps.scheduler.plugins.volume_restrictions import VolumeRestrictions
 from apps.scheduler.plugins.volume_zone import VolumeZone
 from apps.scheduler.plugins.volumebinding.plugin import VolumeBinding
 
-#: name -> factory (typed arguments or None, handle) -> plugin
+#: name -> factory (typed arguments or None, handle) -> plugin, for converted profiles alone
+LEGACY: Final[Mapping[str, PluginFactory]] = {
+    legacy.SELECTOR_SPREAD: SelectorSpread,
+    legacy.NODE_PREFER_AVOID_PODS: NodePreferAvoidPods,
+    legacy.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY: NodeResourcesBalancedAllocationLegacy,
+    legacy.NODE_RESOURCES_LEAST_ALLOCATED: NodeResourcesLeastAllocated,
+    legacy.NODE_RESOURCES_MOST_ALLOCATED: NodeResourcesMostAllocated,
+    legacy.REQUESTED_TO_CAPACITY_RATIO: RequestedToCapacityRatio,
+    legacy.EBS_LIMITS: EBSLimits,
+    legacy.GCE_PD_LIMITS: GCEPDLimits,
+    legacy.AZURE_DISK_LIMITS: AzureDiskLimits,
+    legacy.CINDER_LIMITS: CinderLimits,
+}
+
+#: the same for the plugins of this release
 IN_TREE: Final[Mapping[str, PluginFactory]] = {
     names.SCHEDULING_GATES: SchedulingGates,
     names.PRIORITY_SORT: PrioritySort,
@@ -53,3 +82,6 @@ IN_TREE: Final[Mapping[str, PluginFactory]] = {
     names.DEFAULT_BINDER: DefaultBinder,
     names.NODE_DECLARED_FEATURES: NodeDeclaredFeatures,
 }
+
+#: everything that a profile may name without plugins from outside the tree
+BUILT_IN: Final[Mapping[str, PluginFactory]] = {**LEGACY, **IN_TREE}

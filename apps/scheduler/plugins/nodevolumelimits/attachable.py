@@ -39,6 +39,8 @@ class AttachableVolumes:
 
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
+        #: whether CSINodes had a say in what was resolved so far
+        self.asked_csi_nodes = False
 
     def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None:
         """The claim that a claim or an ephemeral volume names."""
@@ -63,6 +65,18 @@ class AttachableVolumes:
         if found is None or not found.volume.driver or not found.volume.handle:
             return None
         return found
+
+    def resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
+        """What is attached to a node for the mount, None if nothing that counts."""
+        try:
+            found = self.of(mount)
+        except TranslationError:
+            return None
+        if found is None or found.plugin is None:
+            return None if found is None else found.volume
+        self.asked_csi_nodes = True
+        csi_node = self._listers.csi_nodes.get(node_name)
+        return found.volume if found.plugin.is_migrated_on(csi_node) else None
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachable | None:
         """By the claim's volume, else by the provisioner that will make it."""

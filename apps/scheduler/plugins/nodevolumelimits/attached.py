@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Protocol
 
 import numpy as np
 
@@ -11,13 +12,26 @@ from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.mounts import Mount, MountKind
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.plugins.helper.csi_migration import TranslationError
-from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes, CSIVolume
+from apps.scheduler.objects import PersistentVolumeClaim
+from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
 
 #: (mount, row): a volume that pods of a row use
 Use = tuple[Mount, int]
 #: (namespace, name)
 ClaimKey = tuple[str, str]
+
+
+class Resolver(Protocol):
+    """Says what a mount stands for."""
+
+    @property
+    def asked_csi_nodes(self) -> bool:
+        """Whether CSINodes had a say in it so far."""
+
+    def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None: ...
+
+    def resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
+        """The volume that is attached to the node, None if the mount does not count there."""
 
 
 class AttachedVolumes:
@@ -27,10 +41,9 @@ class AttachedVolumes:
     ``refresh`` looks again at the uses that the changes since the last call are about.
     """
 
-    def __init__(self, snapshot: Snapshot, listers: Listers) -> None:
+    def __init__(self, snapshot: Snapshot, listers: Listers, resolver: Resolver) -> None:
         self._snapshot = snapshot
-        self._listers = listers
-        self._attachable = AttachableVolumes(listers)
+        self._resolver = resolver
         self._uses = LogReader(snapshot.mounts.log)
         self._claims = LogReader(listers.persistent_volume_claims.log)
         self._volumes = LogReader(listers.persistent_volumes.log)
@@ -50,8 +63,6 @@ class AttachedVolumes:
         #: claim in use -> name of the volume it is bound to, and the other way round
         self._volume_of: dict[ClaimKey, str] = {}
         self._by_volume: dict[str, set[ClaimKey]] = {}
-        #: whether CSINodes had a say in what was counted
-        self._asked_csi_nodes = False
 
     # -- what it knows -------------------------------------------------------------------------
 
@@ -65,7 +76,7 @@ class AttachedVolumes:
 
     def volumes_of(self, mounts: Iterable[Mount], node_name: str) -> set[CSIVolume]:
         """What the mounts stand for on a node, those left out that do not count there."""
-        found = (self._resolve(mount, node_name) for mount in mounts)
+        found = (self._resolver.resolve(mount, node_name) for mount in mounts)
         return {volume for volume in found if volume is not None}
 
     # -- keeping up ----------------------------------------------------------------------------
@@ -91,7 +102,7 @@ class AttachedVolumes:
         uses, claims, volumes, classes, csi_nodes = news
         if uses is None or claims is None or volumes is None or classes is None or classes:
             return None
-        if self._asked_csi_nodes and (csi_nodes is None or csi_nodes):
+        if self._resolver.asked_csi_nodes and (csi_nodes is None or csi_nodes):
             return None
         for volume in volumes:
             claims.extend(self._by_volume.get(volume[1], ()))
@@ -106,7 +117,7 @@ class AttachedVolumes:
         rows = self._snapshot.mounts.rows(mount)
         if row in rows:
             self._remember(mount)
-            volume = self._resolve(mount, self._snapshot.names[row])
+            volume = self._resolver.resolve(mount, self._snapshot.names[row])
             if volume is not None:
                 self._counted[use] = volume
                 self._change(volume, row, 1)
@@ -131,7 +142,7 @@ class AttachedVolumes:
         if key is None:
             return
         self._by_claim.setdefault(key, set()).add(mount)
-        claim = self._attachable.claim_of(mount)
+        claim = self._resolver.claim_of(mount)
         self._bind(key, claim.spec.volume_name if claim is not None else "")
 
     def _forget(self, mount: Mount) -> None:
@@ -155,17 +166,6 @@ class AttachedVolumes:
         if volume:
             self._volume_of[claim] = volume
             self._by_volume.setdefault(volume, set()).add(claim)
-
-    def _resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
-        try:
-            found = self._attachable.of(mount)
-        except TranslationError:
-            return None
-        if found is None or found.plugin is None:
-            return None if found is None else found.volume
-        self._asked_csi_nodes = True
-        csi_node = self._listers.csi_nodes.get(node_name)
-        return found.volume if found.plugin.is_migrated_on(csi_node) else None
 
     def _count(self, driver: str) -> Int64Array:
         counts = self._counts.get(driver)

@@ -55,7 +55,7 @@ class NodeVolumeLimits:
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle
         self._attachable = AttachableVolumes(handle.listers)
-        self._attached = AttachedVolumes(handle.snapshot, handle.listers)
+        self._attached = AttachedVolumes(handle.snapshot, handle.listers, self._attachable)
         self._attachments = Attachments(handle.listers)
 
     def pre_filter(

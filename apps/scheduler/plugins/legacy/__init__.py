@@ -1,0 +1,1 @@
+"""Plugins of releases before 1.26, for converted profiles: nothing else can name them."""

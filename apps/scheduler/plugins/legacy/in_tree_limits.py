@@ -1,0 +1,153 @@
+"""EBSLimits, GCEPDLimits, AzureDiskLimits, CinderLimits: disks a node can attach (until 1.30).
+
+They count in-tree volumes where no CSI driver serves them; NodeVolumeLimits counts the others.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.cache.listers import Listers
+from apps.scheduler.config import legacy
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.mounts import Mount, MountKind
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.status import unschedulable
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.objects import PersistentVolumeClaim
+from apps.scheduler.plugins.helper.csi_migration import (
+    AZURE_DISK,
+    CINDER,
+    EBS,
+    GCE_PD,
+    MigratedPlugin,
+    plugin_of_mount,
+    plugin_of_provisioner,
+    plugin_of_volume,
+)
+from apps.scheduler.plugins.helper.csi_nodes import migrated
+from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
+from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
+
+REASON: Final = "node(s) exceed max volume count"
+_STATUSES = (None, unschedulable(REASON))
+_INSTANCE_TYPE: Final = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
+_NITRO = re.compile("^[cmr]5.*|t3|z1d")
+_NITRO_LIMIT: Final = 25
+
+
+class InTreeVolumes:
+    """Which in-tree volume a mount stands for; the plugin's name is put for the driver."""
+
+    #: where the volumes are served does not change what they are
+    asked_csi_nodes = False
+
+    def __init__(self, plugin: MigratedPlugin, listers: Listers) -> None:
+        self._plugin = plugin
+        self._listers = listers
+
+    def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None:
+        return self._listers.persistent_volume_claims.get(mount.of[1], mount.of[0])
+
+    def resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
+        """None for volumes of other plugins, and where it is unknown what the volume is."""
+        if plugin_of_mount(mount) is self._plugin:
+            return CSIVolume(self._plugin.name, mount.of[0])
+        claim = self.claim_of(mount) if mount.kind is MountKind.CLAIM else None
+        if claim is None:
+            return None
+        volume = self._listers.persistent_volumes.get(claim.spec.volume_name)
+        if volume is not None:
+            in_tree = plugin_of_volume(volume)
+            known = in_tree is not None and in_tree[0] is self._plugin
+            return CSIVolume(self._plugin.name, in_tree[1]) if in_tree and known else None
+        # A claim that is waiting for a volume of the plugin stands for that volume.
+        storage_class = self._listers.storage_classes.get(claim.spec.storage_class_name or "")
+        if storage_class is None:
+            return None
+        if plugin_of_provisioner(storage_class.provisioner) is not self._plugin:
+            return None
+        return CSIVolume(self._plugin.name, f"\0{claim.key}")
+
+
+class _InTreeLimits:
+    """One kind of disk; the limit is the node's own, or that of the cloud's machines."""
+
+    name: str
+    plugin: MigratedPlugin
+    #: how a node's allocatable names the limit
+    resource: str
+    default_limit: int
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._handle = handle
+        self._volumes = InTreeVolumes(self.plugin, handle.listers)
+        self._attached = AttachedVolumes(handle.snapshot, handle.listers, self._volumes)
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        found = (self._volumes.resolve(mount, "") for mount in pod.mounts)
+        wanted = {volume for volume in found if volume is not None}
+        if not wanted:
+            return None
+        self._attached.refresh()
+        new = np.full(len(self._handle.snapshot), len(wanted), dtype=np.int64)
+        for volume in wanted:
+            new[list(self._attached.rows_with(volume))] -= 1
+        total = (self._attached.count(self.plugin.name) + new)[nodes.rows]
+        for line in nodes.modified_lines:
+            info = nodes.info(line)
+            total[line] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
+        refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
+        refused &= ~migrated(self.plugin, nodes, self._handle.listers.csi_nodes)
+        return Verdicts(refused.astype(np.uint16), _STATUSES)
+
+    def _limits(self, nodes: NodeTable) -> Int64Array:
+        limits = np.zeros(len(nodes), dtype=np.int64)
+        for line in np.flatnonzero(nodes.alive).tolist():
+            info = nodes.info(line)
+            own = info.allocatable.get(self.resource)
+            limits[line] = self.limit_of_machine(info) if own is None else own
+        return limits
+
+    def limit_of_machine(self, node: NodeInfo) -> int:
+        """What holds for a node that does not say."""
+        return self.default_limit
+
+
+class EBSLimits(_InTreeLimits):
+    name = legacy.EBS_LIMITS
+    plugin = EBS
+    resource = "attachable-volumes-aws-ebs"
+    default_limit = 39
+
+    def limit_of_machine(self, node: NodeInfo) -> int:
+        """Newer machines take fewer."""
+        labels = node.node.metadata.labels if node.node is not None else {}
+        machine = next((labels[key] for key in _INSTANCE_TYPE if key in labels), "")
+        return _NITRO_LIMIT if _NITRO.search(machine) else self.default_limit
+
+
+class GCEPDLimits(_InTreeLimits):
+    name = legacy.GCE_PD_LIMITS
+    plugin = GCE_PD
+    resource = "attachable-volumes-gce-pd"
+    default_limit = 16
+
+
+class AzureDiskLimits(_InTreeLimits):
+    name = legacy.AZURE_DISK_LIMITS
+    plugin = AZURE_DISK
+    resource = "attachable-volumes-azure-disk"
+    default_limit = 16
+
+
+class CinderLimits(_InTreeLimits):
+    name = legacy.CINDER_LIMITS
+    plugin = CINDER
+    resource = "attachable-volumes-cinder"
+    default_limit = 256

@@ -1,0 +1,72 @@
+"""NodePreferAvoidPods: nodes that ask to be spared a controller's pods (until 1.22).
+
+With its weight of 10000 the answer counts more than everything else together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from apps.scheduler.config import legacy
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, constant
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import OwnerReference
+from apps.scheduler.plugins.helper.default_selector import controller_of
+
+NAME = legacy.NODE_PREFER_AVOID_PODS
+ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+_CONTROLLERS: Final = ("ReplicationController", "ReplicaSet")
+
+
+class NodePreferAvoidPods:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        pass
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """0 on nodes that would rather avoid the pod's controller, 100 elsewhere."""
+        controller = controller_of(pod)
+        if controller is None or controller.kind not in _CONTROLLERS:
+            return constant(len(lines), MAX_NODE_SCORE)
+        asking = nodes.memo(NAME, _has_annotation, depends="node")[lines]
+        scores = np.full(len(lines), MAX_NODE_SCORE, dtype=np.int64)
+        for place in np.flatnonzero(asking).tolist():
+            if avoids(_annotation(nodes, int(lines[place])), controller):
+                scores[place] = MIN_NODE_SCORE
+        return scores
+
+
+def avoids(annotation: str, controller: OwnerReference) -> bool:
+    """Whether the annotation, a JSON text, names the controller; one that cannot be read does not.
+
+    ``{"preferAvoidPods": [{"podSignature": {"podController": {"kind": …, "uid": …}}}]}``
+    """
+    try:
+        entries: Any = msgspec.json.decode(annotation)["preferAvoidPods"]
+        named = [entry["podSignature"]["podController"] for entry in entries]
+        return any(
+            (each["kind"], each["uid"]) == (controller.kind, controller.uid) for each in named
+        )
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return False
+
+
+def _has_annotation(nodes: NodeTable) -> BoolArray:
+    found = np.zeros(len(nodes), dtype=np.bool_)
+    for line in np.flatnonzero(nodes.alive).tolist():
+        found[line] = bool(_annotation(nodes, line))
+    return found
+
+
+def _annotation(nodes: NodeTable, line: int) -> str:
+    node = nodes.info(line).node
+    return node.metadata.annotations.get(ANNOTATION, "") if node is not None else ""

@@ -1,0 +1,157 @@
+"""Scorers by the use of resources, as they were before NodeResourcesFit took them in.
+
+Each reckons with what is requested when the pod is there, containers without a request counted with
+their defaults. A resource that a node does not have counts as used up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.config import legacy
+from apps.scheduler.config.args import DEFAULT_RESOURCES, ResourceSpec
+from apps.scheduler.config.legacy import (
+    NodeResourcesLeastAllocatedArgs,
+    NodeResourcesMostAllocatedArgs,
+    RequestedToCapacityRatioArgs,
+)
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import MAX_NODE_SCORE
+from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeTable, take
+from apps.scheduler.framework.resources import CPU as CPU_NAME
+from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.noderesources.amounts import percent
+from apps.scheduler.plugins.noderesources.scoring import broken_line
+
+#: the greatest score of the policy's arithmetic
+MAX_PRIORITY: Final = 10
+
+#: (requested with the pod, allocatable) of one resource, (n,) int64 each
+Use = tuple[Int64Array, Int64Array]
+
+
+class _ByResources(ABC):
+    """A scorer that looks at nothing but the use of some resources."""
+
+    name: str
+
+    def __init__(self, resources: Sequence[ResourceSpec]) -> None:
+        self._resources = tuple(resources)
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        requests = pod.fit_scoring_requests
+        wanted = tuple(requests.get(resource.name, 0) for resource in self._resources)
+
+        def scores(table: NodeTable) -> Int64Array:
+            uses = [
+                _use(resource.name, amount, table)
+                for resource, amount in zip(self._resources, wanted, strict=True)
+            ]
+            return self._scores(uses)
+
+        return take(nodes.memo((self, wanted), scores, depends="pods"), lines)
+
+    @abstractmethod
+    def _scores(self, uses: Sequence[Use]) -> Int64Array:
+        """(n,) int64, from the use of each resource in turn."""
+
+    def _mean(self, scores: Sequence[Int64Array]) -> Int64Array:
+        """The mean by the resources' weights, rounded down."""
+        weights = [resource.weight for resource in self._resources]
+        total = sum(score * weight for score, weight in zip(scores, weights, strict=True))
+        return np.asarray(total, dtype=np.int64) // sum(weights)
+
+
+class NodeResourcesLeastAllocated(_ByResources):
+    """The weighted mean of the free shares; what is used beyond the capacity leaves 0."""
+
+    name = legacy.NODE_RESOURCES_LEAST_ALLOCATED
+
+    def __init__(self, args: NodeResourcesLeastAllocatedArgs | None, handle: Handle) -> None:
+        super().__init__(args.resources if args is not None else DEFAULT_RESOURCES)
+
+    def _scores(self, uses: Sequence[Use]) -> Int64Array:
+        return self._mean([_share(capacity - used, used, capacity) for used, capacity in uses])
+
+
+class NodeResourcesMostAllocated(_ByResources):
+    """The weighted mean of the used shares; what is used beyond the capacity counts 0."""
+
+    name = legacy.NODE_RESOURCES_MOST_ALLOCATED
+
+    def __init__(self, args: NodeResourcesMostAllocatedArgs | None, handle: Handle) -> None:
+        super().__init__(args.resources if args is not None else DEFAULT_RESOURCES)
+
+    def _scores(self, uses: Sequence[Use]) -> Int64Array:
+        return self._mean([_share(used, used, capacity) for used, capacity in uses])
+
+
+class RequestedToCapacityRatio(_ByResources):
+    """Utilisation through a broken line, in the policy's arithmetic: 0 to 10.
+
+    The mean by weight, rounded, is over resources that score anything. Normalised to 0..100.
+    """
+
+    name = legacy.REQUESTED_TO_CAPACITY_RATIO
+
+    def __init__(self, args: RequestedToCapacityRatioArgs | None, handle: Handle) -> None:
+        args = args or RequestedToCapacityRatioArgs()
+        super().__init__(args.resources)
+        points = [(point.utilization, point.score) for point in args.shape] or [(0, 0), (100, 10)]
+        line = [broken_line(points, utilization) for utilization in range(101)]
+        self._line = np.array(line, dtype=np.int64)
+
+    def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
+        return scores * (MAX_NODE_SCORE // MAX_PRIORITY)
+
+    def _scores(self, uses: Sequence[Use]) -> Int64Array:
+        total, weights = np.zeros((2, len(uses[0][0])), dtype=np.int64)
+        for resource, (used, capacity) in zip(self._resources, uses, strict=True):
+            scores = self._line[100 - _share(capacity - used, used, capacity)]
+            total += scores * resource.weight
+            weights += np.where(scores > 0, resource.weight, 0)
+        # math.Round: halves away from zero; nothing here is negative.
+        return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
+
+
+class NodeResourcesBalancedAllocationLegacy(_ByResources):
+    """``(1 - |used share of CPU - used share of memory|) * 100``; 0 where either is used up."""
+
+    name = legacy.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        super().__init__((ResourceSpec(name=CPU_NAME), ResourceSpec(name=MEMORY_NAME)))
+
+    def _scores(self, uses: Sequence[Use]) -> Int64Array:
+        cpu, memory = (
+            np.where(capacity > 0, used / np.maximum(capacity, 1), 1.0) for used, capacity in uses
+        )
+        even = ((1 - np.abs(cpu - memory)) * MAX_NODE_SCORE).astype(np.int64)
+        return np.where((cpu >= 1) | (memory >= 1), 0, even)
+
+
+def _use(name: str, amount: int, nodes: NodeTable) -> Use:
+    line = nodes.resource_line(name)
+    if line < 0:
+        nothing = np.zeros(len(nodes), dtype=np.int64)
+        return nothing, nothing
+    requested = nodes.requested[line]
+    if name == CPU_NAME:
+        requested = nodes.nonzero_requested[CPU]
+    elif name == MEMORY_NAME:
+        requested = nodes.nonzero_requested[MEMORY]
+    return requested + amount, nodes.allocatable[line]
+
+
+def _share(part: Int64Array, used: Int64Array, capacity: Int64Array) -> Int64Array:
+    """``part * 100 // capacity``; 0 where there is no capacity or more is used than there is."""
+    there = (capacity > 0) & (used <= capacity)
+    return np.where(there, percent(np.where(there, part, 0), np.maximum(capacity, 1)), 0)

@@ -1,0 +1,124 @@
+"""SelectorSpread: the fewer pods of the same services and controllers, the better (until 1.22)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.cache.interning import Interner
+from apps.scheduler.cache.label_index import selector_tags
+from apps.scheduler.cache.node_tree import zone_of
+from apps.scheduler.cache.pod_index import Name, PodClass
+from apps.scheduler.config import legacy
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import MAX_NODE_SCORE
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.status import SKIP, Status
+from apps.scheduler.framework.types import LabelClass, PodInfo
+from apps.scheduler.labels import Selector
+from apps.scheduler.plugins.helper.default_selector import default_selector
+
+NAME = legacy.SELECTOR_SPREAD
+#: how much the zone counts against the node
+ZONE_WEIGHTING: Final = 2.0 / 3.0
+NO_ZONE: Final = -1
+_PRE_SCORE_STATE: Final = f"PreScore{NAME}"
+
+
+@dataclass(frozen=True, slots=True)
+class SiblingPods:
+    """Counts the pods that belong to the same services and controllers."""
+
+    namespace: str
+    selector: Selector
+
+    @property
+    def name(self) -> Name:
+        return Name(NAME, self.namespace, self.selector)
+
+    @property
+    def tags(self) -> Collection[Hashable] | None:
+        return selector_tags(self.selector, (self.namespace,))
+
+    def weigh(self, known: PodClass[LabelClass]) -> int:
+        """1 for running pods; nothing counts where nothing selects the pod."""
+        namespace, _, terminating = known.key
+        if namespace != self.namespace or terminating or self.selector.everything:
+            return 0
+        return int(self.selector.matches(known.example.labels))
+
+
+@dataclass(frozen=True, slots=True)
+class PreScoreState:
+    siblings: SiblingPods
+    #: (lines to be scored,) int64, NO_ZONE for nodes in no zone
+    zones: Int64Array
+
+    def clone(self) -> PreScoreState:
+        return self
+
+
+class SelectorSpread:
+    name = NAME
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._handle = handle
+        self._zones: Interner[str] = Interner()
+
+    def pre_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Status | None:
+        """A pod with constraints of its own is spread by those: skip."""
+        if pod.pod.spec.topology_spread_constraints:
+            return SKIP
+        selector = default_selector(pod, self._handle.listers)
+        zones = nodes.memo((self, "zones"), self._zone_ids, depends="node")[lines]
+        siblings = SiblingPods(pod.namespace, selector)
+        state.write(_PRE_SCORE_STATE, PreScoreState(siblings, zones))
+        return None
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        """The number of such pods on the node."""
+        siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
+        counts = self._handle.snapshot.pods_by_labels.counts(siblings)
+        return counts[nodes.rows[lines]]
+
+    def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
+        return spread(scores, state.read(_PRE_SCORE_STATE, PreScoreState).zones)
+
+    def _zone_ids(self, nodes: NodeTable) -> Int64Array:
+        """(n,) int64: a number for each zone of a region."""
+        ids = np.full(len(nodes), NO_ZONE, dtype=np.int64)
+        for line in np.flatnonzero(nodes.alive).tolist():
+            node = nodes.info(line).node
+            zone = zone_of(node) if node is not None else ""
+            if zone:
+                ids[line] = self._zones.id(zone)
+        return ids
+
+
+def spread(counts: Int64Array, zones: Int64Array) -> Int64Array:
+    """100 where there are no pods of the kind, 0 where there are most; in a zone, 2/3 by the zone.
+
+    The order of the float operations is upstream's, as the result is truncated.
+    """
+    by_node = _free_share(counts, counts.max(initial=0))
+    zoned = zones != NO_ZONE
+    if not zoned.any():
+        return by_node.astype(np.int64)
+    in_zone = np.bincount(zones[zoned], weights=counts[zoned]).astype(np.int64)
+    by_zone = _free_share(in_zone, in_zone.max(initial=0))[np.where(zoned, zones, 0)]
+    both = by_node * (1.0 - ZONE_WEIGHTING) + ZONE_WEIGHTING * by_zone
+    return np.where(zoned, both, by_node).astype(np.int64)
+
+
+def _free_share(counts: Int64Array, greatest: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    if greatest == 0:
+        return np.full(len(counts), float(MAX_NODE_SCORE))
+    return MAX_NODE_SCORE * ((greatest - counts) / float(greatest))
