@@ -14,7 +14,7 @@ from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.budgets import Budgets
-from apps.scheduler.preemption.importance import RankedPods
+from apps.scheduler.preemption.importance import RankedPods, importance
 from apps.scheduler.preemption.trial import Trial
 
 #: what a node's dry run comes to: whom to evict, or why that does not help
@@ -30,17 +30,16 @@ class Evictable:
     violating: int
     #: (pods, resources + 3) int64, what each amounts to: see framework.pod_change.amounts_of
     amounts: Int64Array
-    #: (pods,) int64, place of each in the order of importance; None if they are in this order
-    ranks: Int64Array | None = None
 
     def outcome(self, gone: Sequence[int], node: str) -> Outcome:
         """The pods at the places ``gone`` (ascending) of the node could not be given back."""
         if not gone:
             return error(f'expected at least one victim pod on node "{node}"')
+        victims = [self.pods[place] for place in gone]
         violating = bisect_left(gone, self.violating)
-        if self.ranks is not None:
-            gone = sorted(gone, key=self.ranks.__getitem__)
-        return Victims(tuple([self.pods[place] for place in gone]), violating)
+        if violating:
+            victims.sort(key=importance)
+        return Victims(tuple(victims), violating)
 
 
 def evictable_of(node: RankedPods, priority: int, budgets: Budgets) -> Evictable:
@@ -51,9 +50,8 @@ def evictable_of(node: RankedPods, priority: int, budgets: Budgets) -> Evictable
     violating = sum(violates)
     if not 0 < violating < len(pods):
         return Evictable(pods, violating, amounts)
-    ranks = np.argsort(~np.array(violates), kind="stable")
-    pods = tuple(pods[rank] for rank in ranks.tolist())
-    return Evictable(pods, violating, amounts[ranks], ranks)
+    order = np.argsort(~np.array(violates), kind="stable")
+    return Evictable(tuple(pods[place] for place in order.tolist()), violating, amounts[order])
 
 
 class Reprieve:

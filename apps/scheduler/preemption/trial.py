@@ -29,41 +29,52 @@ class Trial:
             framework.run_filter_plugins(state, pod, nodes)
         )
         self._nodes = framework.handle.snapshot.select(rows)
-        self._promised: Overlay | None = None
-        nominated = framework.nominated_pods(pod, self._nodes)
-        if nominated is not None:
-            #: lines of ``_nodes`` that are kept twice, and each line's number among them or -1
-            self._promised_lines = nominated.lines
+        self._nominated = framework.nominated_pods(pod, self._nodes)
+        if self._nominated is not None:
+            #: the lines of ``_nodes`` that are kept twice
+            lines = self._nominated.lines
+            #: each line's number among them, or -1
             self._place_of = np.full(len(rows), -1, dtype=np.int64)
-            self._place_of[nominated.lines] = np.arange(len(nominated.lines))
-            self._promised = self._nodes.fork(nominated.lines)
-            self._promised.add_pods(nominated.renumbered())
+            self._place_of[lines] = np.arange(len(lines))
+            self._promised = self._nodes.fork(lines)
+            self._promises = self._nominated.renumbered()
 
     def add_pods(self, change: PodChange) -> None:
         """Give pods back."""
         self._nodes.add_pods(change)
-        if self._promised is not None:
+        if self._nominated is not None:
             self._promised.add_pods(self._of_promised(change))
 
     def remove_pods(self, change: PodChange) -> None:
         self._nodes.remove_pods(change)
-        if self._promised is not None:
+        if self._nominated is not None:
             self._promised.remove_pods(self._of_promised(change))
 
     def statuses(self) -> NodeStatuses:
         """The refusal of every line as it is now; with the nominated pods if these matter."""
         found = self._filter(self._nodes)
-        if self._promised is not None:
-            found.overrule(self._promised_lines, self._filter(self._promised))
+        if self._nominated is not None:
+            found.overrule(self._nominated.lines, self._with_nominated_pods())
         return found
 
     def fits(self) -> BoolArray:
         """(k,) bool: the lines on which the incoming pod fits now."""
         fits: BoolArray = self._filter(self._nodes).ids == NodeStatuses.FEASIBLE
-        if self._promised is not None:
-            promised = self._filter(self._promised).ids == NodeStatuses.FEASIBLE
-            fits[self._promised_lines] &= promised
+        if self._nominated is not None:
+            promised = self._with_nominated_pods().ids == NodeStatuses.FEASIBLE
+            fits[self._nominated.lines] &= promised
         return fits
+
+    def _with_nominated_pods(self) -> NodeStatuses:
+        """Of the lines kept twice.
+
+        The nominated pods come last: a host port that they share with a pod that was taken away is
+        taken all the same.
+        """
+        self._promised.add_pods(self._promises)
+        found = self._filter(self._promised)
+        self._promised.remove_pods(self._promises)
+        return found
 
     def _of_promised(self, change: PodChange) -> PodChange:
         """The part of the change that is about lines kept twice, in their numbering."""

@@ -106,6 +106,11 @@ class PodBuilder(Builder):
         self.body["status"] |= {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
         return self.spec(nodeName=node)
 
+    def started(self, at: str | None) -> Self:
+        """When the pod started to run; None = not yet."""
+        self.body["status"]["startTime"] = at
+        return self
+
     def phase(self, phase: str) -> Self:
         self.body["status"]["phase"] = phase
         return self
