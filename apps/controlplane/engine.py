@@ -35,6 +35,8 @@ BATCH_SECONDS = 0.1
 FLUSH_UNSCHEDULABLE_SECONDS = 30.0
 #: Controllers that wait for each other take turns so often before the next batch of pods.
 CONTROLLER_ROUNDS = 4
+#: While more pods wait than a batch takes, controllers act only so often, and on more at once.
+CONTROLLER_SECONDS = 0.5
 #: Slow steps of bindings (an extender, a plugin from outside) run in so many threads at most.
 BINDING_THREADS = 16
 #: While one of them runs, the cluster is looked at so often: the process may be gone with it.
@@ -68,6 +70,9 @@ class Engine:
         self.recorder = Recorder(cluster, lease, profile.revision)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
+        #: whether the last batch left pods in the queue; when the controllers acted last
+        self._crowded = False
+        self._acted_at = 0.0
         #: decisions that are not final yet, by the pod's uid
         self._under_way: dict[str, Made] = {}
         #: something that waited can go on; and whether anybody is here to see it
@@ -146,6 +151,9 @@ class Engine:
 
     def _run_controllers(self) -> bool:
         """Let them settle before pods are tried: what they write is seen by the next of them."""
+        if self._crowded and time.monotonic() - self._acted_at < CONTROLLER_SECONDS:
+            return False
+        self._acted_at = time.monotonic()
         for rounds in range(CONTROLLER_ROUNDS):
             if not self.controllers.act():
                 return rounds > 0
@@ -169,9 +177,11 @@ class Engine:
     def _schedule_batch(self) -> list[Made]:
         batch: list[Made] = []
         until = time.monotonic() + BATCH_SECONDS
+        self._crowded = True
         while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
             decision = self.scheduler.schedule_one()
             if decision is None:
+                self._crowded = False
                 break
             made = Made(
                 decision,

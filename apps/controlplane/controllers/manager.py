@@ -25,7 +25,7 @@ from apps.scheduler.objects import KubeObject
 log = logging.getLogger(__name__)
 
 #: One transaction holds about so many writes; what is beyond waits for the next turn.
-BATCH = 500
+BATCH = 1000
 #: After a refused write (a quota, an invalid template) or an error the object is tried again.
 RETRY = timedelta(seconds=10)
 
