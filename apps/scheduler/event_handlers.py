@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from apps.scheduler.cache.cache import is_terminal
 from apps.scheduler.framework.events import (
+    EVENT_ASSIGNED_POD_DELETE,
     EVENT_NODE_ADD,
     EVENT_NODE_DELETE,
     ActionType,
@@ -97,6 +98,8 @@ def update_pod_in_scheduling_queue(sched: Scheduler, old: Pod, new: Pod) -> None
         sched.queue.note_version(new)
     else:
         sched.queue.update(old, new)
+        if old.status.nominated_node_name not in ("", new.status.nominated_node_name):
+            give_up_nomination(sched, old)
 
 
 def delete_pod_from_scheduling_queue(sched: Scheduler, pod: Pod, bound: Pod | None) -> None:
@@ -104,6 +107,19 @@ def delete_pod_from_scheduling_queue(sched: Scheduler, pod: Pod, bound: Pod | No
     sched.queue.delete(pod)
     if bound is None:
         sched.pod_deleted(pod.metadata.uid)
+        if pod.status.nominated_node_name and not sched.cache.is_assumed(pod.metadata.uid):
+            give_up_nomination(sched, pod)
+
+
+def give_up_nomination(sched: Scheduler, pod: Pod) -> None:
+    """The node that ``pod`` was promised is free for pods that had to respect the promise."""
+
+    def respects(other: Pod) -> bool:
+        return other.spec.priority <= pod.spec.priority
+
+    sched.queue.move_all_to_active_or_backoff_queue(
+        EVENT_ASSIGNED_POD_DELETE, old=pod, pre_check=respects
+    )
 
 
 def handle_node(sched: Scheduler, old: Node | None, new: Node | None) -> None:
