@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from apps.controlplane.controllers import node_lifecycle
+from apps.controlplane.controllers import (
+    disruption,
+    garbage,
+    namespaces,
+    node_lifecycle,
+    pod_garbage,
+    taint_eviction,
+)
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
@@ -13,4 +20,9 @@ CONTROLLERS: tuple[Controller, ...] = (
     kubelet_nodes.CONTROLLER,
     kubelet_pods.CONTROLLER,
     node_lifecycle.CONTROLLER,
+    taint_eviction.CONTROLLER,
+    pod_garbage.CONTROLLER,
+    disruption.CONTROLLER,
+    namespaces.CONTROLLER,
+    garbage.CONTROLLER,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from apps.cluster import kinds
@@ -45,6 +46,8 @@ class World:
         self._users_of: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
         #: uid of an owner -> the objects that name it
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
+        #: node that pods name and that is not there -> when that was first seen
+        self.missing_since: dict[str, datetime] = {}
 
     def take_in(
         self, kind: str, old: KubeObject | None, new: KubeObject | None, body: Body | None
@@ -56,7 +59,7 @@ class World:
             self._remember(kind, new, body)
 
     def get(self, ref: Ref, expected: type[T]) -> T | None:
-        """The object at `ref`, which is of the type `expected`."""
+        """The object at `ref`, which is of the type `expected`; None if there is none."""
         return cast("T | None", self._objects[ref[0]].get(ref[1:]))
 
     def body(self, ref: Ref) -> Body | None:

@@ -64,7 +64,8 @@ class Lab:
 
     def all(self, kind: str, namespace: str | None = None) -> list[Body]:
         found = kinds.by_name(kind)
-        return selectors.list_objects(self.cluster, found, namespace=namespace).items
+        selection = selectors.Selection(namespace=namespace)
+        return selectors.list_objects(self.cluster, found, selection).items
 
     def change(
         self, kind: str, name: str, change: Any, namespace: str = "default", part: str = ""

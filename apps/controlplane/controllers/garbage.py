@@ -1,0 +1,135 @@
+"""The garbage collector: objects whose owners are gone go too, unless they were orphaned.
+
+An owner counts as gone when it once was in this cluster. Objects that were imported with owners
+that stayed behind, in a real cluster say, are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from apps.cluster import kinds
+from apps.cluster.deletion import FOREGROUND, ORPHAN
+from apps.cluster.models import Change
+from apps.cluster.operations import Remove
+from apps.controlplane.controllers.controller import Concerns, Controller, Step
+from apps.controlplane.controllers.world import UNWATCHED, Ref, World, is_watched, ref_of
+from apps.controlplane.controllers.writes import change_of
+from apps.scheduler.objects import KubeObject, OwnerReference
+
+Body = dict[str, Any]
+
+
+def of_kind(kind: str) -> Concerns:
+    def of_object(world: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
+        if new is None:
+            assert old is not None
+            owners = [_owner_ref(each, old) for each in old.metadata.owner_references]
+            return [*world.owned_by(old.metadata.uid), *owners]
+        waits = {FOREGROUND, ORPHAN}.intersection(new.metadata.finalizers)
+        if new.metadata.owner_references or (new.metadata.deletion_timestamp and waits):
+            return [ref_of(kind, new)]
+        return ()
+
+    return of_object
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    item = world.get(ref, KubeObject)
+    if item is None:
+        return
+    metadata = item.metadata
+    if metadata.deletion_timestamp:
+        if ORPHAN in metadata.finalizers:
+            yield from _orphan(world, ref, item)
+        elif FOREGROUND in metadata.finalizers:
+            yield from _delete_in_foreground(world, ref, item)
+        return
+    owners = metadata.owner_references
+    if owners and all(_is_gone(world, each, item) for each in owners):
+        options = {"preconditions": {"uid": metadata.uid}, "propagationPolicy": "Background"}
+        yield Remove(kinds.by_name(ref[0]), *ref[1:], options)
+
+
+def _orphan(world: World, ref: Ref, owner: KubeObject) -> Iterator[Step]:
+    """Take the owner's name off its dependants; then let it go."""
+    uid = owner.metadata.uid
+    for dependant in world.owned_by(uid):
+        item = world.get(dependant, KubeObject)
+        if item is not None:
+            yield change_of(dependant, item.metadata.uid, lambda body: _disowned(body, uid))
+    yield change_of(ref, uid, lambda body: _released(body, ORPHAN))
+
+
+def _delete_in_foreground(world: World, ref: Ref, owner: KubeObject) -> Iterator[Step]:
+    """Delete the dependants first; those that block keep the owner."""
+    uid, blocked = owner.metadata.uid, False
+    for dependant in world.owned_by(uid):
+        item = world.get(dependant, KubeObject)
+        if item is None:
+            continue
+        blocked |= any(
+            each.uid == uid and each.block_owner_deletion for each in item.metadata.owner_references
+        )
+        if not item.metadata.deletion_timestamp:
+            options = {
+                "preconditions": {"uid": item.metadata.uid},
+                "propagationPolicy": "Foreground",
+            }
+            yield Remove(kinds.by_name(dependant[0]), *dependant[1:], options)
+    if not blocked:
+        yield change_of(ref, uid, lambda body: _released(body, FOREGROUND))
+
+
+def _is_gone(world: World, owner: OwnerReference, item: KubeObject) -> bool:
+    if not is_watched(owner.api_version, owner.kind):
+        return False
+    found = world.get(_owner_ref(owner, item), KubeObject)
+    if found is not None and found.metadata.uid == owner.uid:
+        return False
+    # rare enough to ask the log
+    known = Change.objects.filter(cluster=world.cluster, uid=owner.uid)
+    return is_uuid(owner.uid) and known.exists()
+
+
+def _owner_ref(owner: OwnerReference, item: KubeObject) -> Ref:
+    try:
+        namespaced = kinds.by_name(owner.kind).namespaced
+    except KeyError:
+        namespaced = True
+    return owner.kind, item.metadata.namespace if namespaced else "", owner.name
+
+
+def is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _disowned(body: Body, uid: str) -> Body:
+    metadata = dict(body["metadata"])
+    owners = [each for each in metadata.pop("ownerReferences", []) if each["uid"] != uid]
+    if owners:
+        metadata["ownerReferences"] = owners
+    return {**body, "metadata": metadata}
+
+
+def _released(body: Body, finalizer: str) -> Body:
+    metadata = dict(body["metadata"])
+    metadata["finalizers"] = [
+        each for each in metadata.get("finalizers") or [] if each != finalizer
+    ]
+    return {**body, "metadata": metadata}
+
+
+CONTROLLER = Controller(
+    name="garbage",
+    user="generic-garbage-collector",
+    concerns={kind.name: of_kind(kind.name) for kind in kinds.ALL if kind.name not in UNWATCHED},
+    reconcile=reconcile,
+)

@@ -1,0 +1,68 @@
+"""Namespace deletion: a Terminating namespace is emptied, and goes when nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from apps.cluster import kinds
+from apps.cluster.operations import Modify, Remove
+from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.world import UNWATCHED, Ref, World
+from apps.scheduler.objects import KubeObject, Namespace
+
+Body = dict[str, Any]
+
+
+def of_namespace(_: World, old: Namespace | None, new: Namespace | None) -> Iterable[Ref]:
+    if new is not None and new.metadata.deletion_timestamp:
+        return [("Namespace", "", new.metadata.name)]
+    return ()
+
+
+def of_content(world: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
+    """Something came into the namespace, or left it."""
+    if old is not None and new is not None:
+        return ()
+    found = new or old
+    assert found is not None
+    ref = ("Namespace", "", found.metadata.namespace)
+    namespace = world.get(ref, Namespace)
+    return [ref] if namespace is not None and namespace.metadata.deletion_timestamp else ()
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    namespace = world.get(ref, Namespace)
+    if namespace is None or not namespace.metadata.deletion_timestamp:
+        return
+    left = False
+    for kind in _CONTENT:
+        for item in world.every(kind.name, KubeObject, ref[2]):
+            left = True
+            if not item.metadata.deletion_timestamp:
+                yield Remove(kind, ref[2], item.metadata.name, {"propagationPolicy": "Background"})
+    for name in sorted(UNWATCHED):
+        kind = kinds.by_name(name)
+        found = kind.model._default_manager.filter(cluster=world.cluster, namespace=ref[2])
+        for each in found.values_list("name", flat=True):
+            yield Remove(kind, ref[2], each)
+    if not left:
+        uid = namespace.metadata.uid
+        yield Modify(kinds.NAMESPACE, *ref[1:], _finalized, "finalize", trusted=True, uid=uid)
+
+
+def _finalized(namespace: Body) -> Body:
+    spec = dict(namespace.get("spec") or {})
+    spec["finalizers"] = [name for name in spec.get("finalizers") or [] if name != "kubernetes"]
+    return {**namespace, "spec": spec}
+
+
+_CONTENT = [kind for kind in kinds.ALL if kind.namespaced and kind.name not in UNWATCHED]
+
+CONTROLLER = Controller(
+    name="namespaces",
+    user="namespace-controller",
+    concerns={"Namespace": of_namespace} | {kind.name: of_content for kind in _CONTENT},
+    reconcile=reconcile,
+)
