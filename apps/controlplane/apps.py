@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
 
 
 class ControlPlaneConfig(AppConfig):
@@ -15,3 +19,15 @@ class ControlPlaneConfig(AppConfig):
         from apps.controlplane.waking import wake
 
         wake_hooks.append(wake)
+
+
+@register()
+def check_plugins(**_: Any) -> list[CheckMessage]:
+    """`manage.py check`: whether the scheduler plugins from outside can be used."""
+    from apps.controlplane.plugins import custom_plugins
+
+    try:
+        custom_plugins()
+    except ImproperlyConfigured as problem:
+        return [Error(str(problem), id="controlplane.E001")]
+    return []

@@ -39,6 +39,8 @@ CONTROLLER_ROUNDS = 4
 CONTROLLER_SECONDS = 0.5
 #: Slow steps of bindings (an extender, a plugin from outside) run in so many threads at most.
 BINDING_THREADS = 16
+#: A batch waits so long for those that are nearly done.
+SETTLE_SECONDS = 0.005
 #: While one of them runs, the cluster is looked at so often: the process may be gone with it.
 BINDING_LOOK_SECONDS = 5.0
 
@@ -138,6 +140,7 @@ class Engine:
             self._flush()
             batch = self._resolve_waiting()
             batch += self._schedule_batch()
+            self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
             if batch or intents or self.recorder.concerns(changes):
@@ -173,6 +176,15 @@ class Engine:
             replace(self._under_way.pop(decision.pod_uid), at=now)
             for decision in self.scheduler.resolve_waiting()
         ]
+
+    def _settle(self, batch: list[Made]) -> None:
+        """Let steps end that take hardly any time, before it is written that their pods wait."""
+        until = time.monotonic() + SETTLE_SECONDS
+        while batch and self.scheduler.is_binding:
+            if not self._progress.wait(max(0.0, until - time.monotonic())):
+                break
+            known = {made.decision.pod_uid for made in batch}
+            batch += [m for m in self._resolve_waiting() if m.decision.pod_uid not in known]
 
     def _schedule_batch(self) -> list[Made]:
         batch: list[Made] = []

@@ -15,7 +15,6 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.scheduler.framework.interface import implemented_points
@@ -26,14 +25,19 @@ from apps.scheduler.plugins.registry import BUILT_IN
 GROUP = "schedweb.plugins"
 
 
-@lru_cache(maxsize=1)
 def custom_plugins() -> Mapping[str, type[Any]]:
     """Name -> class with columns, of every plugin from outside.
 
     Raises ImproperlyConfigured when one cannot be imported, is no plugin, or takes another's name.
     """
+    return find_plugins(tuple(settings.SCHEDWEB_PLUGINS))
+
+
+@lru_cache(maxsize=1)
+def find_plugins(paths: tuple[str, ...]) -> Mapping[str, type[Any]]:
+    """`custom_plugins` for a value of the setting."""
     found: dict[str, type[Any]] = {}
-    for source, plugin in _offered():
+    for source, plugin in _offered(paths):
         name = _name_of(plugin, source)
         if name in BUILT_IN:
             raise ImproperlyConfigured(f"{source}: {name} is the name of a plugin of the tree")
@@ -56,17 +60,7 @@ def known_plugins() -> Mapping[str, frozenset[str]]:
     return {name: implemented_points(plugin) for name, plugin in custom_plugins().items()}
 
 
-@register()
-def check_plugins(**_: Any) -> list[CheckMessage]:
-    """`manage.py check`: whether the plugins from outside can be used."""
-    try:
-        custom_plugins()
-    except ImproperlyConfigured as problem:
-        return [Error(str(problem), id="controlplane.E001")]
-    return []
-
-
-def _offered() -> Iterator[tuple[str, type[Any]]]:
+def _offered(paths: tuple[str, ...]) -> Iterator[tuple[str, type[Any]]]:
     """(where it is named, the plugin)."""
     for entry in entry_points(group=GROUP):
         source = f"entry point {entry.name} = {entry.value}"
@@ -74,7 +68,7 @@ def _offered() -> Iterator[tuple[str, type[Any]]]:
             yield source, entry.load()
         except Exception as problem:
             raise ImproperlyConfigured(f"{source}: {problem}") from problem
-    for path in settings.SCHEDWEB_PLUGINS:
+    for path in paths:
         source = f"SCHEDWEB_PLUGINS: {path}"
         module, _, name = path.rpartition(":" if ":" in path else ".")
         try:

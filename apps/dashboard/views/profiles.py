@@ -11,6 +11,7 @@ from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane import profiles as revisions
 from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.plugins import known_plugins
 from apps.dashboard.forms.profile import ProfileForm
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.selectors.profiles import one_profile, profile_list
@@ -59,7 +60,8 @@ def _converted(request: Request, cluster: Cluster) -> HttpResponse:
     """The form again, with what was typed turned into a v1 configuration."""
     active = revisions.active(cluster)
     try:
-        made = convert(request.POST.get("configuration", ""))
+        text = request.POST.get("configuration", "")
+        made = convert(text, known_plugins=known_plugins())
     except ConfigError as refusal:
         form = ProfileForm(request.POST, active=active)
         _show_causes(form, refusal)

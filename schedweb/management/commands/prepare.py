@@ -7,8 +7,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from apps.controlplane.models import Heartbeat
 from schedweb import broker
@@ -22,6 +23,7 @@ class Command(BaseCommand):
     help = "Migrate, install the broker's schema, make the first user and the demo cluster."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        _check_plugins()
         call_command("migrate", interactive=False, verbosity=0)
         if not settings.CONFIG.broker_url:
             broker.install()
@@ -39,3 +41,14 @@ class Command(BaseCommand):
         User.objects.create_superuser(ADMIN, password=password)
         shown = "the password given in SCHEDWEB_ADMIN_PASSWORD" if given else f"password {password}"
         self.stdout.write(f"Created the first user: {ADMIN}, {shown}")
+
+
+def _check_plugins() -> None:
+    """Say now which of SCHEDWEB_PLUGINS cannot be used, instead of in every worker's log."""
+    if settings.SCHEDWEB_PLUGINS:
+        from apps.controlplane.plugins import custom_plugins
+
+        try:
+            custom_plugins()
+        except ImproperlyConfigured as problem:
+            raise CommandError(str(problem)) from problem

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from apps.controlplane.plugins import known_plugins
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.convert import convert
 
@@ -28,7 +29,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             policy = options["policy"].read_text() if options["policy"] else None
-            conversion = convert(options["file"].read_text(), policy=policy)
+            conversion = convert(
+                options["file"].read_text(), policy=policy, known_plugins=known_plugins()
+            )
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
         except ConfigError as refused:

@@ -1,0 +1,54 @@
+"""Plugins that hold pods, or take their time over them, for the tests of the loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.per_node import PerNodePlugin
+from apps.scheduler.framework.status import Code, Status
+from apps.scheduler.framework.types import PodInfo
+
+
+class Gatekeeper(PerNodePlugin):
+    """Holds pods whose name begins with "held" for up to a minute."""
+
+    name = "Gatekeeper"
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        return ()
+
+    def permit(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> tuple[Status | None, float]:
+        if not pod.name.startswith("held"):
+            return None, 0.0
+        self.handle.client.event(pod, "Held", f"held on its way to {node_name}", action="Permit")
+        return Status(Code.WAIT), 60.0
+
+
+class Preparer(PerNodePlugin):
+    """Prepares pods whose name begins with "slow" as long as it takes."""
+
+    name = "Preparer"
+    go = threading.Event()
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        if pod.name.startswith("slow"):
+            self.go.wait()
+        return None
+
+
+class Unbuildable(PerNodePlugin):
+    """Insists on an argument."""
+
+    name = "Unbuildable"
+
+    def __init__(self, args: dict[str, str] | None, handle: object) -> None:
+        if not args or "must" not in args:
+            raise ValueError("args.must is required")
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return None

@@ -1,0 +1,75 @@
+"""The plugins of docs/plugins/writing-a-plugin.md, which shows their text as it is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    Resource,
+)
+from apps.scheduler.framework.handle import Handle
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.per_node import PerNodePlugin
+from apps.scheduler.framework.status import Status, unresolvable
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+
+
+class Licences(PerNodePlugin):
+    """Pods that need a licence run where there is one; nodes with few others are preferred."""
+
+    name = "Licences"
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        new_labels = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
+        return [ClusterEventWithHint(ClusterEvent(Resource.NODE, new_labels))]
+
+    def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
+        wanted = pod.pod.metadata.annotations.get("example.com/licence")
+        if wanted is None or wanted in self.licences_of(node_info):
+            return None
+        return unresolvable(f"no licence for {wanted}")
+
+    def score(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> int:
+        return len(self.licences_of(node_info))
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, scores: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        most = max(scores.values())
+        return {node: 100 - 100 * score // most if most else 100 for node, score in scores.items()}
+
+    def licences_of(self, node_info: NodeInfo) -> list[str]:
+        assert node_info.node is not None
+        label = (self.args or {}).get("label", "example.com/licences")
+        return node_info.node.metadata.labels.get(label, "").split("_")
+
+
+class LicencesInColumns:
+    """The same filter, once for each distinct value of the label instead of once for each node."""
+
+    name = "LicencesInColumns"
+
+    def __init__(self, args: Mapping[str, str] | None, handle: Handle) -> None:
+        self._label = (args or {}).get("label", "example.com/licences")
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+        wanted = pod.pod.metadata.annotations.get("example.com/licence")
+        if wanted is None:
+            return None
+        here = nodes.label(self._label).where(
+            lambda value: value is not None and wanted in value.split("_")
+        )
+        refusal = unresolvable(f"no licence for {wanted}")
+        return Verdicts((~here).astype(np.uint16), [None, refusal])
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Int64Array:
+        return np.where(nodes.pod_count[lines] == 0, 100, 0)

@@ -1,0 +1,257 @@
+"""Plugins from outside the tree: written per node or with columns, right or wrong."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.scheduler.config.loading import load
+from apps.scheduler.config.types import API_VERSION, KIND
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.interface import PreFilterResult, implemented_points
+from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.per_node import PerNodePlugin, columnar
+from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.framework.status import SKIP, Code, Status, unschedulable
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.queue.records import SubQueue
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.builders import make_node, make_pod
+from apps.scheduler.testing.clock import FakeClock
+from tests.example_plugins import Licences, LicencesInColumns
+
+GUIDE = Path(__file__).parents[2] / "docs" / "plugins" / "writing-a-plugin.md"
+LABEL = "example.com/licences"
+
+New = Callable[..., Scheduler]
+
+
+@pytest.fixture
+def new(clock: FakeClock) -> Iterator[New]:
+    """``new(Plugin, args={...})``: the plugin is enabled wherever it can be."""
+    made: list[Scheduler] = []
+
+    def make(plugin: type[Any], args: Mapping[str, Any] | None = None) -> Scheduler:
+        if issubclass(plugin, PerNodePlugin):
+            plugin = columnar(plugin)
+        name: str = plugin.name
+        profile: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": [{"name": name}]}}}
+        if args is not None:
+            profile["pluginConfig"] = [{"name": name, "args": args}]
+        config = load(
+            {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]},
+            known_plugins={name: implemented_points(plugin)},
+        )
+        registry = {**IN_TREE, name: plugin}
+        made.append(Scheduler(config, clock=clock, tie_break="first-name", registry=registry))
+        for node, licences in (("a", "maya_houdini"), ("b", "maya"), ("c", "")):
+            built = make_node(node).label(LABEL, licences).label("other", "nuke")
+            made[-1].handle("Node", None, built.obj())
+        return made[-1]
+
+    yield make
+    for scheduler in made:
+        scheduler.validate()
+
+
+def decide(scheduler: Scheduler, licence: str = "", name: str = "p") -> Decision:
+    pod = make_pod(name).req(cpu=1)
+    if licence:
+        pod.body["metadata"]["annotations"] = {"example.com/licence": licence}
+    scheduler.handle("Pod", None, pod.obj())
+    decision = scheduler.schedule_one()
+    assert decision is not None
+    return decision
+
+
+@pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])
+def test_the_guide_shows_plugins_that_work(plugin: type[Any]) -> None:
+    assert inspect.getsource(plugin) in GUIDE.read_text()
+
+
+@pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])
+def test_a_filter_per_node_and_one_in_columns_refuse_alike(new: New, plugin: type[Any]) -> None:
+    decision = decide(new(plugin), "nuke")
+    assert decision.message.startswith("0/3 nodes are available: 3 no licence for nuke.")
+    beyond = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert decision.status_of("a") == Status(beyond, ("no licence for nuke",), plugin.name)
+    assert decision.unschedulable_plugins == {plugin.name}
+    assert decide(new(plugin), "houdini").node == "a"
+
+
+def test_scores_are_raw_normalised_and_weighted_like_any_other(new: New) -> None:
+    decision = decide(new(Licences), "maya")
+    assert decision.node == "b"
+    assert decision.scores_of("a")["Licences"] == (2, 0, 0)
+    assert decision.scores_of("b")["Licences"] == (1, 50, 50)
+
+
+def test_arguments_come_from_the_profile(new: New) -> None:
+    decision = decide(new(Licences, args={"label": "other"}), "nuke")
+    assert len(decision.feasible) == 3
+
+
+def test_a_refused_pod_is_retried_when_a_registered_event_comes(new: New) -> None:
+    scheduler = new(Licences)
+    decide(scheduler, "nuke")
+    assert scheduler.queue.place_of("default/p") is SubQueue.UNSCHEDULABLE
+    scheduler.handle("Node", None, make_node("d").label(LABEL, "nuke").obj())
+    decision = scheduler.schedule_one()
+    assert decision is not None and (decision.node, decision.attempt) == ("d", 2)
+
+
+def test_a_filter_is_asked_only_where_nobody_refused_before(new: New) -> None:
+    class Curious(PerNodePlugin):
+        name = "Curious"
+        asked: list[str] = []
+
+        def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
+            self.asked.append(node_info.name)
+            return None
+
+    scheduler = new(Curious)
+    scheduler.handle("Node", None, make_node("full").capacity(cpu=0).obj())
+    decide(scheduler)
+    assert Curious.asked == ["a", "b", "c"]
+
+
+def test_pre_filter_sees_nodes_and_may_narrow_or_skip(new: New) -> None:
+    class Picky(PerNodePlugin):
+        name = "Picky"
+
+        def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Any) -> Any:
+            if pod.name == "anywhere":
+                return None, SKIP
+            fewest = min(nodes, key=lambda info: (len(info.pods), -ord(info.name[0])))
+            return PreFilterResult(frozenset({fewest.name})), None
+
+        def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
+            return unschedulable("not this one") if node_info.name != "c" else None
+
+    scheduler = new(Picky)
+    assert decide(scheduler).node == "c"
+    decision = decide(scheduler, name="anywhere")
+    assert len(decision.feasible) == 3 and "Picky" in decision.filter_skipped
+
+
+def test_trials_tell_the_plugin_which_pods_come_and_go(new: New) -> None:
+    class AtMostTwo(PerNodePlugin):
+        """By its own count, which it keeps in the cycle state."""
+
+        name = "AtMostTwo"
+
+        def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Any) -> Any:
+            state.write(self.name, Counts({info.name: len(info.pods) for info in nodes}))
+            return None, None
+
+        def add_pod(self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo) -> None:
+            state.read(self.name, Counts).of[node.name] += 1
+
+        def remove_pod(
+            self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo
+        ) -> None:
+            state.read(self.name, Counts).of[node.name] -= 1
+
+        def filter(self, state: CycleState, pod: PodInfo, node_info: NodeInfo) -> Status | None:
+            full = state.read(self.name, Counts).of[node_info.name] >= 2
+            return unschedulable("two are enough") if full else None
+
+    class Counts:
+        def __init__(self, of: dict[str, int]) -> None:
+            self.of = of
+
+        def clone(self) -> Counts:
+            return Counts(dict(self.of))
+
+    scheduler = new(AtMostTwo)
+    for node in "abc":
+        for number in "12":
+            pod = make_pod(f"{node}{number}").on(node).priority(int(number)).obj()
+            scheduler.handle("Pod", None, pod)
+    scheduler.handle("Pod", None, make_pod("vip").priority(100).obj())
+    decision = scheduler.schedule_one()
+    assert decision is not None and decision.post_filter is not None
+    assert [each.victims for each in decision.post_filter.candidates] == [
+        ("default/a1",),
+        ("default/b1",),
+        ("default/c1",),
+    ]
+
+
+def raising(*_: Any) -> Any:
+    raise ZeroDivisionError("oh no")
+
+
+@pytest.mark.parametrize(
+    ("method", "does", "said"),
+    [
+        ("pre_filter", raising, 'running PreFilter plugin "Bad": ZeroDivisionError: oh no'),
+        ("filter", raising, 'running "Bad" filter plugin: ZeroDivisionError: oh no'),
+        ("filter", lambda *_: "no", 'running "Bad" filter plugin: TypeError: filter returned'),
+        ("pre_score", raising, 'running PreScore plugin "Bad": ZeroDivisionError: oh no'),
+        ("score", raising, 'running "Bad" Score plugin: ZeroDivisionError: oh no'),
+        ("score", lambda *_: 0.5, 'running "Bad" Score plugin: TypeError: score must give whole'),
+        ("score", lambda *_: 101, 'plugin "Bad" returns an invalid score, it should in the range'),
+        ("reserve", raising, 'running Reserve plugin "Bad": ZeroDivisionError: oh no'),
+        ("permit", raising, 'running Permit plugin "Bad": ZeroDivisionError: oh no'),
+        ("pre_bind", raising, 'running PreBind plugin "Bad": ZeroDivisionError: oh no'),
+    ],
+)
+def test_a_mistake_is_an_error_that_names_the_plugin(
+    new: New, method: str, does: Any, said: str
+) -> None:
+    methods = {"name": "Bad", method: does}
+    if method == "reserve":
+        methods["unreserve"] = raising
+    scheduler = new(type("Bad", (PerNodePlugin,), methods))
+    decision = decide(scheduler)
+    assert decision.result is Result.ERROR
+    assert decision.message.startswith(said)
+    assert not any(node.pods for node in scheduler.cache.nodes.values())
+    assert scheduler.queue.place_of("default/p") is SubQueue.BACKOFF
+
+
+def test_a_mistake_after_the_binding_undoes_nothing(new: New) -> None:
+    scheduler = new(type("Bad", (PerNodePlugin,), {"name": "Bad", "post_bind": raising}))
+    decision = decide(scheduler)
+    scheduler.bound(decision)
+    assert decision.result is Result.SCHEDULED
+    assert scheduler.cache.find_pod(decision.pod_uid) is not None
+
+
+def test_a_mistake_in_pre_enqueue_keeps_the_pod_out(new: New) -> None:
+    scheduler = new(type("Bad", (PerNodePlugin,), {"name": "Bad", "pre_enqueue": raising}))
+    scheduler.handle("Pod", None, make_pod("p").obj())
+    assert scheduler.queue.place_of("default/p") is SubQueue.GATED
+    assert scheduler.schedule_one() is None
+
+
+def test_columns_of_the_wrong_shape_are_an_error(new: New) -> None:
+    class Short:
+        name = "Short"
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            pass
+
+        def score(
+            self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        ) -> Int64Array:
+            return np.zeros(1, dtype=np.int64)
+
+    decision = decide(new(Short))
+    assert decision.message == (
+        'running "Short" Score plugin: TypeError: 3 scores of type int64 are wanted, '
+        "not (1,) of type int64"
+    )
+
+
+def test_a_plugin_that_cannot_be_built_is_named(new: New) -> None:
+    with pytest.raises(PluginError, match='initializing plugin "Bad": oh no'):
+        new(type("Bad", (PerNodePlugin,), {"name": "Bad", "__init__": raising, "filter": raising}))
