@@ -12,6 +12,8 @@ from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, To
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
+# names may hold dots, and `?format=` asks for the same
+router.include_format_suffixes = False
 router.register("clusters", ClusterViewSet, basename="api-cluster")
 router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
 router.register("decisions", DecisionViewSet, basename="api-decision")
