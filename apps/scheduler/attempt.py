@@ -31,8 +31,10 @@ class Attempt:
     #: the binding cycle, once it has begun, and the step it waits for
     binding: Steps | None = None
     running: Future[Status] | None = None
-    #: the pod was deleted while it was being bound
-    is_pod_gone: bool = False
+    #: PreBind is over: from now on the binding cannot be called off for another pod's sake
+    is_prebound: bool = False
+    #: why the binding has been called off; "" if it has not
+    called_off: str = ""
 
 
 def new_attempt(framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None = None) -> Attempt:

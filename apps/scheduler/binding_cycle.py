@@ -55,9 +55,9 @@ def resume_binding(sched: Scheduler, attempt: Attempt) -> bool:
     """Go on with a binding whose step has ended; False if it has not, or the next one is slow."""
     running = attempt.running
     assert running is not None
-    if attempt.is_pod_gone:
+    if attempt.called_off:
         running.cancel()
-        _end(sched, attempt, error(POD_GONE))
+        _end(sched, attempt, error(attempt.called_off))
     elif not running.done():
         return False
     else:
@@ -91,6 +91,7 @@ def _steps(sched: Scheduler, attempt: Attempt) -> Steps:
     status = yield from framework.run_pre_bind_plugins(state, attempt.assumed, node)
     if not status.is_success:
         return status
+    attempt.is_prebound = True
     for extender in sched.extenders:
         if not extender.is_binder or not extender.is_interested(attempt.pod):
             continue

@@ -144,7 +144,16 @@ class Scheduler:
         if waiting is not None:
             waiting.reject("", "removed")
         if uid in self._bindings:
-            self._bindings[uid].is_pod_gone = True
+            self._bindings[uid].called_off = binding_cycle.POD_GONE
+
+    def _call_off_binding(self, uid: str, reason: str) -> bool:
+        """Give up the pod's binding while PreBind plugins are at work; False if they are not."""
+        attempt = self._bindings.get(uid)
+        if attempt is None or attempt.is_prebound:
+            return False
+        attempt.called_off = reason
+        self.progressed()
+        return True
 
     def take_intents(self) -> tuple[Intent, ...]:
         """What plugins asked to be written that belongs to no decision."""
@@ -214,6 +223,7 @@ class Scheduler:
             extenders=self.extenders,
             find_pod=self.cache.find_pod,
             draw=self._draw_one_of,
+            call_off_binding=self._call_off_binding,
         )
         return Framework(profile, registry, handle)
 

@@ -60,6 +60,8 @@ class Handle:
     extenders: Sequence[Extender] = ()
     #: the pod with this uid as it takes room on a node, assumed ones included; None if it does not
     find_pod: Callable[[str], PodInfo | None] = lambda uid: None
+    #: gives up the binding of the pod with this uid, for a reason; False unless PreBind is at work
+    call_off_binding: Callable[[str, str], bool] = lambda uid, reason: False
     #: one of so many things that nothing else tells apart, by its place
     draw: Callable[[int], int] = lambda choices: 0
     #: the queue; None until it exists, as with ``nominator``

@@ -44,7 +44,7 @@ class Eviction:
     uid: str
     #: of the condition DisruptionTarget
     message: str
-    #: False for a pod that was only held by a Permit plugin: it is back in the queue, not deleted
+    #: False for a pod that is not bound yet: it goes back to the queue instead
     delete: bool = True
 
 

@@ -129,10 +129,13 @@ class Evaluator:
         return displaced
 
     def _evict(self, state: CycleState, pod: PodInfo, victim: PodInfo) -> None:
-        """A pod that a Permit plugin holds is only sent back to the queue; others are deleted."""
+        """Delete the victim; one that is held or not yet bound only goes back to the queue."""
         waiting = self._handle.waiting_pods.get(victim.uid)
         if waiting is not None:
             waiting.preempt(self._name, PREEMPTED)
+            stays = True
+        else:
+            stays = self._handle.call_off_binding(victim.uid, f"preempted by {self._name}")
         scheduler = pod.pod.spec.scheduler_name
         intents.add(
             state,
@@ -141,7 +144,7 @@ class Evaluator:
                 name=victim.name,
                 uid=victim.uid,
                 message=f"{scheduler}: preempting to accommodate a higher priority pod",
-                delete=waiting is None,
+                delete=not stays,
             ),
         )
 
