@@ -32,6 +32,17 @@ def test_pod_takes_its_room_before_the_binding_is_written(scheduler: Scheduler) 
     assert second.filter_message == "0/1 nodes are available: 1 Insufficient cpu."
 
 
+def test_decision_tells_what_each_extension_point_took(scheduler: Scheduler) -> None:
+    add_nodes(scheduler, "a")
+    scheduler.handle("Pod", None, make_pod("p").obj())
+    scheduler.handle("Pod", None, make_pod("too-big").req(cpu="9").obj())
+    placed, refused = scheduler.schedule_one(), scheduler.schedule_one()
+    assert placed is not None and refused is not None
+    assert list(placed.durations)[:4] == ["PreFilter", "Filter", "PreScore", "Score"]
+    assert list(refused.durations) == ["PreFilter", "Filter", "PostFilter"]
+    assert all(nanoseconds > 0 for nanoseconds in placed.durations.values())
+
+
 def test_binding_is_confirmed_by_the_pod_that_comes_back(scheduler: Scheduler) -> None:
     add_nodes(scheduler, "a")
     pending = make_pod("p").req(cpu="1").obj()
