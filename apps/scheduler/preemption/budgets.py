@@ -33,6 +33,11 @@ class Budgets:
         self._budgets: list[_Budget] = []
         self._known: dict[LabelClass, tuple[int, ...]] = {}
 
+    @property
+    def version(self) -> int:
+        """Stays the same while no budget changes."""
+        return self._lister.version
+
     def violating(self, pods: Sequence[PodInfo]) -> list[bool]:
         """For each pod: if all are evicted in this order, does its eviction break a budget?"""
         self._refresh()

@@ -21,9 +21,9 @@ from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status, StatusError
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.preemption.budgets import Budgets
-from apps.scheduler.preemption.importance import NodePods, amounts_below
-from apps.scheduler.preemption.reprieve import Evictable, Outcome, Reprieve, evictable_of
+from apps.scheduler.preemption.evictable import Evictable, EvictablePods, Outcome
+from apps.scheduler.preemption.importance import amounts_below
+from apps.scheduler.preemption.reprieve import Reprieve
 from apps.scheduler.preemption.trial import Trial
 
 #: rows on which pods are given back together, at least
@@ -38,16 +38,13 @@ class DryRun:
         framework: Framework,
         state: CycleState,
         pod: PodInfo,
-        *,
-        node_pods: NodePods,
-        budgets: Budgets,
+        evictable_pods: EvictablePods,
     ) -> None:
         self._framework = framework
         self._snapshot = framework.handle.snapshot
         self._state = state
         self._pod = pod
-        self._node_pods = node_pods
-        self._budgets = budgets
+        self._evictable_pods = evictable_pods
 
     def refusals(self, rows: Int64Array) -> NodeStatuses:
         """For each row why it would not help to take away all its pods of lower priority.
@@ -109,7 +106,7 @@ class DryRun:
         ]
 
     def _evictable(self, row: int) -> Evictable:
-        return evictable_of(self._node_pods.of(row), self._pod.priority, self._budgets)
+        return self._evictable_pods.of(row, self._pod.priority)
 
     def _alone(self, row: int) -> Outcome:
         framework, pod = self._framework, self._pod

@@ -20,8 +20,8 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.eligibility import why_not_eligible
+from apps.scheduler.preemption.evictable import EvictablePods
 from apps.scheduler.preemption.extenders import ask_extenders
-from apps.scheduler.preemption.importance import NodePods
 from apps.scheduler.preemption.in_flight import InFlight
 from apps.scheduler.preemption.ranking import Ranking, rank_candidates
 from apps.scheduler.preemption.search import Found, find_candidates, potential_rows
@@ -39,8 +39,8 @@ class Evaluator:
         self._name = name
         self._args = args
         self._handle = handle
-        self._node_pods = NodePods(handle.snapshot)
-        self._budgets = Budgets(handle.listers.pod_disruption_budgets)
+        budgets = Budgets(handle.listers.pod_disruption_budgets)
+        self._evictable_pods = EvictablePods(handle.snapshot, budgets)
         self.in_flight = InFlight(handle.find_pod)
 
     def preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
@@ -87,13 +87,7 @@ class Evaluator:
             self._args.min_candidate_nodes_percentage,
             self._args.min_candidate_nodes_absolute,
         )
-        dry_run = DryRun(
-            self._handle.framework,
-            state,
-            pod,
-            node_pods=self._node_pods,
-            budgets=self._budgets,
-        )
+        dry_run = DryRun(self._handle.framework, state, pod, self._evictable_pods)
         return find_candidates(self._handle.snapshot, pod, dry_run, rows, wanted)
 
     def _nothing_helps(self, found: Found, offset: int) -> Outcome:
@@ -151,8 +145,7 @@ class Evaluator:
 
 def _described(candidates: Mapping[str, Victims], ranking: Ranking) -> Iterable[Candidate]:
     for node, victims in candidates.items():
-        keys = tuple(pod.key for pod in victims.pods)
-        yield Candidate(node, keys, victims.pdb_violations, ranking.figures[node])
+        yield Candidate(node, victims.keys, victims.pdb_violations, ranking.figures[node])
 
 
 def _together(messages: Iterable[str]) -> str:

@@ -1,10 +1,7 @@
-"""Pods of a node by importance: the last of them are the first to go."""
+"""Which pods matter more than others, and what those of lower priority amount to."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -43,51 +40,6 @@ def _microseconds(time: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class RankedPods:
-    """A node's pods, the most important first; equally important ones as the node lists them."""
-
-    pods: tuple[PodInfo, ...]
-    #: (pods, resources + 3) int64, what each amounts to: see framework.pod_change.amounts_of
-    amounts: Int64Array
-    _negated_priorities: tuple[int, ...]
-
-    def first_below(self, priority: int) -> int:
-        """Place of the first pod of lower priority: all after it have lower priority, too."""
-        return bisect_right(self._negated_priorities, -priority)
-
-    def fits(self, nodes: NodeTable) -> bool:
-        """Whether the table still has the resources it had."""
-        return bool(self.amounts.shape[1] == len(nodes.requested) + BESIDES_RESOURCES)
-
-
-class NodePods:
-    """The ranked pods of every row, ranked again when a row's pods are others than before."""
-
-    def __init__(self, nodes: NodeTable) -> None:
-        self._nodes = nodes
-        self._known: dict[int, tuple[list[PodInfo], RankedPods]] = {}
-
-    def of(self, row: int) -> RankedPods:
-        # PodInfo is immutable, so the same objects in the same order are the same pods.
-        listed = list(self._nodes.info(row).pods.values())
-        known = self._known.get(row)
-        if known is not None and known[0] == listed and known[1].fits(self._nodes):
-            return known[1]
-        ranked = rank(listed, self._nodes)
-        self._known[row] = (listed, ranked)
-        return ranked
-
-
-def rank(pods: Sequence[PodInfo], nodes: NodeTable) -> RankedPods:
-    """Sort the pods, and put what they amount to into columns."""
-    ranked = tuple(sorted(pods, key=importance))
-    amounts = np.zeros((len(ranked), len(nodes.requested) + BESIDES_RESOURCES), dtype=np.int64)
-    for place, pod in enumerate(ranked):
-        amounts[place] = amounts_of(pod, nodes)
-    return RankedPods(ranked, amounts, tuple(-pod.priority for pod in ranked))
 
 
 def lowest_priority(nodes: NodeTable) -> Int64Array:

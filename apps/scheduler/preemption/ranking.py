@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -66,6 +67,7 @@ def rank_candidates(candidates: Mapping[str, Victims]) -> Ranking:
     return Ranking(by_node, tuple(names[place] for place in left.tolist()), decided_by)
 
 
+@lru_cache(maxsize=1 << 14)
 def figures(victims: Victims) -> tuple[int, ...]:
     """A node's figure for each criterion; the least is best, of start times the greatest.
 

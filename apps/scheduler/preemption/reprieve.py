@@ -2,56 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from apps.scheduler.framework.interface import Victims
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
-from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.preemption.budgets import Budgets
-from apps.scheduler.preemption.importance import RankedPods, importance
+from apps.scheduler.preemption.evictable import Evictable
 from apps.scheduler.preemption.trial import Trial
-
-#: what a node's dry run comes to: whom to evict, or why that does not help
-Outcome = Victims | Status
-
-
-@dataclass(frozen=True, slots=True)
-class Evictable:
-    """The pods of lower priority on a node, in the order in which they are given back."""
-
-    pods: tuple[PodInfo, ...]
-    #: the eviction of the first so many breaks a budget
-    violating: int
-    #: (pods, resources + 3) int64, what each amounts to: see framework.pod_change.amounts_of
-    amounts: Int64Array
-
-    def outcome(self, gone: Sequence[int], node: str) -> Outcome:
-        """The pods at the places ``gone`` (ascending) of the node could not be given back."""
-        if not gone:
-            return error(f'expected at least one victim pod on node "{node}"')
-        victims = [self.pods[place] for place in gone]
-        violating = bisect_left(gone, self.violating)
-        if violating:
-            victims.sort(key=importance)
-        return Victims(tuple(victims), violating)
-
-
-def evictable_of(node: RankedPods, priority: int, budgets: Budgets) -> Evictable:
-    """The most important come first, but before all others those that would break a budget."""
-    first = node.first_below(priority)
-    pods, amounts = node.pods[first:], node.amounts[first:]
-    violates = budgets.violating(pods)
-    violating = sum(violates)
-    if not 0 < violating < len(pods):
-        return Evictable(pods, violating, amounts)
-    order = np.argsort(~np.array(violates), kind="stable")
-    return Evictable(tuple(pods[place] for place in order.tolist()), violating, amounts[order])
 
 
 class Reprieve:

@@ -17,7 +17,8 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PodDisruptionBudget, decode_as
 from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.dry_run import DryRun
-from apps.scheduler.preemption.importance import NodePods, lowest_priority
+from apps.scheduler.preemption.evictable import EvictablePods
+from apps.scheduler.preemption.importance import lowest_priority
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
@@ -139,13 +140,8 @@ def test_many_rows_at_once_give_what_each_row_gives_alone(
     scheduler = scheduler_of(cluster)
     snapshot = scheduler.snapshot
     made = attempt(scheduler, builder.priority(2).info())
-    dry_run = DryRun(
-        made.framework,
-        made.state,
-        made.pod,
-        node_pods=NodePods(snapshot),
-        budgets=Budgets(scheduler.cache.listers.pod_disruption_budgets),
-    )
+    budgets = Budgets(scheduler.cache.listers.pod_disruption_budgets)
+    dry_run = DryRun(made.framework, made.state, made.pod, EvictablePods(snapshot, budgets))
     rows = snapshot.order[lowest_priority(snapshot)[snapshot.order] < 2]
     refusals = dry_run.refusals(rows)
     helped = dry_run.outcomes(rows[refusals.ids == NodeStatuses.FEASIBLE], lambda: 1)
