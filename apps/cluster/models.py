@@ -260,6 +260,18 @@ class StatefulSet(KubernetesObject):
     pass
 
 
+class Deployment(KubernetesObject):
+    pass
+
+
+class DaemonSet(KubernetesObject):
+    pass
+
+
+class Job(KubernetesObject):
+    pass
+
+
 class Event(KubernetesObject):
     projected = {
         "involved_uid": at("involvedObject", "uid"),

@@ -48,6 +48,7 @@ LISTED = {
     "events.k8s.io/v1": {"events"},
     "coordination.k8s.io/v1": {"leases"},
 }
+LISTED_GROUPS = {name.rpartition("/")[0] for name in LISTED}
 SUBRESOURCES = {"status", "binding", "eviction", "scale", "finalize"}
 
 
@@ -252,8 +253,12 @@ def _restricted(body: Any) -> Any:
             listed = LISTED.get(body["groupVersion"], set())
             rows = [row for row in body["resources"] if _is_listed(row["name"], listed)]
             return {**body, "resources": sorted(rows, key=lambda row: row["name"])}
+        case "APIGroupList":
+            groups = [group for group in body["groups"] if group["name"] in LISTED_GROUPS]
+            return {**body, "groups": groups}
         case "APIGroupDiscoveryList":
-            return {**body, "items": [_restricted_group(item) for item in body["items"]]}
+            items = [item for item in body["items"] if _group_name(item) in LISTED_GROUPS]
+            return {**body, "items": [_restricted_group(item) for item in items]}
     if body.get("type") == "BOOKMARK":
         # of the object in it, the metadata alone means something
         shown = ("kind", "apiVersion", "metadata")
@@ -273,8 +278,12 @@ def _comparable(body: Any) -> Any:
     return [_restricted(item) for item in body] if isinstance(body, list) else _restricted(body)
 
 
+def _group_name(group: dict[str, Any]) -> str:
+    return str(group["metadata"].get("name", ""))
+
+
 def _restricted_group(group: dict[str, Any]) -> dict[str, Any]:
-    name = group["metadata"].get("name", "")
+    name = _group_name(group)
     versions = []
     for version in group["versions"]:
         known = f"{name}/{version['version']}" if name else version["version"]

@@ -87,6 +87,7 @@ class Resource:
 
 _SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 _EXTRA: dict[str, tuple[Subresource, ...]] = {
+    "Deployment": (_SCALE,),
     "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
     "Pod": (
         Subresource("binding", "Binding", ("create",)),

@@ -45,6 +45,12 @@ def _budget(_: Body) -> Body:
     return dict.fromkeys(counts, 0)
 
 
+_DAEMON_COUNTS: Final = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+)
 _INITIAL: Final[dict[str, Callable[[Body], Body]]] = {
     "Pod": _pod,
     "Namespace": lambda _: {"phase": "Active"},
@@ -55,5 +61,8 @@ _INITIAL: Final[dict[str, Callable[[Body], Body]]] = {
     "ReplicationController": lambda _: {"replicas": 0},
     "ReplicaSet": lambda _: {"replicas": 0},
     "StatefulSet": lambda _: {"replicas": 0, "availableReplicas": 0},
+    "Deployment": lambda _: {},
+    "DaemonSet": lambda _: dict.fromkeys(_DAEMON_COUNTS, 0),
+    "Job": lambda _: {},
     "VolumeAttachment": lambda _: {"attached": False},
 }

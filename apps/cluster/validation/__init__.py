@@ -38,10 +38,13 @@ from apps.cluster.validation.storage import (
     validate_volume_attachment,
 )
 from apps.cluster.validation.workloads import (
+    validate_daemon_set,
+    validate_deployment,
     validate_disruption_budget,
+    validate_job,
     validate_replica_set,
-    validate_replica_set_update,
     validate_replication_controller,
+    validate_selector_update,
     validate_stateful_set,
 )
 
@@ -89,6 +92,9 @@ _NEW: Final[dict[str, Callable[[Body], Causes]]] = {
     "ReplicationController": validate_replication_controller,
     "ReplicaSet": validate_replica_set,
     "StatefulSet": validate_stateful_set,
+    "Deployment": validate_deployment,
+    "DaemonSet": validate_daemon_set,
+    "Job": validate_job,
     "PodDisruptionBudget": validate_disruption_budget,
     "Event": validate_event,
     "Lease": validate_lease,
@@ -100,5 +106,8 @@ _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     "PersistentVolume": validate_persistent_volume_update,
     "PersistentVolumeClaim": validate_claim_update,
     "StorageClass": validate_storage_class_update,
-    "ReplicaSet": validate_replica_set_update,
+    "ReplicaSet": validate_selector_update,
+    "Deployment": validate_selector_update,
+    "DaemonSet": validate_selector_update,
+    "Job": validate_selector_update,
 }

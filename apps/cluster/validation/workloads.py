@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from apps.cluster.validation import names
-from apps.cluster.validation.causes import Causes, invalid, not_supported, required
+from apps.cluster.validation.causes import Causes, forbidden, invalid, not_supported, required
 from apps.cluster.validation.metadata import validate_labels, validate_template_metadata
 from apps.cluster.validation.pods import validate_pod_spec
 from apps.cluster.validation.selectors import validate_label_selector
@@ -26,6 +26,8 @@ _NOT_PERCENT: Final = (
 )
 _EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _UPDATE_STRATEGIES: Final = ("RollingUpdate", "OnDelete")
+_DEPLOYMENT_STRATEGIES: Final = ("Recreate", "RollingUpdate")
+_NOTHING_MOVES: Final = "may not be 0 when `maxSurge` is 0"
 _ORDERS: Final = ("OrderedReady", "Parallel")
 _IMMUTABLE: Final = "field is immutable"
 
@@ -37,9 +39,9 @@ def validate_replica_set(replica_set: Body) -> Causes:
     yield from _selector_and_template(spec, "deployment")
 
 
-def validate_replica_set_update(replica_set: Body, old: Body) -> Causes:
-    """The selector is fixed."""
-    selector = replica_set.get("spec", {}).get("selector")
+def validate_selector_update(workload: Body, old: Body) -> Causes:
+    """The selector of a ReplicaSet, Deployment, DaemonSet or Job is fixed."""
+    selector = workload.get("spec", {}).get("selector")
     if selector != (old.get("spec") or {}).get("selector"):
         yield invalid("spec.selector", selector, _IMMUTABLE)
 
@@ -59,6 +61,52 @@ def validate_stateful_set(stateful_set: Body) -> Causes:
         )
     yield from _not_negative(spec, "replicas", "minReadySeconds")
     yield from _selector_and_template(spec, "statefulset")
+
+
+def validate_deployment(deployment: Body) -> Causes:
+    """A Deployment."""
+    spec = deployment.get("spec", {})
+    yield from _not_negative(spec, "replicas", "minReadySeconds", "revisionHistoryLimit")
+    yield from _selector_and_template(spec, "deployment")
+    strategy = spec.get("strategy", {})
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    if kind not in _DEPLOYMENT_STRATEGIES:
+        yield not_supported("spec.strategy.type", kind, _DEPLOYMENT_STRATEGIES)
+    elif kind == "Recreate" and rolling is not None:
+        why = "may not be specified when strategy `type` is 'Recreate'"
+        yield forbidden("spec.strategy.rollingUpdate", why)
+    else:
+        yield from _rolling_update(rolling or {}, "spec.strategy.rollingUpdate")
+
+
+def validate_daemon_set(daemon_set: Body) -> Causes:
+    """A DaemonSet."""
+    spec = daemon_set.get("spec", {})
+    yield from _not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
+    yield from _selector_and_template(spec, "daemonset")
+    strategy = spec.get("updateStrategy", {})
+    if strategy.get("type", "") not in _UPDATE_STRATEGIES:
+        yield not_supported("spec.updateStrategy.type", strategy.get("type"), _UPDATE_STRATEGIES)
+    yield from _rolling_update(
+        strategy.get("rollingUpdate") or {}, "spec.updateStrategy.rollingUpdate"
+    )
+
+
+def validate_job(job: Body) -> Causes:
+    """A Job, whose pods end."""
+    spec = job.get("spec", {})
+    yield from _not_negative(
+        spec,
+        "parallelism",
+        "completions",
+        "backoffLimit",
+        "activeDeadlineSeconds",
+        "ttlSecondsAfterFinished",
+    )
+    if spec.get("completionMode") == "Indexed" and "completions" not in spec:
+        yield required("spec.completions", "when completion mode is Indexed")
+    yield from validate_label_selector(spec.get("selector"), "spec.selector")
+    yield from _pod_template(spec.get("template", {}), ("OnFailure", "Never"))
 
 
 def validate_replication_controller(controller: Body) -> Causes:
@@ -115,13 +163,22 @@ def _selector_and_template(spec: Body, told: str) -> Causes:
     yield from _pod_template(template)
 
 
-def _pod_template(template: Body) -> Causes:
+def _rolling_update(rolling: Body, path: str) -> Causes:
+    """How many pods may be missing or too many; one of the two, at least."""
+    for field in ("maxUnavailable", "maxSurge"):
+        if field in rolling:
+            yield from _share(rolling[field], f"{path}.{field}")
+    if all(rolling.get(field) in (0, "0%") for field in ("maxUnavailable", "maxSurge")):
+        yield invalid(f"{path}.maxUnavailable", rolling["maxUnavailable"], _NOTHING_MOVES)
+
+
+def _pod_template(template: Body, policies: tuple[str, ...] = ("Always",)) -> Causes:
     spec = template.get("spec", {})
     yield from validate_template_metadata(template.get("metadata", {}), f"{_TEMPLATE}.metadata")
     yield from validate_pod_spec(spec, f"{_TEMPLATE}.spec")
     policy = spec.get("restartPolicy", "Always")
-    if policy != "Always":
-        yield not_supported(f"{_TEMPLATE}.spec.restartPolicy", policy, ("Always",))
+    if policy not in policies:
+        yield not_supported(f"{_TEMPLATE}.spec.restartPolicy", policy, policies)
 
 
 def _selects(selector: Body, labels: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from apps.api.kubernetes.tables import events, nodes, pods, storage
+from apps.api.kubernetes.tables import events, nodes, pods, storage, workloads
 from apps.api.kubernetes.tables.columns import AGE, NAME, NONE, Column, get, labels, path, selector
 
 Body = Mapping[str, Any]
@@ -76,6 +76,9 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         AGE,
         Column("PreemptionPolicy", path("preemptionPolicy")),
     ),
+    "Deployment": workloads.DEPLOYMENTS,
+    "DaemonSet": workloads.DAEMON_SETS,
+    "Job": workloads.JOBS,
     "ReplicaSet": (
         *_REPLICAS,
         Column(

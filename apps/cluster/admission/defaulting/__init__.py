@@ -26,6 +26,9 @@ from apps.cluster.admission.defaulting.storage import (
     default_storage_class,
 )
 from apps.cluster.admission.defaulting.workloads import (
+    default_daemon_set,
+    default_deployment,
+    default_job,
     default_pod_disruption_budget,
     default_replica_set,
     default_replication_controller,
@@ -52,6 +55,9 @@ _DEFAULTERS: Final[dict[str, Callable[[Body], None]]] = {
     "ReplicationController": default_replication_controller,
     "ReplicaSet": default_replica_set,
     "StatefulSet": default_stateful_set,
+    "Deployment": default_deployment,
+    "DaemonSet": default_daemon_set,
+    "Job": default_job,
     "PodDisruptionBudget": default_pod_disruption_budget,
 }
 

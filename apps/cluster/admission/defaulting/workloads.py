@@ -48,6 +48,55 @@ def default_stateful_set(stateful_set: Body) -> None:
         default_claim_template(claim)
 
 
+def default_deployment(deployment: Body) -> None:
+    """One replica, replaced a quarter at a time."""
+    spec = child(deployment, "spec")
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    strategy = child(spec, "strategy")
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        rolling = child(strategy, "rollingUpdate")
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    default_template(child(spec, "template"))
+
+
+def default_daemon_set(daemon_set: Body) -> None:
+    """Replaced one node after the other."""
+    spec = child(daemon_set, "spec")
+    spec.setdefault("revisionHistoryLimit", 10)
+    strategy = child(spec, "updateStrategy")
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        rolling = child(strategy, "rollingUpdate")
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
+    default_template(child(spec, "template"))
+
+
+def default_job(job: Body) -> None:
+    """One pod that completes; it is found by the job's uid, unless the user chose a selector."""
+    spec = child(job, "spec")
+    if "completions" not in spec and "parallelism" not in spec:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    template = child(spec, "template")
+    default_template(template)
+    metadata = job["metadata"]
+    if spec.get("selector") is None and not spec.get("manualSelector") and metadata.get("uid"):
+        labels = child(template["metadata"], "labels")
+        for prefix in ("", "batch.kubernetes.io/"):
+            labels.setdefault(f"{prefix}controller-uid", metadata["uid"])
+            labels.setdefault(f"{prefix}job-name", metadata.get("name", ""))
+        spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": metadata["uid"]}}
+
+
 def default_pod_disruption_budget(budget: Body) -> None:
     """A budget without a spec protects nothing."""
     child(budget, "spec")
