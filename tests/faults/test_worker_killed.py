@@ -77,7 +77,7 @@ def test_kill_9_of_the_worker_loses_nothing_and_binds_nothing_twice(
     failed_before = dict(
         query(house, "SELECT name, attempts FROM controlplane_queueentry WHERE attempts > 0")
     )
-    os.kill(house.process(r"celery .* worker"), signal.SIGKILL)
+    os.kill(house.process("schedweb.worker"), signal.SIGKILL)
     at_the_kill = bound(house)
     assert at_the_kill < PODS * 0.9, "the run was over before the worker was killed"
     house.manage("wait", "trace", "--timeout", "120")
