@@ -9,11 +9,12 @@ from typing import Any
 from django.apps import apps as django_apps
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, store
 from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.announce import announcer
-from apps.cluster.errors import AlreadyExists, Cause, Invalid
+from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
@@ -65,10 +66,11 @@ def create_cluster(
 def delete_cluster(cluster: Cluster) -> None:
     """Delete a cluster with everything in it, its history included.
 
-    A loop that is scheduling it finds its lease gone and stops without writing.
+    A loop that is scheduling it finds its lease gone and stops without writing. Raises NotFound
+    when somebody else was faster.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        Cluster.objects.select_for_update().get(pk=cluster.pk)
+        _lock_everything(cursor, cluster)
         cursor.execute(
             "DELETE FROM cluster_taint t USING cluster_node n "
             "WHERE t.node_id = n.id AND n.cluster_id = %s",
@@ -80,6 +82,19 @@ def delete_cluster(cluster: Cluster) -> None:
                     f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
                 )
         cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
+
+
+def _lock_everything(cursor: CursorWrapper, cluster: Cluster) -> None:
+    """Wait for whoever writes, in the order of all writers: lease, objects, the counter last."""
+    LoopLease.objects.select_for_update().filter(cluster=cluster).first()
+    for kind in sorted(kinds.ALL, key=lambda kind: kind.name):
+        cursor.execute(
+            f"SELECT count(*) FROM (SELECT FROM {kind.model._meta.db_table} "
+            "WHERE cluster_id = %s ORDER BY id FOR UPDATE) AS locked",
+            [cluster.pk],
+        )
+    if Cluster.objects.select_for_update().filter(pk=cluster.pk).first() is None:
+        raise NotFound("clusters", cluster.name)
 
 
 def pause(cluster: Cluster) -> None:
