@@ -27,8 +27,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from apps.scheduler.framework.lazy import lazy
-
 if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
     from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
@@ -74,17 +72,13 @@ class NominatingInfo:
     nominated_node: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Victims:
     """The pods whose eviction from a node makes room there, the most important first."""
 
     pods: tuple[PodInfo, ...]
     #: how many of the evictions break a PodDisruptionBudget
     pdb_violations: int = 0
-
-    @lazy
-    def keys(self) -> tuple[str, ...]:
-        return tuple(pod.key for pod in self.pods)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis, fit_error_message
 from apps.scheduler.framework.extender import ExtenderError
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult, Victims
+from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult, Victims
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.status import SUCCESS, Status, error, unschedulable
 from apps.scheduler.framework.types import PodInfo
@@ -23,7 +23,7 @@ from apps.scheduler.preemption.eligibility import why_not_eligible
 from apps.scheduler.preemption.evictable import EvictablePods
 from apps.scheduler.preemption.extenders import ask_extenders
 from apps.scheduler.preemption.in_flight import InFlight
-from apps.scheduler.preemption.ranking import Ranking, rank_candidates
+from apps.scheduler.preemption.ranking import rank_candidates
 from apps.scheduler.preemption.search import Found, find_candidates, potential_rows
 from apps.scheduler.preemption.shortlist import num_candidates
 
@@ -71,7 +71,7 @@ class Evaluator:
             PostFilterResult(
                 nominating=NominatingInfo(node),
                 victims=candidates[node].pods,
-                candidates=tuple(_described(candidates, ranking)),
+                candidates=ranking.candidates,
                 node_statuses=found.statuses,
                 ties=ranking.ties,
                 decided_by=ranking.decided_by,
@@ -141,11 +141,6 @@ class Evaluator:
                 delete=not stays,
             ),
         )
-
-
-def _described(candidates: Mapping[str, Victims], ranking: Ranking) -> Iterable[Candidate]:
-    for node, victims in candidates.items():
-        yield Candidate(node, victims.keys, victims.pdb_violations, ranking.figures[node])
 
 
 def _together(messages: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.interface import Victims
+from apps.scheduler.framework.interface import Candidate, Victims
 from apps.scheduler.preemption.importance import start_time
 
 
@@ -43,31 +43,37 @@ _SHIFT: Final = 2**31
 class Ranking:
     """The outcome of comparing candidates."""
 
-    #: node -> its figures
-    figures: Mapping[str, tuple[int, ...]]
+    #: all of them with their figures, in the order in which they were found
+    candidates: tuple[Candidate, ...]
     #: the nodes that nothing tells apart, sorted; one of them is to be taken
     ties: tuple[str, ...]
     decided_by: Criterion
 
 
-def rank_candidates(candidates: Mapping[str, Victims]) -> Ranking:
+def rank_candidates(found: Mapping[str, Victims]) -> Ranking:
     """Compare by one criterion after the other until one node is left; at least one is given."""
-    names = sorted(candidates)
-    by_node = {name: figures(candidates[name]) for name in names}
-    table = np.array([by_node[name] for name in names], dtype=np.int64).T
-    left, decided_by = np.arange(len(names)), Criterion.ONLY_CANDIDATE
+    candidates = tuple(_candidate(node, victims) for node, victims in found.items())
+    table = np.array([candidate.figures for candidate in candidates], dtype=np.int64).T
+    left, decided_by = np.arange(len(candidates)), Criterion.ONLY_CANDIDATE
     for criterion, column in zip(CRITERIA, table, strict=True):
         if len(left) == 1:
             break
-        found = column[left]
-        best = found.max() if criterion is Criterion.START_TIME else found.min()
-        left, decided_by = left[found == best], criterion
+        values = column[left]
+        best = values.max() if criterion is Criterion.START_TIME else values.min()
+        left, decided_by = left[values == best], criterion
     if len(left) > 1:
         decided_by = Criterion.TIE
-    return Ranking(by_node, tuple(names[place] for place in left.tolist()), decided_by)
+    ties = sorted(candidates[place].node for place in left.tolist())
+    return Ranking(candidates, tuple(ties), decided_by)
 
 
+# Preemptors are mostly alike, and meet the same candidates.
 @lru_cache(maxsize=1 << 14)
+def _candidate(node: str, victims: Victims) -> Candidate:
+    keys = tuple(pod.key for pod in victims.pods)
+    return Candidate(node, keys, victims.pdb_violations, figures(victims))
+
+
 def figures(victims: Victims) -> tuple[int, ...]:
     """A node's figure for each criterion; the least is best, of start times the greatest.
 
