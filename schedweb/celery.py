@@ -55,8 +55,10 @@ def end_runs(**signal: Any) -> None:
 @worker_shutdown.connect
 def leave_nothing(sender: Any, **signal: Any) -> None:
     """Take back the heartbeat, then the queue; what it still held, beat finds to be due."""
+    from apps.controlplane.engines import engines
     from apps.controlplane.lease import PROCESS
 
+    engines.close()
     pulse = getattr(sender.consumer, "pulse", None)
     if pulse is not None:
         pulse.stop()

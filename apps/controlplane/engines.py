@@ -58,6 +58,13 @@ class Engines:
         """This process is going: end every run after its current batch, for another to go on."""
         self._stopping.set()
 
+    def close(self) -> None:
+        """Close every engine; the runs are over."""
+        with self._guard:
+            warm, self._warm = self._warm, OrderedDict()
+        for engine in warm.values():
+            engine.close()
+
     def _engine(self, cluster: Cluster, held: lease.Lease) -> Engine:
         with self._guard:
             engine = self._warm.get(cluster.pk)

@@ -51,8 +51,10 @@ def cluster() -> Cluster:
 @pytest.fixture
 def engines() -> Iterator[Engines]:
     Preparer.go.clear()
-    yield Engines()
+    engines = Engines()
+    yield engines
     Preparer.go.set()
+    engines.close()
 
 
 def held(engines: Engines, cluster: Cluster) -> WaitingPod:
@@ -168,4 +170,3 @@ def test_a_slow_binding_holds_nobody_up(cluster: Cluster, engines: Engines) -> N
     (decision,) = decisions_on(cluster, "slow")
     assert decision.durations["PreBind"] > 0
     warm(engines, cluster).scheduler.validate()
-
