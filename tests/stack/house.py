@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,6 +115,16 @@ class House:
             return response.status, response.read().decode()
         except OSError:
             return 0, ""
+        finally:
+            web.close()
+
+    def post(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> int:
+        """Send a JSON body; returns the status of the answer."""
+        web = http.client.HTTPConnection("localhost", self.port(), timeout=30)
+        try:
+            headers = {"Content-Type": "application/json", **headers}
+            web.request("POST", path, json.dumps(body), headers)
+            return web.getresponse().status
         finally:
             web.close()
 

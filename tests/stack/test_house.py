@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import re
 import signal
 import ssl
+import statistics
 import tempfile
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+import yaml
 
 from schedweb.embedded.postgres import Postgres
 from schedweb.front.listening import listen
 from tests.stack.house import House, alive, wait_until
 
 pytestmark = pytest.mark.stack
+
+CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +64,36 @@ def test_the_same_site_answers_on_https_under_its_own_authority(house: House) ->
 def test_commands_in_another_terminal_find_the_house(house: House) -> None:
     kubeconfig = house.manage("kubeconfig", "demo", "--user", "admin")
     assert f"https://localhost:{house.port('https')}/k8s/demo" in kubeconfig
+
+
+def test_a_pod_sent_over_http_is_bound_at_once(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Aimed at is a tenth of a second at the median, on a machine that does nothing else."""
+    house.manage("create_cluster", "idle", "--nodes", "3")
+    config = yaml.safe_load(house.manage("kubeconfig", "idle", "--user", "admin"))
+    headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
+    pods = "/k8s/idle/api/v1/namespaces/default/pods"
+    watching = http.client.HTTPConnection("localhost", house.port(), timeout=30)
+    watching.request("GET", f"{pods}?watch=true", headers=headers)
+    events = watching.getresponse()
+    seconds = []
+    for number in range(11):
+        body = {"metadata": {"name": f"p{number}"}, "spec": {"containers": [CONTAINER]}}
+        began = time.monotonic()
+        assert house.post(pods, body, headers) == 201
+        while not is_bound(json.loads(events.readline())["object"], f"p{number}"):
+            pass
+        seconds.append(time.monotonic() - began)
+    watching.close()
+    median = statistics.median(seconds)
+    with capsys.disabled():
+        print(f" [from POST to binding: {median * 1000:.0f} ms at the median]", end="")
+    assert median < 1
+
+
+def is_bound(pod: dict[str, Any], name: str) -> bool:
+    return pod["metadata"]["name"] == name and bool(pod["spec"].get("nodeName"))
 
 
 def test_every_worker_process_reads_a_queue_of_its_own(house: House) -> None:
