@@ -260,7 +260,18 @@ class Recorder:
             )
 
     def _evict(self, made: Made, victim: Eviction) -> Iterator[Operation]:
+        """A victim that is not bound yet went back to the queue, which only an event tells."""
         decision = made.decision
+        node = decision.nominating.nominated_node if decision.nominating else ""
+        note = f"Preempted by pod {decision.pod_uid} on node {node}"
+        if victim.delete:
+            yield from self._delete_victim(made, victim)
+        else:
+            note += " (in kube-scheduler memory)."
+        reference = {"name": victim.name, "namespace": victim.namespace, "uid": victim.uid}
+        yield self._event(reference, made, "Preempted", note, "Preempting")
+
+    def _delete_victim(self, made: Made, victim: Eviction) -> Iterator[Operation]:
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -268,15 +279,9 @@ class Recorder:
             "message": victim.message,
         }
         where = (kinds.POD, victim.namespace, victim.name)
-        yield Modify(
-            *where, _conditioned(condition, made.at), "status", trusted=True, uid=victim.uid
-        )
-        if victim.delete:
-            yield Remove(*where, {"preconditions": {"uid": victim.uid}})
-        node = decision.nominating.nominated_node if decision.nominating else ""
-        reference = {"name": victim.name, "namespace": victim.namespace, "uid": victim.uid}
-        note = f"Preempted by pod {decision.pod_uid} on node {node}"
-        yield self._event(reference, made, "Preempted", note, "Preempting")
+        change = _conditioned(condition, made.at)
+        yield Modify(*where, change, "status", trusted=True, uid=victim.uid)
+        yield Remove(*where, {"preconditions": {"uid": victim.uid}})
 
     def _event(
         self,
