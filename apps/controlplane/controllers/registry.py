@@ -13,6 +13,13 @@ from apps.controlplane.controllers import (
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
+from apps.controlplane.controllers.workloads import (
+    daemonset,
+    deployment,
+    job,
+    replicas,
+    statefulset,
+)
 
 KUBELET = kubelet_nodes.KUBELET
 
@@ -21,6 +28,11 @@ CONTROLLERS: tuple[Controller, ...] = (
     kubelet_pods.CONTROLLER,
     node_lifecycle.CONTROLLER,
     taint_eviction.CONTROLLER,
+    deployment.CONTROLLER,
+    replicas.CONTROLLER,
+    statefulset.CONTROLLER,
+    daemonset.CONTROLLER,
+    job.CONTROLLER,
     pod_garbage.CONTROLLER,
     disruption.CONTROLLER,
     namespaces.CONTROLLER,

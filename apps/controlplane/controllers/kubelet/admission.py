@@ -56,7 +56,7 @@ class Room:
             self.used[name] = self.used.get(name, 0) + amount
 
     def _misplaced(self, pod: Pod) -> Refusal | None:
-        if not _selects(pod, self.node):
+        if not selects(pod, self.node):
             return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
         for taint in self.node.spec.taints:
             if taint.effect == "NoExecute" and not tolerated(pod.spec.tolerations, taint):
@@ -85,7 +85,7 @@ def _out_of(name: str, requested: int, used: int, capacity: int) -> Refusal:
     )
 
 
-def _selects(pod: Pod, node: Node) -> bool:
+def selects(pod: Pod, node: Node) -> bool:
     """Whether nodeSelector and required node affinity let the pod be on this node."""
     labels, name = node.metadata.labels, node.metadata.name
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):

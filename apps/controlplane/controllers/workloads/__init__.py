@@ -1,0 +1,1 @@
+"""Workload controllers: they keep the pods they were asked for."""

@@ -1,0 +1,246 @@
+"""Deployments: a ReplicaSet for each template, and a rollout from the old ones to the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.metadata import timestamp
+from apps.cluster.operations import Create, Remove
+from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.workloads.ownership import of_object
+from apps.controlplane.controllers.workloads.templates import HASH_LABEL, template_hash
+from apps.controlplane.controllers.world import Ref, World, owner_reference
+from apps.controlplane.controllers.writes import change_of, set_status
+from apps.scheduler.objects import KubeObject
+
+Body = dict[str, Any]
+_REPLICA_SET: Final = kinds.by_name("ReplicaSet")
+_REVISION: Final = "deployment.kubernetes.io/revision"
+
+
+def of_replica_set(_: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
+    found = new or old
+    assert found is not None
+    return [
+        ("Deployment", found.metadata.namespace, owner.name)
+        for owner in found.metadata.owner_references
+        if owner.controller and owner.kind == "Deployment"
+    ]
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    deployment = world.body(ref)
+    if deployment is None:
+        return
+    sets = _replica_sets(world, deployment)
+    digest = template_hash(deployment["spec"]["template"])
+    new = next((each for each in sets if _labels(each).get(HASH_LABEL) == digest), None)
+    old = [each for each in sets if each is not new]
+    if not deployment["metadata"].get("deletionTimestamp"):
+        if deployment["spec"].get("paused"):
+            pass
+        elif new is None:
+            yield _new_replica_set(deployment, digest, old)
+        else:
+            yield from _roll(deployment, new, old)
+            yield from _forget(deployment, old)
+    yield from _report(ref, deployment, new, sets, now)
+
+
+def _replica_sets(world: World, deployment: Body) -> list[Body]:
+    """Those of the deployment, the oldest first."""
+    owned = world.owned_by(deployment["metadata"]["uid"])
+    bodies = [world.body(ref) for ref in owned if ref[0] == "ReplicaSet"]
+    return sorted((body for body in bodies if body is not None), key=_revision)
+
+
+def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> Create:
+    template, metadata = deployment["spec"]["template"], deployment["metadata"]
+    given = template.get("metadata") or {}
+    labels = {**(given.get("labels") or {}), HASH_LABEL: digest}
+    selector = deployment["spec"].get("selector") or {}
+    matching = {**(selector.get("matchLabels") or {}), HASH_LABEL: digest}
+    revision = max(map(_revision, old), default=0) + 1
+    body = {
+        "metadata": {
+            "name": f"{metadata['name']}-{digest}",
+            "labels": labels,
+            "annotations": {_REVISION: str(revision)},
+            "ownerReferences": [owner_reference(deployment)],
+        },
+        "spec": {
+            "replicas": _new_size(deployment, 0, old),
+            "selector": {**selector, "matchLabels": matching},
+            "template": {**template, "metadata": {**given, "labels": labels}},
+        },
+    }
+    return Create(_REPLICA_SET, body, metadata["namespace"])
+
+
+def _roll(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
+    """Bring the new set up and the old ones down, within what may be missing or too many."""
+    size = _new_size(deployment, _size(new), old)
+    if size != _size(new):
+        yield _scale(new, size)
+        return
+    yield from _shrink(deployment, new, old)
+
+
+def _new_size(deployment: Body, current: int, old: Sequence[Body]) -> int:
+    """How many pods the new set may have now."""
+    wanted = deployment["spec"].get("replicas", 1)
+    if current >= wanted:
+        return int(wanted)
+    if _recreates(deployment):
+        present = any((each.get("status") or {}).get("replicas") for each in old)
+        return int(current if present else wanted)
+    surge, _ = _limits(deployment)
+    room = wanted + surge - current - sum(map(_size, old))
+    return int(min(current + max(room, 0), wanted))
+
+
+def _shrink(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
+    """Take pods from the old sets, first those that are not available anyway."""
+    if _recreates(deployment):
+        yield from (_scale(each, 0) for each in old if _size(each))
+        return
+    wanted = deployment["spec"].get("replicas", 1)
+    least = wanted - _limits(deployment)[1]
+    # pods of the new set that are not available yet might need the room
+    spare = sum(map(_size, (new, *old))) - least - (_size(new) - _available(new))
+    for each in old:
+        broken = min(max(_size(each) - _available(each), 0), max(spare, 0))
+        rest = max(min(spare - broken, _size(each) - broken), 0)
+        taken = min(broken + rest, _size(each))
+        if taken > 0:
+            spare -= taken
+            yield _scale(each, _size(each) - taken)
+
+
+def _forget(deployment: Body, old: Sequence[Body]) -> Iterator[Step]:
+    """Old sets without pods are kept for a rollback, but not all of them."""
+    empty = [each for each in old if not _size(each) and not (each.get("status") or {})["replicas"]]
+    limit = deployment["spec"].get("revisionHistoryLimit", 10)
+    for each in empty[: max(len(empty) - limit, 0)]:
+        metadata = each["metadata"]
+        yield Remove(_REPLICA_SET, metadata["namespace"], metadata["name"])
+
+
+def _limits(deployment: Body) -> tuple[int, int]:
+    """How many pods may be too many, and how many may be missing."""
+    rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
+    wanted = deployment["spec"].get("replicas", 1)
+    surge = _share(rolling.get("maxSurge", "25%"), wanted, up=True)
+    missing = _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    # one of them has to move, or nothing ever does
+    return surge, missing if surge or missing else 1
+
+
+def _share(amount: int | str, total: int, *, up: bool) -> int:
+    if isinstance(amount, int):
+        return amount
+    product = int(amount.rstrip("%")) * total
+    return -(-product // 100) if up else product // 100
+
+
+def _scale(replica_set: Body, size: int) -> Step:
+    def change(body: Body) -> Body:
+        metadata = body["metadata"]
+        counted = {**metadata, "generation": metadata.get("generation", 0) + 1}
+        return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
+
+    metadata = replica_set["metadata"]
+    ref = ("ReplicaSet", metadata["namespace"], metadata["name"])
+    return change_of(ref, metadata["uid"], change)
+
+
+def _report(
+    ref: Ref, deployment: Body, new: Body | None, sets: Sequence[Body], now: datetime
+) -> Iterator[Step]:
+    def total(field: str) -> int:
+        return sum((each.get("status") or {}).get(field, 0) for each in sets)
+
+    wanted = deployment["spec"].get("replicas", 1)
+    replicas, available = total("replicas"), total("availableReplicas")
+    updated = ((new or {}).get("status") or {}).get("replicas", 0)
+    enough = available >= wanted - (0 if _recreates(deployment) else _limits(deployment)[1])
+    complete = updated == replicas == available == wanted
+    status = {
+        "observedGeneration": deployment["metadata"].get("generation"),
+        "replicas": replicas or None,
+        "updatedReplicas": updated or None,
+        "readyReplicas": total("readyReplicas") or None,
+        "availableReplicas": available or None,
+        "unavailableReplicas": max(wanted - available, 0) or None,
+        "conditions": [
+            _condition(
+                deployment,
+                "Available",
+                enough,
+                "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
+                f"Deployment {'has' if enough else 'does not have'} minimum availability.",
+                now,
+            ),
+            _condition(
+                deployment,
+                "Progressing",
+                True,
+                "NewReplicaSetAvailable" if complete else "ReplicaSetUpdated",
+                "ReplicaSet has successfully progressed." if complete else "A rollout goes on.",
+                now,
+            ),
+        ],
+    }
+    yield set_status(ref, deployment["metadata"]["uid"], status)
+
+
+def _condition(
+    deployment: Body, kind: str, value: bool, reason: str, message: str, now: datetime
+) -> Body:
+    """A condition whose times move only when it does."""
+    conditions = (deployment.get("status") or {}).get("conditions") or []
+    before: Body = next((each for each in conditions if each["type"] == kind), {})
+    status = "True" if value else "False"
+    if (before.get("status"), before.get("reason")) == (status, reason):
+        return before
+    same = before.get("status") == status
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastUpdateTime": timestamp(now),
+        "lastTransitionTime": before["lastTransitionTime"] if same else timestamp(now),
+    }
+
+
+def _recreates(deployment: Body) -> bool:
+    return (deployment["spec"].get("strategy") or {}).get("type") == "Recreate"
+
+
+def _labels(body: Body) -> Body:
+    return body["metadata"].get("labels") or {}
+
+
+def _size(replica_set: Body) -> int:
+    return int(replica_set["spec"].get("replicas", 1))
+
+
+def _available(replica_set: Body) -> int:
+    return int((replica_set.get("status") or {}).get("availableReplicas", 0))
+
+
+def _revision(replica_set: Body) -> int:
+    text = (replica_set["metadata"].get("annotations") or {}).get(_REVISION, "0")
+    return int(text) if text.isdecimal() else 0
+
+
+CONTROLLER = Controller(
+    name="deployments",
+    user="deployment-controller",
+    concerns={"Deployment": of_object("Deployment"), "ReplicaSet": of_replica_set},
+    reconcile=reconcile,
+)

@@ -1,0 +1,172 @@
+"""Jobs: pods until enough of them have succeeded, or too many have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.metadata import timestamp
+from apps.cluster.operations import Remove
+from apps.controlplane.controllers.controller import Controller, Later, Step, moment
+from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
+from apps.controlplane.controllers.workloads.templates import new_pod
+from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.controllers.writes import delete_pod, is_active, is_ready, set_status
+from apps.scheduler.objects import Pod
+
+Body = dict[str, Any]
+KIND: Final = "Job"
+INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """The pods of a job by what became of them."""
+
+    active: Sequence[Pod]
+    succeeded: Sequence[Pod]
+    failed: int
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    job = world.body(ref)
+    if job is None or job["metadata"].get("deletionTimestamp"):
+        return
+    if _finished(job):
+        yield from _expire(ref, job, now)
+        return
+    pods = own_pods(world, job)
+    count = _Count(
+        [pod for pod in pods if is_active(pod)],
+        [pod for pod in pods if pod.status.phase == "Succeeded"],
+        sum(pod.status.phase == "Failed" for pod in pods),
+    )
+    outcome = _outcome(job, count, now)
+    if outcome is not None or job["spec"].get("suspend"):
+        for pod in count.active:
+            yield delete_pod(pod)
+    else:
+        yield from _fill(job, count)
+        deadline = _deadline(job)
+        if deadline is not None:
+            yield Later(deadline)
+    yield from _report(ref, job, count, outcome, now)
+
+
+def _outcome(job: Body, count: _Count, now: datetime) -> tuple[str, str, str] | None:
+    """(condition, reason, message) of a job that is over; None while it is not."""
+    spec = job["spec"]
+    deadline = _deadline(job)
+    if count.failed > spec.get("backoffLimit", 6):
+        return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+    if deadline is not None and now >= deadline:
+        return "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+    wanted = spec.get("completions")
+    done = len(_indexes(count.succeeded)) if _is_indexed(job) else len(count.succeeded)
+    # without a number, any success is enough once the others have ended too
+    ended = bool(count.succeeded) and not count.active
+    complete = ended if wanted is None else done >= wanted
+    if complete:
+        return "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
+    return None
+
+
+def _fill(job: Body, count: _Count) -> Iterator[Step]:
+    """Start as many pods as may run side by side, and as are still needed."""
+    spec, wanted = job["spec"], job["spec"].get("completions")
+    parallel = spec.get("parallelism", 1)
+    if wanted is None:
+        room = 0 if count.succeeded else parallel - len(count.active)
+    elif _is_indexed(job):
+        taken = _indexes(count.active) | _indexes(count.succeeded)
+        free = [index for index in range(wanted) if index not in taken]
+        for index in free[: max(parallel - len(count.active), 0)]:
+            text = str(index)
+            yield new_pod(job, labels={INDEX: text}, annotations={INDEX: text})
+        return
+    else:
+        room = min(parallel, wanted - len(count.succeeded)) - len(count.active)
+    for _ in range(max(room, 0)):
+        yield new_pod(job)
+    for pod in count.active[len(count.active) + min(room, 0) :] if room < 0 else ():
+        yield delete_pod(pod)
+
+
+def _deadline(job: Body) -> datetime | None:
+    seconds = job["spec"].get("activeDeadlineSeconds")
+    since = (job.get("status") or {}).get("startTime")
+    if seconds is None or not since or job["spec"].get("suspend"):
+        return None
+    return moment(since) + timedelta(seconds=min(seconds, 10**9))
+
+
+def _expire(ref: Ref, job: Body, now: datetime) -> Iterator[Step]:
+    """A finished job goes after its time to live, with its pods."""
+    seconds = job["spec"].get("ttlSecondsAfterFinished")
+    ended = _finished(job)
+    if seconds is None or ended is None:
+        return
+    end = moment(ended) + timedelta(seconds=min(seconds, 10**9))
+    if now < end:
+        yield Later(end)
+        return
+    options = {"propagationPolicy": "Background"}
+    yield Remove(kinds.by_name(KIND), ref[1], ref[2], options)
+
+
+def _finished(job: Body) -> str | None:
+    """When the job ended; None while it has not."""
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each["type"] in ("Complete", "Failed") and each["status"] == "True":
+            return str(each["lastTransitionTime"])
+    return None
+
+
+def _report(
+    ref: Ref, job: Body, count: _Count, outcome: tuple[str, str, str] | None, now: datetime
+) -> Iterator[Step]:
+    before, suspended = job.get("status") or {}, bool(job["spec"].get("suspend"))
+    active = [] if outcome or suspended else count.active
+    status: Body = {
+        "active": len(active) or None,
+        "ready": sum(map(is_ready, active)),
+        "succeeded": len(count.succeeded) or None,
+        "failed": count.failed or None,
+        "startTime": before.get("startTime") or (None if suspended else timestamp(now)),
+    }
+    if outcome is not None:
+        condition, reason, message = outcome
+        status["conditions"] = [
+            *(before.get("conditions") or []),
+            {
+                "type": condition,
+                "status": "True",
+                "reason": reason,
+                "message": message,
+                "lastProbeTime": timestamp(now),
+                "lastTransitionTime": timestamp(now),
+            },
+        ]
+        if condition == "Complete":
+            status["completionTime"] = timestamp(now)
+    yield set_status(ref, job["metadata"]["uid"], status)
+
+
+def _is_indexed(job: Body) -> bool:
+    return bool(job["spec"].get("completionMode") == "Indexed")
+
+
+def _indexes(pods: Sequence[Pod]) -> set[int]:
+    texts = (pod.metadata.annotations.get(INDEX, "") for pod in pods)
+    return {int(text) for text in texts if text.isdecimal()}
+
+
+CONTROLLER = Controller(
+    name="jobs",
+    user="job-controller",
+    concerns={KIND: of_object(KIND), "Pod": of_pods(KIND)},
+    reconcile=reconcile,
+)

@@ -1,0 +1,96 @@
+"""ReplicaSets and ReplicationControllers: so many pods of one template, whichever they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.workloads.ownership import (
+    adoptions,
+    of_object,
+    of_pods,
+    own_pods,
+)
+from apps.controlplane.controllers.workloads.templates import new_pod
+from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.controllers.writes import delete_pod, is_active, is_ready, set_status
+from apps.scheduler.objects import Pod
+
+Body = dict[str, Any]
+
+KINDS = ("ReplicaSet", "ReplicationController")
+#: So many pods are made or deleted at a time.
+BURST = 500
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    workload = world.body(ref)
+    if workload is None:
+        return
+    pods = [pod for pod in own_pods(world, workload) if is_active(pod)]
+    if not workload["metadata"].get("deletionTimestamp"):
+        adopted = list(adoptions(world, workload))
+        if adopted:
+            # they count when they are seen to be its own
+            yield from adopted
+            return
+        missing = workload["spec"].get("replicas", 1) - len(pods)
+        for _ in range(min(missing, BURST)):
+            yield new_pod(workload)
+        if missing < 0:
+            for pod in surplus(pods, min(-missing, BURST)):
+                yield delete_pod(pod)
+    yield from _report(ref, workload, pods)
+
+
+def surplus(pods: Sequence[Pod], count: int) -> list[Pod]:
+    """The pods that are missed least: not placed, not running, not ready, crowded, young."""
+    crowd = Counter(pod.spec.node_name for pod in pods)
+
+    def value(pod: Pod) -> tuple[Any, ...]:
+        created = pod.metadata.creation_timestamp or ""
+        return (
+            bool(pod.spec.node_name),
+            {"Pending": 0, "Unknown": 1}.get(pod.status.phase, 2),
+            is_ready(pod),
+            _cost(pod),
+            -crowd[pod.spec.node_name],
+            # the youngest goes first: later moments sort before earlier ones
+            [-ord(letter) for letter in created],
+            pod.metadata.name,
+        )
+
+    return sorted(pods, key=value)[:count]
+
+
+def _cost(pod: Pod) -> int:
+    try:
+        return int(pod.metadata.annotations.get(_DELETION_COST, "0"))
+    except ValueError:
+        return 0
+
+
+def _report(ref: Ref, workload: Body, pods: Sequence[Pod]) -> Iterator[Step]:
+    ready = sum(map(is_ready, pods))
+    labels = (workload["spec"].get("template") or {}).get("metadata", {}).get("labels") or {}
+    labelled = sum(labels.items() <= pod.metadata.labels.items() for pod in pods)
+    status = {
+        "replicas": len(pods),
+        "fullyLabeledReplicas": labelled or None,
+        "readyReplicas": ready or None,
+        "availableReplicas": ready or None,
+        "observedGeneration": workload["metadata"].get("generation"),
+    }
+    yield set_status(ref, workload["metadata"]["uid"], status)
+
+
+CONTROLLER = Controller(
+    name="replicas",
+    user="replicaset-controller",
+    concerns={"Pod": of_pods(*KINDS)} | {kind: of_object(kind) for kind in KINDS},
+    reconcile=reconcile,
+)

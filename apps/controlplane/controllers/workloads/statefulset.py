@@ -1,0 +1,147 @@
+"""StatefulSets: pods with names and claims of their own, made and replaced in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.operations import Create
+from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
+from apps.controlplane.controllers.workloads.templates import (
+    REVISION_LABEL,
+    new_pod,
+    template_hash,
+)
+from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.controllers.writes import delete_pod, is_active, is_ready, set_status
+from apps.scheduler.objects import Pod
+
+Body = dict[str, Any]
+KIND: Final = "StatefulSet"
+_CLAIM: Final = kinds.by_name("PersistentVolumeClaim")
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    stateful = world.body(ref)
+    if stateful is None:
+        return
+    digest = template_hash(stateful["spec"]["template"])
+    pods = _by_ordinal(stateful, own_pods(world, stateful))
+    if not stateful["metadata"].get("deletionTimestamp"):
+        yield from _step(world, stateful, pods, digest)
+    yield from _report(ref, stateful, pods, digest)
+
+
+def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
+    found = {}
+    for pod in pods:
+        base, _, number = pod.metadata.name.rpartition("-")
+        if base == stateful["metadata"]["name"] and number.isdecimal():
+            found[int(number)] = pod
+    return found
+
+
+def _step(world: World, stateful: Body, pods: Mapping[int, Pod], digest: str) -> Iterator[Step]:
+    """The next thing to do; in order, each pod waits for those before it."""
+    spec = stateful["spec"]
+    first = (spec.get("ordinals") or {}).get("start", 0)
+    wanted = range(first, first + spec.get("replicas", 1))
+    in_order = spec.get("podManagementPolicy") != "Parallel"
+    for ordinal in wanted:
+        pod = pods.get(ordinal)
+        if pod is None:
+            yield from _missing_claims(world, stateful, ordinal)
+            yield _member(stateful, ordinal, digest)
+        elif pod.status.phase in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp:
+            yield delete_pod(pod)
+        elif is_ready(pod) and is_active(pod):
+            continue
+        if in_order:
+            return
+    for ordinal in sorted(pods.keys() - set(wanted), reverse=True):
+        if not pods[ordinal].metadata.deletion_timestamp:
+            yield delete_pod(pods[ordinal])
+        if in_order:
+            return
+    yield from _replace(spec, wanted, pods, digest)
+
+
+def _replace(spec: Body, wanted: range, pods: Mapping[int, Pod], digest: str) -> Iterator[Step]:
+    """Delete one pod of an older template, the last one first."""
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") != "RollingUpdate":
+        return
+    partition = (strategy.get("rollingUpdate") or {}).get("partition", 0)
+    for ordinal in reversed(wanted):
+        pod = pods.get(ordinal)
+        if ordinal < partition or pod is None or not (is_ready(pod) and is_active(pod)):
+            return
+        if pod.metadata.labels.get(REVISION_LABEL) != digest:
+            yield delete_pod(pod)
+            return
+
+
+def _member(stateful: Body, ordinal: int, digest: str) -> Step:
+    spec, name = stateful["spec"], f"{stateful['metadata']['name']}-{ordinal}"
+    template = spec["template"]["spec"]
+    claims = {claim["metadata"]["name"]: claim for claim in spec.get("volumeClaimTemplates") or ()}
+    volumes = [each for each in template.get("volumes") or () if each["name"] not in claims]
+    volumes += [
+        {"name": claim, "persistentVolumeClaim": {"claimName": f"{claim}-{name}"}}
+        for claim in claims
+    ]
+    extra: Body = {"hostname": name, "subdomain": spec.get("serviceName", "")}
+    return new_pod(
+        stateful,
+        name=name,
+        labels={
+            REVISION_LABEL: digest,
+            "apps.kubernetes.io/pod-index": str(ordinal),
+            "statefulset.kubernetes.io/pod-name": name,
+        },
+        spec={**extra, **({"volumes": volumes} if volumes else {})},
+    )
+
+
+def _missing_claims(world: World, stateful: Body, ordinal: int) -> Iterator[Step]:
+    """Claims outlive the pods they were made for, and are found again."""
+    namespace = stateful["metadata"]["namespace"]
+    for template in stateful["spec"].get("volumeClaimTemplates") or ():
+        metadata = template["metadata"]
+        name = f"{metadata['name']}-{stateful['metadata']['name']}-{ordinal}"
+        if world.body((_CLAIM.name, namespace, name)) is None:
+            labels = stateful["spec"]["selector"].get("matchLabels") or {}
+            named = {"name": name, "labels": {**labels, **(metadata.get("labels") or {})}}
+            yield Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
+
+
+def _report(ref: Ref, stateful: Body, pods: Mapping[int, Pod], digest: str) -> Iterator[Step]:
+    active = [pod for pod in pods.values() if is_active(pod)]
+    ready = sum(map(is_ready, active))
+    updated = sum(pod.metadata.labels.get(REVISION_LABEL) == digest for pod in active)
+    revision = f"{stateful['metadata']['name']}-{digest}"
+    complete = updated == len(active) == stateful["spec"].get("replicas", 1)
+    before = (stateful.get("status") or {}).get("currentRevision")
+    status = {
+        "observedGeneration": stateful["metadata"].get("generation"),
+        "replicas": len(pods),
+        "readyReplicas": ready or None,
+        "availableReplicas": ready,
+        "currentReplicas": (updated if complete else len(active) - updated) or None,
+        "updatedReplicas": updated or None,
+        "currentRevision": revision if complete or not before else before,
+        "updateRevision": revision,
+        "collisionCount": 0,
+    }
+    yield set_status(ref, stateful["metadata"]["uid"], status)
+
+
+CONTROLLER = Controller(
+    name="stateful sets",
+    user="statefulset-controller",
+    concerns={KIND: of_object(KIND), "Pod": of_pods(KIND)},
+    reconcile=reconcile,
+)
