@@ -9,8 +9,12 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.cluster.models import Cluster
+from apps.controlplane import ledger
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import log_page
+from apps.scheduler.decision import PermitWait
+from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
+from apps.scheduler.framework.status import SUCCESS
 from tests.dashboard.conftest import add_pods, pod
 
 pytestmark = pytest.mark.django_db
@@ -147,6 +151,33 @@ def test_pages_run_nothing_inline_and_nothing_from_elsewhere(alice: Client, lab:
     assert response.headers["Content-Security-Policy"].startswith("default-src 'self'")
     page = response.content.decode()
     assert "style=" not in page and "onclick" not in page and "://" not in page
+
+
+def test_a_decision_shows_who_was_asked_and_who_waited(alice: Client, lab: Cluster) -> None:
+    row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
+    decision = ledger.load(row)
+    url = "https://licences.example/filter"
+    call = ExtenderCall("licences", url, ExtenderVerb.FILTER, 4, 0, 2_000_000, "EOF", True)
+    decision.extender_calls.append(call)
+    decision.permit_wait = PermitWait({"Gatekeeper": 60.0}, 4.5, SUCCESS)
+    ledger.insert(
+        [
+            ledger.row_of(
+                decision,
+                cluster_id=lab.pk,
+                nodes=ledger.NodeTables(lab.pk).of(decision.nodes),
+                at=row.at,
+                profile_revision=1,
+                cluster_version=row.cluster_version,
+                sequence=row.sequence,
+                request_id="",
+            )
+        ]
+    )
+    copy = SchedulingDecision.objects.latest("pk")
+    page = alice.get(f"/clusters/lab/decisions/{copy.pk}").content.decode()
+    assert url in page and "EOF" in page and "ignored" in page
+    assert "4.5 s, by Gatekeeper" in page
 
 
 def test_decisions_are_paged_by_their_numbers(lab: Cluster) -> None:

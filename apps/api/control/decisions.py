@@ -80,6 +80,8 @@ class DecisionViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[Schedul
                 "pre_filter": explaining.status(decision.pre_filter),
                 "rejection": explaining.status(decision.rejection),
                 "durations": dict(decision.durations),
+                "extender_calls": explaining.extender_calls(decision),
+                "permit_wait": explaining.permit_wait(decision),
             }
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,23 @@ def node_verdict(decision: Decision, node: str) -> Body:
         )
     found["total"] = sum(score["weighted"] for score in found["scores"])
     return found
+
+
+def extender_calls(decision: Decision) -> list[Body]:
+    """What extenders were asked, in order."""
+    return [asdict(call) for call in decision.extender_calls]
+
+
+def permit_wait(decision: Decision) -> Body | None:
+    """How long Permit plugins held the pod; None if none asked to wait."""
+    wait = decision.permit_wait
+    if wait is None:
+        return None
+    return {
+        "timeouts": dict(wait.timeouts),
+        "seconds": wait.seconds,
+        "rejection": status(wait.outcome),
+    }
 
 
 def status(refusal: Status | None) -> Body | None:

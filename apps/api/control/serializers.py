@@ -154,6 +154,25 @@ class ScoresSerializer(serializers.Serializer[Any]):
     plugins = ScoreColumnSerializer(many=True)
 
 
+class ExtenderCallSerializer(serializers.Serializer[Any]):
+    extender = serializers.CharField(help_text="Its name in verdicts and scores.")
+    url = serializers.CharField()
+    verb = serializers.ChoiceField(["filter", "prioritize", "preempt", "bind"])
+    nodes_in = serializers.IntegerField(help_text="Nodes it was asked about.")
+    nodes_out = serializers.IntegerField(help_text="Nodes it left, scored or bound to.")
+    nanoseconds = serializers.IntegerField()
+    error = serializers.CharField(allow_blank=True)
+    ignored = serializers.BooleanField(help_text="The attempt went on in spite of the error.")
+
+
+class PermitWaitSerializer(serializers.Serializer[Any]):
+    timeouts = serializers.DictField(
+        child=serializers.FloatField(), help_text="Plugin -> seconds it would have waited."
+    )
+    seconds = serializers.FloatField(help_text="How long the pod was held.")
+    rejection = StatusSerializer(allow_null=True, help_text="Null when the pod was allowed.")
+
+
 class DecisionDetailSerializer(DecisionSerializer):
     verdicts = VerdictSerializer(many=True, help_text="First refusal of each node, by refusal.")
     scores = ScoresSerializer()
@@ -163,6 +182,8 @@ class DecisionDetailSerializer(DecisionSerializer):
     durations = serializers.DictField(
         child=serializers.IntegerField(), help_text="Extension point -> nanoseconds."
     )
+    extender_calls = ExtenderCallSerializer(many=True)
+    permit_wait = PermitWaitSerializer(allow_null=True)
 
     class Meta(DecisionSerializer.Meta):
         fields = (
@@ -173,6 +194,8 @@ class DecisionDetailSerializer(DecisionSerializer):
             "pre_filter",
             "rejection",
             "durations",
+            "extender_calls",
+            "permit_wait",
         )
 
 

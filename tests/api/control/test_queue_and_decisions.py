@@ -10,6 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
+from apps.controlplane import profiles
 from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engines import Engines
 from tests.api.control.conftest import Api
@@ -97,6 +98,27 @@ def test_a_decision_tells_every_node_and_every_score(api: Api, lab: Cluster) -> 
     assert len(fit["raw"]) == len(fit["normalized"]) == 3
     one = api.get(f"/decisions/{chosen['id']}/nodes/{full['node']}").json()
     assert (one["refusal"], one["total"]) == (None, scores["total"][0])
+
+
+def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> None:
+    extender = """
+        apiVersion: kubescheduler.config.k8s.io/v1
+        kind: KubeSchedulerConfiguration
+        extenders:
+        - {urlPrefix: "http://127.0.0.1:9", filterVerb: filter, ignorable: true}
+    """
+    profiles.add_revision(lab, extender, user="tests")
+    store.write(lab, [store.Create(kinds.POD, pod("asked"), "default")], actor=Actor("tests"))
+    engines = Engines()
+    engines.run(lab.pk)
+    engines.close()
+    (row,) = api.get("/decisions?pod=asked").json()["results"]
+    full = api.get(f"/decisions/{row['id']}").json()
+    (call,) = full["extender_calls"]
+    assert (call["verb"], call["url"]) == ("filter", "http://127.0.0.1:9/filter")
+    assert (call["nodes_in"], call["nodes_out"], call["ignored"]) == (3, 0, True)
+    assert "connection refused" in call["error"]
+    assert full["permit_wait"] is None
 
 
 def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
