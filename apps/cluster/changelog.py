@@ -7,7 +7,7 @@ saw can ask again at any time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -57,26 +57,6 @@ def changes_after(
             parameters,
         )
         return [_logged(row) for row in cursor.fetchall()]
-
-
-def all_changes_after(
-    cluster_id: int, version: int, *, batch: int = 1000
-) -> Iterator[LoggedChange]:
-    """Every change above `version` that is committed by the time its batch is read."""
-    while changes := changes_after(cluster_id, version, limit=batch):
-        yield from changes
-        version = changes[-1].version
-
-
-def object_at(cluster_id: int, version: int) -> dict[str, Any] | None:
-    """The object as the change of this version left it; None when it was forgotten."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            'SELECT "object"::text FROM cluster_change WHERE cluster_id = %s AND version = %s',
-            [cluster_id, version],
-        )
-        row = cursor.fetchone()
-    return None if row is None else sql.load_json(row[0])
 
 
 def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str, Any]]:

@@ -240,17 +240,11 @@ ALL: tuple[Kind, ...] = (
 )
 
 _BY_NAME = {kind.name: kind for kind in ALL}
-_BY_RESOURCE = {(kind.group, kind.version, kind.plural): kind for kind in ALL}
 
 
 def by_name(name: str) -> Kind:
     """The kind called `name` ("Pod"); KeyError if there is none."""
     return _BY_NAME[name]
-
-
-def by_resource(group: str, version: str, plural: str) -> Kind:
-    """The kind served at a path; KeyError if there is none."""
-    return _BY_RESOURCE[group, version, plural]
 
 
 def by_api_version(api_version: str, name: str) -> Kind:

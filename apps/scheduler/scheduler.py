@@ -163,7 +163,6 @@ class Scheduler:
         """The decision's intents are written: the binding is done."""
         attempt = self._attempts.pop(decision.pod_uid)
         assert attempt.assumed is not None
-        self.cache.finish_binding(decision.pod_uid)
         attempt.framework.run_post_bind_plugins(attempt.state, attempt.assumed, decision.node)
         self.queue.activate(activation.take(attempt.state))
         self.queue.done(decision.pod_uid)

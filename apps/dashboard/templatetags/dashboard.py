@@ -79,12 +79,6 @@ def moment(text: str | None) -> datetime | None:
     return parse_datetime(text) if text else None
 
 
-@register.filter
-def use_of(node: NodeUse, resource: str) -> Use:
-    """How much of a resource of a node is taken."""
-    return node.of(resource)
-
-
 @register.inclusion_tag("dashboard/inc/ago.html")
 def ago(at: datetime | None) -> dict[str, Any]:
     """How long ago, kept up by the page; the full time as its title."""

@@ -3,7 +3,7 @@
     Initial -- add_pod ------------------------------> Added -- remove_pod --> Deleted
        |                                              ^  | ^
        |                                     add_pod  |  +-+ update_pod
-       +-- assume_pod --> Assumed (finish_binding) ---+
+       +-- assume_pod --> Assumed --------------------+
                              |
                              +-- forget_pod --> Initial
 
@@ -42,8 +42,6 @@ class PodState:
     pod: PodInfo
     node_name: str
     assumed: bool = False
-    #: whether the binding of an assumed pod has been written
-    binding_finished: bool = False
 
 
 @dataclass(slots=True)
@@ -92,10 +90,6 @@ class Cache:
         self._changes.nodes[name] = True
         return info
 
-    def update_node(self, node: Node) -> NodeInfo:
-        """The same as ``add_node``: what counts is what is known of the name."""
-        return self.add_node(node)
-
     def remove_node(self, name: str) -> None:
         """Forget the node; pods on it stay until they are removed. CacheError if unknown."""
         info = self.nodes.get(name)
@@ -115,12 +109,6 @@ class Cache:
         if pod.uid in self.pods:
             raise CacheError(f"pod {pod.key} is in the cache, so it cannot be assumed")
         self._put(PodState(pod, node_name, assumed=True))
-
-    def finish_binding(self, uid: str) -> None:
-        """The binding of an assumed pod is written; a confirmed or unknown pod is left alone."""
-        state = self.pods.get(uid)
-        if state is not None and state.assumed:
-            state.binding_finished = True
 
     def forget_pod(self, uid: str) -> PodInfo:
         """Take back an assumption; returns the assumed pod. CacheError if it is not assumed."""

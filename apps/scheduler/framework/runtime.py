@@ -133,10 +133,6 @@ class Framework:
         return self.profile.scheduler_name
 
     @property
-    def has_filter_plugins(self) -> bool:
-        return bool(self._filter)
-
-    @property
     def has_post_filter_plugins(self) -> bool:
         return bool(self._post_filter)
 
@@ -277,10 +273,6 @@ class Framework:
             known = NominatedPods(self.handle.nominator, self.handle.snapshot)
             self._nominated = known
         return known.respected_by(pod, nodes)
-
-    @property
-    def has_pre_filter_extensions(self) -> bool:
-        return bool(self._extensions)
 
     def is_local(self, state: CycleState) -> bool:
         """Whether, in this cycle, every filter looks at nothing but the line itself.
