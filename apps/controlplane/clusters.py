@@ -8,7 +8,7 @@ from typing import Any
 
 from django.apps import apps as django_apps
 from django.core.exceptions import ValidationError
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, store
@@ -51,7 +51,7 @@ def create_cluster(
     )
     _check(cluster, nodes, zones)
     with transaction.atomic():
-        cluster.save()
+        _take_name(cluster)
         LoopLease.objects.create(cluster=cluster)
         profiles.add_built_in(cluster, user=user)
         store.create_many(
@@ -61,6 +61,14 @@ def create_cluster(
         )
     cluster.refresh_from_db(fields=["resource_version"])
     return cluster
+
+
+def _take_name(cluster: Cluster) -> None:
+    try:
+        with transaction.atomic():
+            cluster.save()
+    except IntegrityError as error:
+        raise AlreadyExists("clusters", cluster.name) from error
 
 
 def delete_cluster(cluster: Cluster) -> None:
@@ -165,5 +173,3 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
         ]
     if causes:
         raise Invalid("Cluster", cluster.name, causes)
-    if Cluster.objects.filter(name=cluster.name).exists():
-        raise AlreadyExists("clusters", cluster.name)
