@@ -7,11 +7,12 @@ from typing import Any
 
 from django.http import QueryDict
 
-from apps.api.kubernetes import bodies
+from apps.api.kubernetes import bodies, params
 from apps.api.kubernetes.media import Media
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.models import Cluster
+from apps.cluster.schema import definition_of
 from apps.cluster.store import Actor
 
 Body = dict[str, Any]
@@ -50,6 +51,17 @@ class Call:
             validation=validation,
         )
         return self.resource.from_wire(body), warnings
+
+    def read_request(self, group: str, version: str, kind: str) -> tuple[Body, list[str]]:
+        """The body as an object that is sent to a subresource and not kept; and warnings."""
+        return bodies.read_object(
+            self.raw,
+            self.content_type,
+            kind=kind,
+            api_version=f"{group}/{version}" if group else version,
+            definition=definition_of(group, version, kind),
+            validation=params.field_validation(self.query, self.method),
+        )
 
 
 @dataclass(slots=True)

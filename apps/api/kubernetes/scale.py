@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.api.kubernetes import bodies, params
+from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.patching import read_patch
 from apps.cluster import selectors, store
@@ -24,14 +24,7 @@ def get(call: Call) -> Answer:
 
 
 def update(call: Call) -> Answer:
-    scale, warnings = bodies.read_object(
-        call.raw,
-        call.content_type,
-        kind="Scale",
-        api_version="autoscaling/v1",
-        definition=_DEFINITION,
-        validation=params.field_validation(call.query, call.method),
-    )
+    scale, warnings = call.read_request("autoscaling", "v1", "Scale")
     return _write(call, lambda old: scale, warnings)
 
 

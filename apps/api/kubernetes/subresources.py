@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.api.kubernetes import bodies, params
+from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.verbs import other_uid
 from apps.cluster import selectors, store
 from apps.cluster.errors import BadRequest
 from apps.cluster.eviction import evict
-from apps.cluster.schema import definition_of
 
 Body = dict[str, Any]
-
-_BINDING = definition_of("", "v1", "Binding")
-_EVICTION = definition_of("policy", "v1", "Eviction")
 
 
 def evict_pod(call: Call) -> Answer:
     """POST of an Eviction."""
-    eviction, warnings = bodies.read_object(
-        call.raw,
-        call.content_type,
-        kind="Eviction",
-        api_version="policy/v1",
-        definition=_EVICTION,
-        validation=params.field_validation(call.query, call.method),
-    )
+    eviction, warnings = call.read_request("policy", "v1", "Eviction")
     name = (eviction.get("metadata") or {}).get("name") or call.target.name
     if name != call.target.name:
         raise BadRequest("name in URL does not match name in Eviction object")
@@ -74,14 +63,7 @@ def finalize(call: Call) -> Answer:
 def bind(call: Call) -> Answer:
     """POST of a Binding, to `pods/{name}/binding` or to `bindings`."""
     dry_run = params.dry_run(call.query, call.method)
-    binding, warnings = bodies.read_object(
-        call.raw,
-        call.content_type,
-        kind="Binding",
-        api_version="v1",
-        definition=_BINDING,
-        validation=params.field_validation(call.query, call.method),
-    )
+    binding, warnings = call.read_request("", "v1", "Binding")
     metadata = binding.get("metadata") or {}
     name = call.target.name or metadata.get("name", "")
     if not name:

@@ -65,18 +65,12 @@ def _label_requirement(requirement: Body, path: str) -> Causes:
 
 
 def _node_requirement(requirement: Body, path: str) -> Causes:
-    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{path}.values", _NEEDS_VALUES)
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{path}.values", _NO_VALUES)
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            yield required(f"{path}.values", _ONE_VALUE)
-    else:
-        yield invalid(f"{path}.operator", operator, _NO_OPERATOR)
+    """As of labels, and numbers may be compared."""
+    if requirement.get("operator") not in ("Gt", "Lt"):
+        yield from _label_requirement(requirement, path)
+        return
+    if len(requirement.get("values") or ()) != 1:
+        yield required(f"{path}.values", _ONE_VALUE)
     yield from _key_and_values(requirement, path)
 
 
