@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,11 +51,20 @@ class Seen:
         self.page.get_by_role("button", name="Log in").click()
 
 
+def installed() -> str | None:
+    """The path of a Chromium, if there is one."""
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if installed() is None:
+        terminalreporter.write_sep("!", f"NO BROWSER TEST RAN: {MISSING}", red=True, bold=True)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    program = installed()
     if program is None:
-        warnings.warn(f"NO BROWSER TEST RUNS: {MISSING}", pytest.PytestWarning, stacklevel=1)
         pytest.skip(MISSING)
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Playwright's event loop runs in this thread; the tests use Django beside it, not in it.
