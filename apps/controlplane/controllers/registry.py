@@ -13,6 +13,7 @@ from apps.controlplane.controllers import (
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
+from apps.controlplane.controllers.volumes import claims, ephemeral, volumes
 from apps.controlplane.controllers.workloads import (
     daemonset,
     deployment,
@@ -27,6 +28,9 @@ CONTROLLERS: tuple[Controller, ...] = (
     kubelet_nodes.CONTROLLER,
     kubelet_pods.CONTROLLER,
     node_lifecycle.CONTROLLER,
+    ephemeral.CONTROLLER,
+    claims.CONTROLLER,
+    volumes.CONTROLLER,
     taint_eviction.CONTROLLER,
     deployment.CONTROLLER,
     replicas.CONTROLLER,

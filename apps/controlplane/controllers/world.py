@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
-from apps.scheduler.objects import KubeObject, Node, Pod
+from apps.scheduler.objects import KubeObject, Node, PersistentVolume, Pod
 
 Body = dict[str, Any]
 #: (kind, namespace, name)
@@ -44,6 +44,8 @@ class World:
         self._pods_on: dict[str, dict[Ref, None]] = defaultdict(dict)
         #: (namespace, claim) -> the pods that mount it
         self._users_of: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
+        #: (namespace, claim) -> the volumes that name it
+        self._volumes_for: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
         #: uid of an owner -> the objects that name it
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
         #: node that pods name and that is not there -> when that was first seen
@@ -93,6 +95,11 @@ class World:
         """The pods that mount a claim, pending ones included."""
         return self._pods(self._users_of.get((namespace, claim), ()))
 
+    def volumes_for(self, namespace: str, claim: str) -> list[PersistentVolume]:
+        """The volumes whose claimRef names a claim."""
+        refs = self._volumes_for.get((namespace, claim), ())
+        return [found for ref in refs if (found := self.get(ref, PersistentVolume)) is not None]
+
     def owned_by(self, uid: str) -> list[Ref]:
         """The objects that name `uid` among their owners."""
         return list(self._owned_by.get(uid, ()))
@@ -112,6 +119,8 @@ class World:
             self._bodies[ref] = body
         for owner in item.metadata.owner_references:
             self._owned_by[owner.uid][ref] = None
+        if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
+            self._volumes_for[named.namespace, named.name][ref] = None
         if isinstance(item, Pod):
             if item.spec.node_name:
                 self._pods_on[item.spec.node_name][ref] = None
@@ -124,6 +133,8 @@ class World:
         self._bodies.pop(ref, None)
         for owner in item.metadata.owner_references:
             _drop(self._owned_by, owner.uid, ref)
+        if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
+            _drop(self._volumes_for, (named.namespace, named.name), ref)
         if isinstance(item, Pod):
             _drop(self._pods_on, item.spec.node_name, ref)
             for claim in claims_of(item):

@@ -17,8 +17,9 @@ from apps.controlplane.controllers.kubelet.annotations import (
     READY,
     is_false,
 )
-from apps.controlplane.controllers.world import Ref, World
-from apps.scheduler.objects import Node, Pod
+from apps.controlplane.controllers.world import Ref, World, claims_of
+from apps.scheduler.objects import KubeObject, Node, PersistentVolumeClaim, Pod
+from apps.scheduler.plugins.volumebinding.claims import is_bound
 
 Body = dict[str, Any]
 KUBELET = "kubelet"
@@ -52,6 +53,20 @@ def of_pod(_: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
     return ()
 
 
+def of_claim(world: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
+    """A pod is started when its volumes are there."""
+    if new is None:
+        return []
+    users = world.users_of(new.metadata.namespace, new.metadata.name)
+    return [("Node", "", pod.spec.node_name) for pod in users if is_new(pod)]
+
+
+def has_its_volumes(world: World, pod: Pod) -> bool:
+    refs = [("PersistentVolumeClaim", pod.metadata.namespace, name) for name in claims_of(pod)]
+    claims = [world.get(ref, PersistentVolumeClaim) for ref in refs]
+    return all(claim is not None and is_bound(claim) for claim in claims)
+
+
 def is_new(pod: Pod) -> bool:
     """Whether the pod is bound, and its kubelet has not taken it in."""
     if not pod.spec.node_name or pod.metadata.deletion_timestamp:
@@ -71,7 +86,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     if not is_reachable(node):
         return
     pods = world.pods_on(node.metadata.name)
-    new = [pod for pod in pods if is_new(pod)]
+    new = [pod for pod in pods if is_new(pod) and has_its_volumes(world, pod)]
     if not new:
         return
     room = admission.Room.of(node, [pod for pod in pods if not is_new(pod)])
@@ -140,5 +155,8 @@ def _ready(now: datetime, node: Body) -> Body:
 
 
 CONTROLLER = Controller(
-    name="kubelet", user=KUBELET, concerns={"Node": of_node, "Pod": of_pod}, reconcile=reconcile
+    name="kubelet",
+    user=KUBELET,
+    concerns={"Node": of_node, "Pod": of_pod, "PersistentVolumeClaim": of_claim},
+    reconcile=reconcile,
 )

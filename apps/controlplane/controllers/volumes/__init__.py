@@ -1,0 +1,1 @@
+"""Volume controllers: claims get volumes, volumes follow their claims."""

@@ -1,0 +1,236 @@
+"""The PV controller's half about claims: find a volume, have one made, bring the two together.
+
+A volume and a claim are bound in two steps, as upstream: first the volume names the claim (the
+scheduler may have done that already), then both say that they are bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from apps.cluster import kinds
+from apps.cluster.errors import Conflict
+from apps.cluster.operations import Create
+from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.volumes.provisioning import new_volume
+from apps.controlplane.controllers.world import Ref, World, ref_of
+from apps.controlplane.controllers.writes import change_of, set_status
+from apps.scheduler.labels import SelectorError
+from apps.scheduler.objects import PersistentVolume as Volume
+from apps.scheduler.objects import PersistentVolumeClaim as Claim
+from apps.scheduler.objects import Pod, StorageClass
+from apps.scheduler.plugins.helper.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    class_of_claim,
+    class_of_volume,
+)
+from apps.scheduler.plugins.volumebinding.claims import BIND_COMPLETED, is_bound, selected_node
+from apps.scheduler.plugins.volumebinding.matching import Demand, demand_of
+from apps.scheduler.plugins.volumebinding.volumes import is_meant_for, traits_of
+
+Body = dict[str, Any]
+
+CLAIM: Final = "PersistentVolumeClaim"
+VOLUME: Final = "PersistentVolume"
+BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+PROTECTION: Final = "kubernetes.io/pvc-protection"
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
+
+def of_claim(_: World, old: Claim | None, new: Claim | None) -> Iterable[Ref]:
+    return () if new is None else [ref_of(CLAIM, new)]
+
+
+def of_volume(world: World, old: Volume | None, new: Volume | None) -> Iterable[Ref]:
+    """The claims it names; and those that might take it, or hoped to."""
+    versions = [volume for volume in (old, new) if volume is not None]
+    refs = [
+        (CLAIM, reference.namespace, reference.name)
+        for volume in versions
+        if (reference := volume.spec.claim_ref) is not None
+    ]
+    if any(volume.spec.claim_ref is None for volume in versions):
+        refs += _open_claims(world, {class_of_volume(volume) for volume in versions})
+    return refs
+
+
+def of_class(world: World, old: StorageClass | None, new: StorageClass | None) -> Iterable[Ref]:
+    return () if new is None else _open_claims(world, {new.metadata.name})
+
+
+def of_pod(_: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    """A claim may be waiting to be used no more."""
+    pod = new or old
+    assert pod is not None
+    return [
+        (CLAIM, pod.metadata.namespace, volume.persistent_volume_claim.claim_name)
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+    ]
+
+
+def _open_claims(world: World, classes: set[str]) -> list[Ref]:
+    return [
+        ref_of(CLAIM, claim)
+        for claim in world.every(CLAIM, Claim)
+        if not is_bound(claim) and class_of_claim(claim) in classes
+    ]
+
+
+def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
+    claim = world.get(ref, Claim)
+    if claim is None:
+        return
+    if claim.metadata.deletion_timestamp:
+        yield from _unprotect(world, ref, claim)
+    elif is_bound(claim):
+        if world.get((VOLUME, "", claim.spec.volume_name), Volume) is None:
+            yield set_status(ref, claim.metadata.uid, {"phase": "Lost"})
+    else:
+        yield from _bind(world, ref, claim)
+
+
+def _unprotect(world: World, ref: Ref, claim: Claim) -> Iterator[Step]:
+    """A claim that is deleted stays while a pod uses it."""
+    users = world.users_of(ref[1], ref[2])
+    used = any(p.spec.node_name and p.status.phase not in ("Succeeded", "Failed") for p in users)
+    if PROTECTION in claim.metadata.finalizers and not used:
+        yield change_of(ref, claim.metadata.uid, partial(without_finalizer, PROTECTION))
+
+
+def _bind(world: World, ref: Ref, claim: Claim) -> Iterator[Step]:
+    try:
+        demand = demand_of(claim)
+    except SelectorError:
+        return
+    volume = _meant_for(world, claim, demand)
+    if volume is not None:
+        yield from _complete(ref, claim, volume)
+        return
+    if claim.spec.volume_name:
+        # chosen by the user: that one or none
+        wanted = world.get((VOLUME, "", claim.spec.volume_name), Volume)
+        if wanted is not None and wanted.spec.claim_ref is None:
+            yield _promise(wanted, claim, chosen=False)
+        return
+    storage_class = world.get(("StorageClass", "", class_of_claim(claim)), StorageClass)
+    node = selected_node(claim)
+    waits = storage_class and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    if waits and not node:
+        return
+    best = None if waits else _smallest_open(world, claim, demand)
+    if best is not None:
+        yield _promise(best, claim, chosen=True)
+    elif storage_class is not None and storage_class.provisioner != NO_PROVISIONER:
+        body = new_volume(claim, storage_class, world.node(node) if node else None)
+        if world.body((VOLUME, "", body["metadata"]["name"])) is None:
+            yield Create(kinds.by_name(VOLUME), body)
+
+
+def _meant_for(world: World, claim: Claim, demand: Demand) -> Volume | None:
+    """The volume that names the claim, or that the claim names and nobody else has."""
+    named = world.volumes_for(claim.metadata.namespace, claim.metadata.name)
+    for volume in named:
+        wanted = not claim.spec.volume_name or claim.spec.volume_name == volume.metadata.name
+        if (
+            wanted
+            and is_meant_for(volume, claim)
+            and not volume.metadata.deletion_timestamp
+            and demand.takes_promised(traits_of(volume))
+        ):
+            return volume
+    return None
+
+
+def _smallest_open(world: World, claim: Claim, demand: Demand) -> Volume | None:
+    found = [
+        volume
+        for volume in world.every(VOLUME, Volume)
+        if volume.spec.claim_ref is None
+        and not volume.metadata.deletion_timestamp
+        and class_of_volume(volume) == class_of_claim(claim)
+        and demand.takes(traits_of(volume))
+    ]
+    return min(found, key=lambda v: (traits_of(v).nanos, v.metadata.name), default=None)
+
+
+def _promise(volume: Volume, claim: Claim, *, chosen: bool) -> Step:
+    """Let the volume name the claim, unless it has named another one meanwhile."""
+    reference = _reference(claim)
+
+    def change(body: Body) -> Body:
+        if body["spec"].get("claimRef"):
+            name = body["metadata"]["name"]
+            raise Conflict("persistentvolumes", name, "the volume is taken by another claim")
+        metadata = body["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), BY_CONTROLLER: "yes"}
+        return {
+            **body,
+            "metadata": {**metadata, "annotations": annotations} if chosen else metadata,
+            "spec": {**body["spec"], "claimRef": reference},
+        }
+
+    return change_of(ref_of(VOLUME, volume), volume.metadata.uid, change)
+
+
+def _complete(ref: Ref, claim: Claim, volume: Volume) -> Iterator[Step]:
+    """Both sides say that they are bound."""
+    reference = _reference(claim)
+
+    def on_volume(body: Body) -> Body:
+        spec, status = body["spec"], {**(body.get("status") or {}), "phase": "Bound"}
+        return {
+            **body,
+            "spec": {**spec, "claimRef": {**(spec.get("claimRef") or {}), **reference}},
+            "status": status,
+        }
+
+    yield change_of(ref_of(VOLUME, volume), volume.metadata.uid, on_volume)
+
+    def on_claim(body: Body) -> Body:
+        metadata, spec = body["metadata"], body["spec"]
+        annotations = {**(metadata.get("annotations") or {}), BIND_COMPLETED: "yes"}
+        if not spec.get("volumeName"):
+            annotations[BY_CONTROLLER] = "yes"
+        status = {
+            **(body.get("status") or {}),
+            "phase": "Bound",
+            "accessModes": list(volume.spec.access_modes),
+            "capacity": dict(volume.spec.capacity),
+        }
+        return {
+            **body,
+            "metadata": {**metadata, "annotations": annotations},
+            "spec": {**spec, "volumeName": volume.metadata.name},
+            "status": status,
+        }
+
+    yield change_of(ref, claim.metadata.uid, on_claim)
+
+
+def _reference(claim: Claim) -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": CLAIM,
+        "namespace": claim.metadata.namespace,
+        "name": claim.metadata.name,
+        "uid": claim.metadata.uid,
+    }
+
+
+def without_finalizer(finalizer: str, body: Body) -> Body:
+    metadata = dict(body["metadata"])
+    held = metadata.get("finalizers") or []
+    metadata["finalizers"] = [each for each in held if each != finalizer]
+    return {**body, "metadata": metadata}
+
+
+CONTROLLER = Controller(
+    name="claims",
+    user="persistent-volume-binder",
+    concerns={CLAIM: of_claim, VOLUME: of_volume, "StorageClass": of_class, "Pod": of_pod},
+    reconcile=reconcile,
+)

@@ -1,0 +1,54 @@
+"""The mock provisioner: a volume for a claim, where its node can reach it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apps.scheduler.objects import Node, PersistentVolumeClaim, StorageClass
+
+Body = dict[str, Any]
+
+_ZONE: Final = "topology.kubernetes.io/zone"
+
+
+def new_volume(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node | None
+) -> Body:
+    """The volume that the class's provisioner makes; with a node, in the node's zone."""
+    meta, spec = claim.metadata, claim.spec
+    name = f"pvc-{meta.uid}"
+    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": meta.namespace}
+    affinity = _affinity(storage_class, node)
+    return {
+        "metadata": {
+            "name": name,
+            "annotations": {"pv.kubernetes.io/provisioned-by": storage_class.provisioner},
+        },
+        "spec": {
+            "accessModes": list(spec.access_modes),
+            "capacity": {"storage": spec.resources.requests.get("storage", "0")},
+            "claimRef": {**reference, "name": meta.name, "uid": meta.uid},
+            "csi": {"driver": storage_class.provisioner, "volumeHandle": name},
+            "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
+            "storageClassName": storage_class.metadata.name,
+            "volumeMode": spec.volume_mode,
+            **({"nodeAffinity": {"required": affinity}} if affinity else {}),
+        },
+    }
+
+
+def _affinity(storage_class: StorageClass, node: Node | None) -> Body | None:
+    """The zone of the node that was selected, else the topologies the class allows."""
+    if node is not None and _ZONE in node.metadata.labels:
+        zone = {"key": _ZONE, "operator": "In", "values": [node.metadata.labels[_ZONE]]}
+        return {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}
+    terms = [
+        {
+            "matchExpressions": [
+                {"key": each.key, "operator": "In", "values": list(each.values)}
+                for each in term.match_label_expressions
+            ]
+        }
+        for term in storage_class.allowed_topologies
+    ]
+    return {"nodeSelectorTerms": terms} if terms else None
