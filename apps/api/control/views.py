@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -224,6 +225,8 @@ class TokenView(ControlView, APIView):
         """A new key; the old one is good for nothing from now on."""
         user: Any = request.user
         with transaction.atomic():
+            # two at once take turns: a user has one key
+            User.objects.select_for_update().get(pk=user.pk)
             Token.objects.filter(user=user).delete()
             token = Token.objects.create(user=user)
         body = {"user": request.user.get_username(), "token": token.key}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import yaml
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from rest_framework.authtoken.models import Token
 
 from tests.api.control.conftest import Api
+from tests.stack.house import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -24,6 +30,30 @@ def test_a_stranger_gets_no_key(anonymous: Api) -> None:
     assert answer.headers["WWW-Authenticate"] == "Bearer"
     assert answer.json()["reason"] == "Unauthorized"
     assert anonymous.post("/token").status_code == 401
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_changes_at_once_the_later_one_counts(key: str) -> None:
+    def change() -> int:
+        try:
+            return Api(key).post("/token").status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as others:
+        with transaction.atomic():
+            Token.objects.select_for_update().get(key=key)
+            User.objects.select_for_update().get(username="alice")
+            answers = [others.submit(change) for _ in range(2)]
+            wait_until(lambda: waiting() == 2)
+        assert [answer.result(timeout=30) for answer in answers] == [201, 201]
+    assert Token.objects.count() == 1
+
+
+def waiting() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+        return int(cursor.fetchone()[0])
 
 
 def test_the_schema_describes_every_path(api: Api) -> None:
