@@ -67,7 +67,7 @@ def resume_binding(sched: Scheduler, attempt: Attempt) -> bool:
 
 
 def _go_on(sched: Scheduler, attempt: Attempt, answer: Status | None) -> None:
-    """Run steps until one is slow, or all is done."""
+    """Run steps until one has to be waited for, or all is done."""
     assert attempt.binding is not None
     while True:
         try:
@@ -75,7 +75,7 @@ def _go_on(sched: Scheduler, attempt: Attempt, answer: Status | None) -> None:
             step = next(attempt.binding) if answer is None else attempt.binding.send(answer)
         except StopIteration as end:
             return _end(sched, attempt, end.value)
-        if sched.executor is not None and step.name not in sched.quick_plugins:
+        if sched.executor is not None:
             attempt.decision.result = Result.BINDING
             attempt.decision.message = f"{step.name} prepares the binding, or binds"
             attempt.running = sched.executor.submit(step.run)

@@ -70,8 +70,6 @@ class Scheduler:
         self.tie_break = tie_break
         self.executor = executor
         self.progressed = on_progress
-        #: plugins whose steps of a binding take no time
-        self.quick_plugins = BUILT_IN.keys()
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
         self.cache = Cache()
         self.snapshot = Snapshot()
@@ -224,7 +222,7 @@ class Scheduler:
             draw=self._draw_one_of,
             call_off_binding=self._call_off_binding,
         )
-        return Framework(profile, registry, handle)
+        return Framework(profile, registry, handle, slow=registry.keys() - BUILT_IN.keys())
 
     def _build_queue(self, observer: Observer | None) -> PriorityQueue:
         first = next(iter(self.profiles.values()))

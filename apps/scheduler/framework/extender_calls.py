@@ -7,9 +7,7 @@ attempt says where calls are to be noted, and the extender notes them there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,14 +42,20 @@ class ExtenderCall:
 _noted: ContextVar[list[ExtenderCall] | None] = ContextVar("extender calls", default=None)
 
 
-@contextmanager
-def calls_noted_in(calls: list[ExtenderCall]) -> Iterator[None]:
-    """Within this block, in this thread, calls are appended to ``calls``."""
-    token = _noted.set(calls)
-    try:
-        yield
-    finally:
-        _noted.reset(token)
+class calls_noted_in:
+    """``with calls_noted_in(calls):`` in this thread, calls are appended to ``calls``."""
+
+    __slots__ = ("_before", "_calls")
+
+    def __init__(self, calls: list[ExtenderCall]) -> None:
+        self._calls = calls
+        self._before: Token[list[ExtenderCall] | None]
+
+    def __enter__(self) -> None:
+        self._before = _noted.set(self._calls)
+
+    def __exit__(self, *_: object) -> None:
+        _noted.reset(self._before)
 
 
 def note(call: ExtenderCall) -> None:

@@ -28,7 +28,7 @@ def answer(plugin: str, point: str, call: Callable[..., Status | None], *args: A
         status = call(*args)
     except Exception as raised:
         status = failure(plugin, point, raised)
-    return described(plugin, point, status)
+    return SUCCESS if status is None else described(plugin, point, status)
 
 
 def described(plugin: str, point: str, status: Status | None) -> Status:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter_ns
@@ -86,14 +86,20 @@ class PluginError(Exception):
 class Framework:
     """Built once per profile; keeps no state of a cycle itself (that is in CycleState).
 
-    Raises KeyError for a plugin that the registry does not know, PluginError for one that fails to
+    ``slow``: plugins whose PreBind and Bind may take their time. Raises KeyError for a plugin that
+    the registry does not know, PluginError for one that fails to
     be built or lacks the methods of an extension point at which the profile has it.
     """
 
     def __init__(
-        self, profile: Profile, registry: Mapping[str, PluginFactory], handle: Handle
+        self,
+        profile: Profile,
+        registry: Mapping[str, PluginFactory],
+        handle: Handle,
+        slow: Collection[str] = (),
     ) -> None:
         self.profile = profile
+        self._slow = slow
         self.handle = handle
         self.plugins: dict[str, Plugin] = {
             name: _built(name, registry[name], profile.args.get(name), handle)
@@ -401,24 +407,30 @@ class Framework:
         return Status(Code.WAIT, (f"one or more plugins asked to wait: {list(timeouts)}",))
 
     def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
-        """One step a plugin; the first failure, or success."""
+        """The first failure, or success; a step for each plugin that may take its time."""
         start = perf_counter_ns()
         outcome = SUCCESS
         for plugin in self._pre_bind:
-            call = partial(guard.answer, plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
-            outcome = yield Step(plugin.name, call)
+            if plugin.name in self._slow:
+                args = (plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
+                outcome = yield Step(plugin.name, partial(guard.answer, *args))
+            else:
+                outcome = guard.answer(plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
             if not outcome.is_success:
                 break
         state.durations["PreBind"] = perf_counter_ns() - start
         return outcome
 
     def run_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
-        """One step a plugin; the answer of the first that does not skip, Skip if all do."""
+        """The answer of the first that does not skip, Skip if all do; steps as in PreBind."""
         start = perf_counter_ns()
         outcome = SKIP
         for plugin in self._bind:
-            call = partial(guard.answer, plugin.name, "Bind", plugin.bind, state, pod, node)
-            outcome = yield Step(plugin.name, call)
+            if plugin.name in self._slow:
+                args = (plugin.name, "Bind", plugin.bind, state, pod, node)
+                outcome = yield Step(plugin.name, partial(guard.answer, *args))
+            else:
+                outcome = guard.answer(plugin.name, "Bind", plugin.bind, state, pod, node)
             if not outcome.is_skip:
                 break
         state.durations["Bind"] = perf_counter_ns() - start

@@ -1,7 +1,7 @@
-"""A binding cycle in steps, each of which may be run somewhere else.
+"""What may take its time in a binding cycle, as steps that can be run somewhere else.
 
-Scheduling goes on while a step takes its time, so the cycle is a generator: it yields a step and is
-sent the step's answer. Whoever drives it runs a step at once, or has it run and comes back.
+Scheduling goes on meanwhile, so the cycle is a generator: it yields such a step and is sent the
+step's answer. Whoever drives it runs the step at once, or has it run and comes back.
 """
 
 from __future__ import annotations
