@@ -32,7 +32,8 @@ class Overlay(NodeTable):
     """
 
     def __init__(self, base: NodeTable, rows: Int64Array) -> None:
-        self._base = base
+        #: the snapshot
+        self.base = base
         self.rows = rows
         #: lines whose pods were changed
         self._modified: set[int] = set()
@@ -49,70 +50,70 @@ class Overlay(NodeTable):
 
     @lazy
     def alive(self) -> BoolArray:
-        return self._base.alive[self.rows]
+        return self.base.alive[self.rows]
 
     @lazy
     def allocatable(self) -> Int64Array:
-        return self._base.allocatable[:, self.rows]
+        return self.base.allocatable.take(self.rows, axis=1)
 
     @lazy
     def requested(self) -> Int64Array:
-        return self._base.requested[:, self.rows]
+        return self.base.requested.take(self.rows, axis=1)
 
     @lazy
     def nonzero_requested(self) -> Int64Array:
-        column = self._base.nonzero_requested[:, self.rows]
+        column = self.base.nonzero_requested.take(self.rows, axis=1)
         for sign, change in self._changes:
             column[:, change.lines] += sign * change.amounts[-BESIDES_RESOURCES:-1]
         return column
 
     @lazy
     def pod_count(self) -> Int64Array:
-        return self._base.pod_count[self.rows]
+        return self.base.pod_count[self.rows]
 
     @lazy
     def allowed_pods(self) -> Int64Array:
-        return self._base.allowed_pods[self.rows]
+        return self.base.allowed_pods[self.rows]
 
     @lazy
     def unschedulable(self) -> BoolArray:
-        return self._base.unschedulable[self.rows]
+        return self.base.unschedulable[self.rows]
 
     @lazy
     def taint_ids(self) -> Int32Array:
-        return self._base.taint_ids[self.rows]
+        return self.base.taint_ids[self.rows]
 
     def info(self, line: int) -> NodeInfo:
         if line in self._modified:
             return self._copy(line)
-        return self._base.info(int(self.rows[line]))
+        return self.base.info(int(self.rows[line]))
 
     @lazy
     def _line_of_row(self) -> dict[int, int]:
         return {row: line for line, row in enumerate(self.rows.tolist())}
 
     def line_of(self, name: str) -> int:
-        return self._line_of_row.get(self._base.line_of(name), -1)
+        return self._line_of_row.get(self.base.line_of(name), -1)
 
     def label(self, key: str) -> LabelColumn:
-        column = self._base.label(key)
+        column = self.base.label(key)
         return LabelColumn(column.ids[self.rows], column.values, column.find)
 
     def image(self, name: str) -> ImageColumn | None:
-        column = self._base.image(name)
+        column = self.base.image(name)
         if column is None:
             return None
         return ImageColumn(column.size, column.nodes, column.present[self.rows])
 
     def resource_line(self, name: str) -> int:
-        return self._base.resource_line(name)
+        return self.base.resource_line(name)
 
     def port_conflicts(self, wanted: Sequence[HostPort]) -> BoolArray:
         lines = range(len(self))
         return np.array([self.info(line).port_conflicts(wanted) for line in lines], dtype=np.bool_)
 
     def mounted(self, mounts: Collection[Mount]) -> BoolArray:
-        used = self._base.mounted(mounts)[self.rows]
+        used = self.base.mounted(mounts)[self.rows]
         for line in self.modified_lines:
             here = self.info(line).mounts
             used[line] = any(mount in here for mount in mounts)
@@ -131,16 +132,16 @@ class Overlay(NodeTable):
     ) -> NDArray[Any]:
         if self._modified and depends == "pods":
             return compute(self)
-        column: NDArray[Any] = self._base.memo(key, compute, depends=depends)[..., self.rows]
+        column: NDArray[Any] = self.base.memo(key, compute, depends=depends)[..., self.rows]
         return column
 
     def select(self, lines: Int64Array) -> Overlay:
         """The lines without the pods added or removed here."""
-        return Overlay(self._base, self.rows[lines])
+        return Overlay(self.base, self.rows[lines])
 
     def fork(self, lines: Int64Array) -> Overlay:
         """The lines with the pods added and removed here; the two change independently."""
-        fork = Overlay(self._base, self.rows[lines])
+        fork = Overlay(self.base, self.rows[lines])
         for name in ("requested", "nonzero_requested", "pod_count"):
             if name in self.__dict__:
                 fork.__dict__[name] = self.__dict__[name][..., lines]
@@ -193,7 +194,7 @@ class Overlay(NodeTable):
         """The line's own copy of the node, brought up to date."""
         own = self._own.get(line)
         if own is None:
-            own = self._own[line] = self._base.info(int(self.rows[line])).clone()
+            own = self._own[line] = self.base.info(int(self.rows[line])).clone()
         for sign, change in self._changes[self._shown.get(line, 0) :]:
             place = change.place_of.get(line)
             for pod in change.pods(place) if place is not None else ():
@@ -205,7 +206,7 @@ class Overlay(NodeTable):
         return own
 
     def _count(self, line: int, pod: PodInfo, sign: int) -> None:
-        amounts = sign * amounts_of(pod, self._base)
+        amounts = sign * amounts_of(pod, self.base)
         self.requested[:, line] += amounts[:-BESIDES_RESOURCES]
         self.nonzero_requested[:, line] += amounts[-BESIDES_RESOURCES:-1]
         self.pod_count[line] += amounts[-1]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,6 +43,7 @@ from apps.scheduler.framework.interface import (
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.per_node import LineFilter
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.status import (
@@ -120,6 +122,7 @@ class Framework:
         self._post_bind: list[PostBindPlugin] = at["postBind"]
         self._by_line = {p.name: p for p in self._filter if isinstance(p, LineFilter)}
         self._extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
+        self._extending = frozenset(plugin.name for plugin in self._extensions)
         self._nominated: NominatedPods | None = None
         handle.attach(self)
 
@@ -224,18 +227,49 @@ class Framework:
         state.durations["PreFilter"] = perf_counter_ns() - start
         return result, outcome, narrowing
 
-    def run_filter_plugins(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> NodeStatuses:
+    def run_filter_plugins(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        own: OwnStates | None = None,
+    ) -> NodeStatuses:
         """The first refusal for every line that is alive. Raises StatusError on an internal error.
 
-        ``nodes`` may be an overlay; see framework.interface.
+        ``nodes`` may be an overlay; see framework.interface. If its lines have states of their
+        ``own``, plugins with PreFilterExtensions are asked with these.
         """
+        return self._run_filters(self._filter, state, pod, nodes, own)
+
+    def run_local_filter_plugins(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> NodeStatuses:
+        """Only the filters before the first that looks beyond the line: refusals are final."""
+        local = itertools.takewhile(
+            lambda plugin: plugin.name in state.skip_filter or plugin.name not in self._extending,
+            self._filter,
+        )
+        return self._run_filters(local, state, pod, nodes, None)
+
+    def _run_filters(
+        self,
+        plugins: Iterable[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        own: OwnStates | None,
+    ) -> NodeStatuses:
         found = NodeStatuses(np.where(nodes.alive, 0, NodeStatuses.NOT_EVALUATED), [None])
-        for plugin in self._filter:
+        for plugin in plugins:
             if plugin.name in state.skip_filter:
                 continue
+            verdicts: Verdicts | None
             try:
                 by_line = self._by_line.get(plugin.name)
-                if by_line is None:
+                if own is not None and plugin.name in self._extending:
+                    open_lines = np.flatnonzero(found.ids == NodeStatuses.FEASIBLE)
+                    verdicts = own.filter_lines(plugin, pod, open_lines)
+                elif by_line is None:
                     verdicts = plugin.filter(state, pod, nodes)
                 else:
                     open_lines = np.flatnonzero(found.ids == NodeStatuses.FEASIBLE)
@@ -258,18 +292,13 @@ class Framework:
         nominated = self.nominated_pods(pod, nodes)
         if nominated is None:
             return found
-        lines = nominated.lines
-        if self.is_local(state):
-            overlay = nodes.fork(lines)
-            overlay.add_pods(nominated.renumbered())
-            found.overrule(lines, self.run_filter_plugins(state, pod, overlay))
-            return found
-        for place in range(len(lines)):
-            line = lines[place : place + 1]
-            dry_state, overlay = state.clone(), nodes.fork(line)
-            for other in nominated.pods(place):
-                self.add_pod(dry_state, pod, other, overlay)
-            found.overrule(line, self.run_filter_plugins(dry_state, pod, overlay))
+        overlay, change = nodes.fork(nominated.lines), nominated.renumbered()
+        overlay.add_pods(change)
+        own = None
+        if not self.is_local(state):
+            own = OwnStates(overlay, [state.clone() for _ in range(len(overlay))])
+            self.tell_each("add_pod", own, pod, change)
+        found.overrule(nominated.lines, self.run_filter_plugins(state, pod, overlay, own))
         return found
 
     def nominated_pods(self, pod: PodInfo, nodes: NodeTable) -> PodChange | None:
@@ -291,22 +320,40 @@ class Framework:
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay) -> None:
         """Let ``added`` run on the overlay's only line, and tell the plugins (AddPod)."""
         nodes.add_pod(0, added)
-        self._tell("add_pod", state, pod, added, nodes)
+        self.run_pre_filter_extension("add_pod", state, pod, added, nodes)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
         """Take ``removed`` off the overlay's only line, and tell the plugins (RemovePod)."""
         nodes.remove_pod(0, removed.key)
-        self._tell("remove_pod", state, pod, removed, nodes)
+        self.run_pre_filter_extension("remove_pod", state, pod, removed, nodes)
 
-    def _tell(
-        self, what: str, state: CycleState, pod: PodInfo, other: PodInfo, nodes: Overlay
+    def run_pre_filter_extension(
+        self,
+        what: Literal["add_pod", "remove_pod"],
+        state: CycleState,
+        pod: PodInfo,
+        other: PodInfo,
+        nodes: NodeTable,
     ) -> None:
+        """Tell the plugins that ``other`` has come to the only line of ``nodes``, or left it."""
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
                 try:
                     getattr(plugin, what)(state, pod, other, nodes)
                 except Exception as raised:
                     raise guard.while_running(plugin.name, "PreFilterExtension", raised) from raised
+
+    def tell_each(
+        self,
+        what: Literal["add_pod", "remove_pod"],
+        own: OwnStates,
+        pod: PodInfo,
+        change: PodChange,
+    ) -> None:
+        """Tell the plugins of every pod of a change, each with the state of its line."""
+        for place, line in enumerate(change.lines.tolist()):
+            for other in change.pods(place):
+                self.run_pre_filter_extension(what, own.states[line], pod, other, own.view(line))
 
     def run_post_filter_plugins(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis

@@ -49,30 +49,41 @@ class DryRun:
     def refusals(self, rows: Int64Array) -> NodeStatuses:
         """For each row why it would not help to take away all its pods of lower priority.
 
-        Only where filters are local can that be told of many rows at once; elsewhere nothing is
-        refused here, and `outcomes` tells.
+        Only what can be told of many rows at once: where filters are not all local, `outcomes` may
+        refuse more.
         """
-        if len(rows) and self._framework.is_local(self._state):
+        if len(rows):
             # An internal error must not do harm to other rows than its own.
             with suppress(StatusError):
-                return self._without_evictable(rows).statuses()
+                return self._refusals(rows)
         return NodeStatuses(np.zeros(len(rows), dtype=np.int32), [None])
+
+    def _refusals(self, rows: Int64Array) -> NodeStatuses:
+        priority = self._pod.priority
+        key = ("amounts of pods below", priority)
+        amounts = self._snapshot.memo(key, partial(amounts_below, priority), depends="pods")
+
+        def evictable(line: int) -> Sequence[PodInfo]:
+            pods = self._snapshot.info(int(rows[line])).pods.values()
+            return [pod for pod in pods if pod.priority < priority]
+
+        trial = Trial(self._framework, self._state, self._pod, rows, told=False)
+        trial.remove_pods(PodChange(np.arange(len(rows)), amounts.take(rows, axis=1), evictable))
+        return trial.local_refusals()
 
     def outcomes(self, rows: Int64Array, missing: Callable[[], int]) -> Iterator[Outcome]:
         """Select victims on each row in turn; these rows are not refused.
 
-        Rows are tried together where filters are local; ``missing`` tells how many more successes
-        the caller is waiting for, so that not too many are tried in vain.
+        Rows are tried together; ``missing`` tells how many more successes the caller is waiting
+        for, so that not too many are tried in vain.
         """
-        if not self._framework.is_local(self._state):
-            yield from map(self.alone, rows.tolist())
-            return
         while len(rows):
             size = max(missing(), _FEWEST)
             group, rows = rows[:size], rows[size:]
             try:
                 yield from self._together(group)
             except StatusError:
+                # Something is broken on one of them; the others must not suffer.
                 yield from map(self.alone, group.tolist())
 
     def alone(self, row: int) -> Outcome:
@@ -82,27 +93,14 @@ class DryRun:
         except StatusError as failure:
             return failure.status
 
-    def _without_evictable(self, rows: Int64Array) -> Trial:
-        """The rows without any pod of lower priority."""
-        priority = self._pod.priority
-        key = ("amounts of pods below", priority)
-        amounts = self._snapshot.memo(key, partial(amounts_below, priority), depends="pods")
-
-        def evictable(line: int) -> Sequence[PodInfo]:
-            pods = self._snapshot.info(int(rows[line])).pods.values()
-            return [pod for pod in pods if pod.priority < priority]
-
-        trial = Trial(self._framework, self._state, self._pod, rows)
-        trial.remove_pods(PodChange(np.arange(len(rows)), amounts[:, rows], evictable))
-        return trial
-
     def _together(self, rows: Int64Array) -> list[Outcome]:
         evictable = [self._evictable(row) for row in rows.tolist()]
-        gone = Reprieve(self._without_evictable(rows), evictable).run()
+        trial = Trial(self._framework, self._state, self._pod, rows)
+        found = Reprieve(trial, evictable).run()
         names = self._snapshot.names
         return [
-            each.outcome(places, names[row])
-            for each, places, row in zip(evictable, gone, rows.tolist(), strict=True)
+            gone if isinstance(gone, Status) else each.outcome(gone, names[row])
+            for each, gone, row in zip(evictable, found, rows.tolist(), strict=True)
         ]
 
     def _evictable(self, row: int) -> Evictable:

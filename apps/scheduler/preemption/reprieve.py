@@ -6,18 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
+from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.evictable import Evictable
 from apps.scheduler.preemption.trial import Trial
 
 
 class Reprieve:
-    """Gives the evictable pods of k lines back in rounds, one pod per line in each."""
+    """Takes the evictable pods off k lines and gives them back in rounds, one per line in each."""
 
     def __init__(self, trial: Trial, evictable: Sequence[Evictable]) -> None:
-        """``trial`` has been rid of all ``evictable`` pods; at least one line is given."""
+        """Each line of the trial has evictable pods; there is at least one line."""
         self._trial = trial
         self._evictable = evictable
         #: (k,) int64
@@ -32,26 +34,48 @@ class Reprieve:
         )
         self._amounts[lines, places] = amounts
 
-    def run(self) -> list[list[int]]:
-        """For each line the places (ascending) of the pods that have to stay away."""
-        gone: list[list[int]] = [[] for _ in self._evictable]
-        for place in range(self._amounts.shape[1]):
-            for line in self._give_back(np.flatnonzero(self._counts > place), place).tolist():
-                gone[line].append(place)
-        return gone
+    def run(self) -> list[list[int] | Status]:
+        """For each line the places (ascending) of the pods that have to stay away.
 
-    def _give_back(self, lines: Int64Array, place: int) -> Int64Array:
-        """Let the pods at ``place`` stay unless the incoming pod then does not fit any more.
+        A status where the incoming pod does not fit although all are away.
+        """
+        self._take_away()
+        statuses = self._trial.statuses()
+        fits = statuses.ids == NodeStatuses.FEASIBLE
+        found = [statuses.at(line) or list[int]() for line in range(len(self._evictable))]
+        for place in range(self._amounts.shape[1]):
+            change = self._pods_at(place, np.flatnonzero(fits & (self._counts > place)))
+            for line in self._give_back(change).tolist():
+                gone = found[line]
+                assert isinstance(gone, list)
+                gone.append(place)
+        return found
+
+    def _take_away(self) -> None:
+        if not self._trial.is_local:
+            # Plugins are told of one pod at a time, and look at a node without this one.
+            for place in range(self._amounts.shape[1]):
+                self._trial.remove_pods(self._pods_at(place, np.flatnonzero(self._counts > place)))
+            return
+        lines = np.arange(len(self._evictable))
+        amounts = self._amounts.sum(axis=1).T
+        self._trial.remove_pods(PodChange(lines, amounts, lambda i: self._evictable[i].pods))
+
+    def _give_back(self, change: PodChange) -> Int64Array:
+        """Let the pods stay unless the incoming pod then does not fit any more.
 
         Returns the lines where they may not.
         """
+        if not len(change.lines):
+            return change.lines
+        self._trial.add_pods(change)
+        refused = np.flatnonzero(~self._trial.fits()[change.lines])
+        if len(refused):
+            self._trial.remove_pods(change.select(refused, change.lines[refused]))
+        return change.lines[refused]
 
+    def _pods_at(self, place: int, lines: Int64Array) -> PodChange:
         def pods(number: int) -> tuple[PodInfo]:
             return (self._evictable[lines[number]].pods[place],)
 
-        change = PodChange(lines, self._amounts[lines, place].T, pods)
-        self._trial.add_pods(change)
-        refused = np.flatnonzero(~self._trial.fits()[lines])
-        if len(refused):
-            self._trial.remove_pods(change.select(refused, lines[refused]))
-        return lines[refused]
+        return PodChange(lines, self._amounts[lines, place].T, pods)

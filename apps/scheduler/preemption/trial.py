@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -10,25 +10,39 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.types import PodInfo
 
 
 class Trial:
-    """Many rows at once; only for cycles in which filters are local (`Framework.is_local`).
+    """Many rows at once, each as if it were alone.
 
-    Rows to which pods are nominated that the incoming pod has to respect are kept twice, with and
-    without these pods: it has to fit both times.
+    Where plugins look beyond the row (not `Framework.is_local`) every row has its own state, and
+    these plugins are told of each pod. Rows to which pods are nominated that the incoming pod has
+    to respect are kept twice, with and without these pods: it has to fit both times.
     """
 
     def __init__(
-        self, framework: Framework, state: CycleState, pod: PodInfo, rows: Int64Array
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Int64Array,
+        *,
+        told: bool = True,
     ) -> None:
-        self._filter: Callable[[Overlay], NodeStatuses] = lambda nodes: (
-            framework.run_filter_plugins(state, pod, nodes)
-        )
+        """``told`` False: plugins are not told of pods; then only `local_refusals` may be asked."""
+        self._framework = framework
+        self._state = state
+        self._pod = pod
         self._nodes = framework.handle.snapshot.select(rows)
+        #: whether nobody has to be told of single pods
+        self.is_local = framework.is_local(state)
+        self._own: OwnStates | None = None
+        if told and not self.is_local:
+            self._own = OwnStates(self._nodes, [state.clone() for _ in range(len(rows))])
         self._nominated = framework.nominated_pods(pod, self._nodes)
         if self._nominated is not None:
             #: the lines of ``_nodes`` that are kept twice
@@ -40,30 +54,50 @@ class Trial:
             self._promises = self._nominated.renumbered()
 
     def add_pods(self, change: PodChange) -> None:
-        """Give pods back."""
+        """Give pods back; one on each line, unless the trial is local."""
         self._nodes.add_pods(change)
+        self._tell("add_pod", change, self._own)
         if self._nominated is not None:
             self._promised.add_pods(self._of_promised(change))
 
     def remove_pods(self, change: PodChange) -> None:
         self._nodes.remove_pods(change)
+        self._tell("remove_pod", change, self._own)
         if self._nominated is not None:
             self._promised.remove_pods(self._of_promised(change))
 
     def statuses(self) -> NodeStatuses:
         """The refusal of every line as it is now; with the nominated pods if these matter."""
-        found = self._filter(self._nodes)
+        found = self._filter(self._nodes, self._own)
         if self._nominated is not None:
             found.overrule(self._nominated.lines, self._with_nominated_pods())
         return found
 
+    def local_refusals(self) -> NodeStatuses:
+        """As ``statuses``, but only refusals for which nobody needed to be told of single pods."""
+        found = self._framework.run_local_filter_plugins(self._state, self._pod, self._nodes)
+        if self._nominated is not None:
+            lines = self._nominated.lines
+            self._promised.add_pods(self._promises)
+            others = self._framework.run_local_filter_plugins(
+                self._state, self._pod, self._promised
+            )
+            self._promised.remove_pods(self._promises)
+            # What is refused for the nominated pods' sake goes before what is refused anyway.
+            found.ids[lines] = NodeStatuses.FEASIBLE
+            found.overrule(lines, others)
+        return found
+
     def fits(self) -> BoolArray:
         """(k,) bool: the lines on which the incoming pod fits now."""
-        fits: BoolArray = self._filter(self._nodes).ids == NodeStatuses.FEASIBLE
+        fits: BoolArray = self._filter(self._nodes, self._own).ids == NodeStatuses.FEASIBLE
         if self._nominated is not None:
             promised = self._with_nominated_pods().ids == NodeStatuses.FEASIBLE
             fits[self._nominated.lines] &= promised
         return fits
+
+    def _filter(self, nodes: Overlay, own: OwnStates | None) -> NodeStatuses:
+        return self._framework.run_filter_plugins(self._state, self._pod, nodes, own)
 
     def _with_nominated_pods(self) -> NodeStatuses:
         """Of the lines kept twice.
@@ -71,10 +105,19 @@ class Trial:
         The nominated pods come last: a host port that they share with a pod that was taken away is
         taken all the same.
         """
+        assert self._nominated is not None
+        own = self._own and self._own.fork(self._nominated.lines, self._promised)
         self._promised.add_pods(self._promises)
-        found = self._filter(self._promised)
+        self._tell("add_pod", self._promises, own)
+        found = self._filter(self._promised, own)
         self._promised.remove_pods(self._promises)
         return found
+
+    def _tell(
+        self, what: Literal["add_pod", "remove_pod"], change: PodChange, own: OwnStates | None
+    ) -> None:
+        if own is not None:
+            self._framework.tell_each(what, own, self._pod, change)
 
     def _of_promised(self, change: PodChange) -> PodChange:
         """The part of the change that is about lines kept twice, in their numbering."""
