@@ -110,9 +110,16 @@ class Listener:
                 self._tell(cluster_id, 0)
             while True:
                 async for notify in listening.notifies(timeout=_LOOK_SECONDS):
-                    cluster, _, version = notify.payload.partition(" ")
-                    self._tell(int(cluster), int(version))
+                    self._hear(notify.payload)
                 await self._look(listening)
+
+    def _hear(self, payload: str) -> None:
+        """`<cluster id> <version>`; anybody who may connect can send something else."""
+        cluster, _, version = payload.partition(" ")
+        if cluster.isdecimal() and version.isdecimal():
+            self._tell(int(cluster), int(version))
+        else:
+            log.warning("a message on %s that is none of ours: %r", CHANNEL, payload)
 
     async def _look(self, listening: psycopg.AsyncConnection[Any]) -> None:
         """Find what was committed by a process that died before it could announce it."""

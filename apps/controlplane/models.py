@@ -181,6 +181,8 @@ class SchedulingDecision(models.Model):
             models.Index(fields=["cluster", "-id"], name="decision_newest"),
             # the attempts of one pod
             models.Index(fields=["cluster", "pod_uid", "attempt"], name="decision_of_pod"),
+            # the attempts of every pod that ever had a name
+            models.Index(fields=["cluster", "name", "-id"], name="decision_of_name"),
             # what landed on a node
             models.Index(fields=["cluster", "node", "-id"], name="decision_on_node"),
             # pods per second over the last minute, without touching the rows

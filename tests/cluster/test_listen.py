@@ -106,3 +106,14 @@ def make_cluster() -> Cluster:
     cluster = Cluster.objects.create(name="quiet")
     connection.close()
     return cluster
+
+
+def test_a_message_of_somebody_else_is_passed_over() -> None:
+    async def scene() -> None:
+        async with listener().subscribe(1) as mine:
+            await settle(mine)
+            await execute("SELECT pg_notify(%s, %s)", CHANNEL, "hello")
+            await announce(1, 7)
+            assert await mine.news(timeout=5) == 7
+
+    run(scene)

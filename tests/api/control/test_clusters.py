@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from pytest_django import DjangoAssertNumQueries
 
+from apps.api.control.errors import handle
 from apps.cluster.models import Cluster, Node, Pod
 from tests.api.control.conftest import Api
 
@@ -128,3 +130,9 @@ def test_an_export_can_be_imported_elsewhere(api: Api, cluster: Cluster) -> None
         "Pod team/p1",
     ]
     assert api.get("/clusters/c1/export").content == exported.content
+
+
+def test_a_database_that_is_away_is_said_to_be_away() -> None:
+    answer = handle(OperationalError("the server closed the connection unexpectedly"), {})
+    assert answer is not None and answer.status_code == 503
+    assert answer.data["reason"] == "ServiceUnavailable" and answer.headers["Retry-After"] == "1"
