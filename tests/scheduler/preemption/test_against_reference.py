@@ -107,12 +107,15 @@ def attempt(scheduler: Scheduler, pod: PodInfo) -> Attempt:
     return made
 
 
-@pytest.mark.parametrize("loners", [False, True], ids=["local filters", "with anti-affinity"])
+@pytest.mark.parametrize("loners", [False, True], ids=["local filters", "with affinity and spread"])
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_victims_and_choice_are_those_of_the_reference(loners: bool, data: st.DataObject) -> None:
     cluster = data.draw(clusters(loners=loners))
-    pod = data.draw(pods("incoming", loners=loners)).priority(2).info()
+    builder = data.draw(pods("incoming", loners=loners)).priority(2)
+    if loners and data.draw(st.booleans()):
+        builder.spread(data.draw(keys), {"app": "x"}, max_skew=data.draw(st.integers(1, 2)))
+    pod = builder.info()
     decision = attempt(scheduler_of(cluster), pod).decision
     result, statuses = decision.post_filter, decision.node_statuses
     if result is None or statuses is None:
@@ -133,7 +136,7 @@ def test_victims_and_choice_are_those_of_the_reference(loners: bool, data: st.Da
 
 
 @settings(deadline=None, max_examples=100)
-@given(clusters(loners=False), pods("incoming"))
+@given(clusters(loners=True), pods("incoming", loners=True))
 def test_many_rows_at_once_give_what_each_row_gives_alone(
     cluster: Cluster, builder: PodBuilder
 ) -> None:
