@@ -224,7 +224,8 @@ class PreBindPlugin(Plugin, Protocol):
         """Say what has to be written before the binding: ``handle.intents.add(state, ...)``.
 
         Nothing is written here; whoever runs the scheduler commits the decision's intents and the
-        binding in one transaction and answers with ``Scheduler.bound`` or ``bind_failed``.
+        binding in one transaction and answers with ``Scheduler.bound`` or ``bind_failed``. A plugin
+        from outside the tree may take its time: its PreBind and Bind run in a thread of their own.
         """
 
 
