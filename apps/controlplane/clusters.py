@@ -117,6 +117,21 @@ def resume(cluster: Cluster) -> None:
     make_due(cluster.pk)
 
 
+def set_actors(
+    cluster: Cluster, *, controllers: bool | None = None, kubelet: bool | None = None
+) -> None:
+    """Switch the controllers, or the mock kubelets, on or off; None leaves them as they are.
+
+    Who is switched on again looks at everything that happened meanwhile.
+    """
+    wanted = {"controllers": controllers, "kubelet": kubelet}
+    changed = {name: value for name, value in wanted.items() if value is not None}
+    if changed:
+        Cluster.objects.filter(pk=cluster.pk).update(**changed)
+        cluster.look_again()
+        make_due(cluster.pk)
+
+
 def generated_node(name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi") -> Body:
     """A Ready node of ordinary size in a zone."""
     capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": "110"}

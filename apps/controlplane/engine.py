@@ -36,7 +36,7 @@ FLUSH_UNSCHEDULABLE_SECONDS = 30.0
 #: Controllers that wait for each other take turns so often before the next batch of pods.
 CONTROLLER_ROUNDS = 4
 #: While more pods wait than a batch takes, controllers act only so often, and on more at once.
-CONTROLLER_SECONDS = 0.5
+CONTROLLER_SECONDS = 1.0
 #: Slow steps of bindings (an extender, a plugin from outside) run in so many threads at most.
 BINDING_THREADS = 16
 #: A batch waits so long for those that are nearly done.

@@ -16,7 +16,7 @@ from apps.cluster import store
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.operations import Actor, Operation
-from apps.controlplane.controllers.controller import Controller, Later
+from apps.controlplane.controllers.controller import Concerns, Controller, Later
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.controllers.world import Ref, World
 from apps.controlplane.lease import Lease
@@ -83,6 +83,8 @@ class Controllers:
         self._todo: dict[Item, None] = {}
         self._timers = _Timers()
         self._acting = self._settings()
+        #: kind -> the controllers that are on and want to hear of it
+        self._listening = self._listeners()
 
     def take_in(
         self,
@@ -119,11 +121,9 @@ class Controllers:
         return self._timers.next()
 
     def _note(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
-        for place, controller in enumerate(self._controllers):
-            concerns = controller.concerns.get(kind)
-            if concerns is not None and self._is_on(controller):
-                for ref in concerns(self.world, old, new):
-                    self._todo[place, ref] = None
+        for place, concerns in self._listening.get(kind, ()):
+            for ref in concerns(self.world, old, new):
+                self._todo[place, ref] = None
 
     def _look_at(self, item: Item, now: datetime) -> list[Operation]:
         """What a controller wants for an object. Its failure must not stop the others."""
@@ -164,12 +164,21 @@ class Controllers:
         controllers, kubelet = self._acting
         return kubelet if controller.user == KUBELET else controllers
 
+    def _listeners(self) -> dict[str, list[tuple[int, Concerns]]]:
+        listeners: dict[str, list[tuple[int, Concerns]]] = {}
+        for place, controller in enumerate(self._controllers):
+            if self._is_on(controller):
+                for kind, concerns in controller.concerns.items():
+                    listeners.setdefault(kind, []).append((place, concerns))
+        return listeners
+
     def _follow_settings(self) -> None:
         """Who is switched on looks at everything, who is switched off forgets what was to do."""
         settings = self._settings()
         if settings == self._acting:
             return
         self._acting = settings
+        self._listening = self._listeners()
         self._todo.clear()
         self._timers.clear()
         for kind, item in self.world.everything():

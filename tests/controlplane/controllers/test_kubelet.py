@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from apps.cluster.models import Cluster
 from apps.controlplane import clusters
@@ -215,14 +217,14 @@ def test_two_pods_that_come_together_share_what_is_left(lab: Lab) -> None:
 
 
 def test_without_kubelets_a_bound_pod_stays_pending_until_they_are_back(lab: Lab) -> None:
-    Cluster.objects.filter(pk=lab.cluster.pk).update(kubelet=False)
+    call_command("controllers", "lab", "--kubelet", "off", stdout=StringIO())
     lab.node("n1")
     lab.pod("p")
     lab.settle()
     pod = lab.get("Pod", "p")
     assert pod["spec"]["nodeName"] == "n1" and pod["status"]["phase"] == "Pending"
-    Cluster.objects.filter(pk=lab.cluster.pk).update(kubelet=True)
-    lab.advance(1)
+    call_command("controllers", "lab", "--kubelet", "on", stdout=StringIO())
+    lab.settle()
     assert lab.get("Pod", "p")["status"]["phase"] == "Running"
 
 

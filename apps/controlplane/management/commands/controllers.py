@@ -1,0 +1,33 @@
+"""manage.py controllers NAME [--controllers on|off] [--kubelet on|off]: who acts in a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from apps.controlplane import clusters
+from apps.controlplane.commands import ControlPlaneCommand
+
+_SWITCH = {"on": True, "off": False, None: None}
+
+
+class Command(ControlPlaneCommand):
+    help = "Show or switch the controllers and the mock kubelets of a cluster."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--controllers", choices=["on", "off"])
+        parser.add_argument("--kubelet", choices=["on", "off"])
+
+    def run(self, **options: Any) -> None:
+        cluster = self.cluster(options["name"])
+        clusters.set_actors(
+            cluster,
+            controllers=_SWITCH[options["controllers"]],
+            kubelet=_SWITCH[options["kubelet"]],
+        )
+        controllers, kubelet = (
+            "on" if on else "off" for on in (cluster.controllers, cluster.kubelet)
+        )
+        self.stdout.write(f"{cluster.name} controllers {controllers} kubelet {kubelet}")
