@@ -27,7 +27,6 @@ class Command(ControlPlaneCommand):
             controllers=_SWITCH[options["controllers"]],
             kubelet=_SWITCH[options["kubelet"]],
         )
-        controllers, kubelet = (
-            "on" if on else "off" for on in (cluster.controllers, cluster.kubelet)
-        )
-        self.stdout.write(f"{cluster.name} controllers {controllers} kubelet {kubelet}")
+        shown = {"controllers": cluster.controllers, "kubelet": cluster.kubelet}
+        states = [f"{name} {'on' if on else 'off'}" for name, on in shown.items()]
+        self.stdout.write(" ".join([cluster.name, *states]))
