@@ -208,7 +208,8 @@ class Supervisor:
         os.set_blocking(sender, False)
         signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
         for number in STOP_SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+            # nohup means it; a shell that starts us in the background with SIGINT ignored does not
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._note_stop)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         yield
