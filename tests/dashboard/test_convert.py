@@ -33,6 +33,12 @@ def test_a_policy_becomes_a_v1_configuration_and_what_is_lost_is_said(
     assert lab.schedulerprofile_set.count() == 1
 
 
+def test_the_import_page_offers_the_same(alice: Client, lab: Cluster) -> None:
+    assert "/clusters/lab/new-profile" in alice.get("/clusters/lab/import").content.decode()
+    answer = alice.post("/clusters/lab/new-profile", {"manifest": POLICY, "convert": "1"})
+    assert "apiVersion: kubescheduler.config.k8s.io/v1" in answer.content.decode()
+
+
 def test_what_cannot_be_read_is_refused_at_the_field(alice: Client, lab: Cluster) -> None:
     answer = alice.post(
         "/clusters/lab/new-profile", {"configuration": "kind: Shoe", "convert": "1"}

@@ -57,13 +57,13 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
 
 
 def _converted(request: Request, cluster: Cluster) -> HttpResponse:
-    """The form again, with what was typed turned into a v1 configuration."""
+    """The form again, with what was typed here or on the import page turned into v1."""
     active = revisions.active(cluster)
+    typed = request.POST.get("configuration") or request.POST.get("manifest", "")
     try:
-        text = request.POST.get("configuration", "")
-        made = convert(text, known_plugins=known_plugins())
+        made = convert(typed, known_plugins=known_plugins())
     except ConfigError as refusal:
-        form = ProfileForm(request.POST, active=active)
+        form = ProfileForm({"configuration": typed}, active=active)
         _show_causes(form, refusal)
         return page(request, "new_profile", {"cluster": cluster, "form": form}, status=422)
     form = ProfileForm(active=active)
