@@ -24,7 +24,7 @@ def five_pods(kube: Kube) -> Kube:
 
 
 def names(answer: object) -> list[str]:
-    return [item["metadata"]["name"] for item in answer.json()["items"]]  # type: ignore[attr-defined]
+    return [item["metadata"]["name"] for item in answer.json()["items"]]
 
 
 def test_a_list_holds_objects_without_their_type(five_pods: Kube) -> None:

@@ -54,7 +54,7 @@ def house() -> Iterator[House]:
 def query(house: House, statement: str) -> list[tuple[Any, ...]]:
     url = (house.data / "run" / "database").read_text().strip()
     with psycopg.connect(url) as database:
-        return database.execute(statement).fetchall()  # type: ignore[call-overload, no-any-return]
+        return database.execute(statement).fetchall()
 
 
 def bound(house: House) -> int:

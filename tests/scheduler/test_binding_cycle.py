@@ -180,7 +180,7 @@ def test_pods_to_activate_are_tried_when_the_cycle_has_succeeded(world: World) -
     too_big = make_pod("too-big").req(cpu="9").obj()
     world.scheduler.handle("Pod", None, too_big)
     state: list[CycleState] = []
-    world.plugin.reserve = lambda s, pod, node: state.append(s)  # type: ignore[method-assign]
+    world.plugin.reserve = lambda s, pod, node: state.append(s)
     decisions = [world.decide(), world.decide()]
     assert decisions[1].result is Result.UNSCHEDULABLE
     queue = world.scheduler.queue

@@ -41,7 +41,7 @@ class Client:
     def create_pod(self, name: str, **requests: str) -> None:
         container = {"name": "c", "image": "i", "resources": {"requests": requests}}
         if GPU in requests:
-            container["resources"]["limits"] = requests  # type: ignore[index] # of its own making
+            container["resources"]["limits"] = requests
         self.post(PODS, {"metadata": {"name": name}, "spec": {"containers": [container]}})
 
     def node_of(self, name: str) -> str:

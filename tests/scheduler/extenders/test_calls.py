@@ -182,7 +182,7 @@ def test_the_extender_binds_in_place_of_the_plugins(
     }
     assert decision.result is Result.SCHEDULED
     (binding,) = decision.intents
-    assert binding.bound_by == extender.url  # type: ignore[union-attr] # the only kind there is
+    assert binding.bound_by == extender.url
 
 
 def test_a_pod_the_extender_cannot_bind_is_retried(

@@ -126,7 +126,7 @@ def test_victims_are_evicted_and_the_pod_is_promised_the_node(scheduler: Schedul
 def test_pods_that_leave_anyway_are_not_evicted_again(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a").terminating(), low("y", "b").priority(5))
     decision = decide(scheduler, incoming())
-    assert [victim.name for victim in decision.post_filter.victims] == ["x"]  # type: ignore[union-attr]
+    assert [victim.name for victim in decision.post_filter.victims] == ["x"]
     assert not decision.intents
     assert nominated(scheduler) == {"a": ["incoming"]}
 
