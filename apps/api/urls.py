@@ -7,6 +7,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
+from apps.api.control.base import NothingHereView
 from apps.api.control.decisions import DecisionViewSet
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
 from apps.api.kubernetes.views import KubernetesView
@@ -24,6 +25,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueView.as_view(), name="api-queue"),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
+    re_path(r"^api/v1/[\s\S]*\Z", NothingHereView.as_view()),
     path("api/schema", SpectacularAPIView.as_view(**_members), name="api-schema"),
     path(
         "api/docs",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound as NoSuchAddress
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
 from apps.api.control.errors import handle
 from apps.cluster.errors import BadRequest, NotFound
@@ -17,6 +20,15 @@ class ControlView:
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
         return handle
+
+
+@extend_schema(exclude=True)
+class NothingHereView(ControlView, APIView):
+    """Whatever else is asked for below this API: its clients read JSON, also of a typing error."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NoSuchAddress(f"{request.path} does not exist; see /api/docs")
 
 
 def cluster_named(name: str) -> Cluster:

@@ -56,6 +56,16 @@ def waiting() -> int:
         return int(cursor.fetchone()[0])
 
 
+def test_an_address_that_does_not_exist_is_answered_as_all_others_are(
+    api: Api, anonymous: Api
+) -> None:
+    for answer in (api.get("/nodes"), api.post("/clusters/demo/podz", {}), api.get("/clusters/")):
+        assert answer.status_code == 404
+        assert answer.json()["reason"] == "NotFound"
+        assert "does not exist" in answer.json()["message"]
+    assert anonymous.get("/nodes").status_code == 401
+
+
 def test_the_schema_describes_every_path(api: Api) -> None:
     answer = api.client.get("/api/schema", headers=api.headers)
     schema = yaml.safe_load(answer.content)
