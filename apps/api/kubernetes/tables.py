@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.api.kubernetes.tables.columns import Column
-from apps.api.kubernetes.tables.kinds import COLUMNS, DEFAULT, row_conditions
 from apps.cluster.errors import BadRequest
+from apps.controlplane.tables.columns import Column
+from apps.controlplane.tables.kinds import COLUMNS, DEFAULT, row_conditions
 
 __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
 

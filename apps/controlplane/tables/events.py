@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from apps.api.kubernetes.tables.columns import NAME, Column, age, get, path
+from apps.controlplane.tables.columns import NAME, Column, age, get, path
 
 Body = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from apps.api.kubernetes.tables.columns import AGE, NAME, Column, access_modes, get, path
+from apps.controlplane.tables.columns import AGE, NAME, Column, access_modes, get, path
 
 Body = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from apps.api.kubernetes.tables import events, nodes, pods, storage, workloads
-from apps.api.kubernetes.tables.columns import AGE, NAME, NONE, Column, get, labels, path, selector
+from apps.controlplane.tables import events, nodes, pods, storage, workloads
+from apps.controlplane.tables.columns import AGE, NAME, NONE, Column, get, labels, path, selector
 
 Body = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from apps.api.kubernetes.tables.columns import AGE, NAME, NONE, UNKNOWN, Column, get, path
+from apps.controlplane.tables.columns import AGE, NAME, NONE, UNKNOWN, Column, get, path
 
 Body = Mapping[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from apps.api.kubernetes.tables.columns import AGE, NAME, Body, Column, age, get, labels, path
-from apps.api.kubernetes.tables.columns import selector as selector_text
+from apps.controlplane.tables.columns import AGE, NAME, Body, Column, age, get, labels, path
+from apps.controlplane.tables.columns import selector as selector_text
 
 
 def _template(workload: Body) -> list[Body]:
