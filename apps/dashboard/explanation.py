@@ -161,7 +161,7 @@ def score_table(
         ranked = [place for place in ranked if text in decision.nodes[decision.feasible[place[1]]]]
     page = numbered_page(ranked, query, size=size)
     rows = [_score_row(decision, columns, rank, place) for rank, place in page.rows]
-    shown = NumberedPage(rows, page.number, page.pages, page.total, page.first, page.last)
+    shown = page.showing(rows)
     return ScoreTable([(name, decision.scores[name].weight) for name in columns], shown)
 
 

@@ -117,6 +117,12 @@
       !(name === "open" && element instanceof HTMLDetailsElement);
   }
 
+  /* What a filter leaves empty is not in the address. */
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    if (!detail.elt.matches("form.filters")) return;
+    for (const [name, value] of [...detail.formData]) if (value === "") detail.formData.delete(name);
+  });
+
   /* "/" goes to the first search field. */
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, [contenteditable]");

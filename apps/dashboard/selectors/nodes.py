@@ -14,6 +14,7 @@ from apps.controlplane import selectors
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.selectors.usage import NodeUse, Use, nodes_in_use
+from apps.dashboard.tables import Field, Sorting, asked_sorting
 
 SORTS: Mapping[str, Callable[[NodeUse], Any]] = {
     "name": lambda node: node.name,
@@ -42,10 +43,11 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class NodeList:
-    """A page of nodes, and what the list can be narrowed by."""
+    """A page of nodes, how it is sorted, and what the list can be narrowed by."""
 
     page: NumberedPage[NodeRow]
-    zones: Sequence[str]
+    sorting: Sorting[Callable[[NodeUse], Any]]
+    filters: Sequence[Field]
     all_nodes: int
 
 
@@ -66,8 +68,10 @@ class OneNode:
         return (self.node.body.get("status") or {}).get("conditions") or []
 
 
-def node_list(cluster: Cluster, query: Mapping[str, str], *, resource: str) -> NodeList:
-    """Nodes narrowed and sorted as the address asks; `resource` is an extra column."""
+def node_list(
+    cluster: Cluster, query: Mapping[str, str], *, resource: str, resources: Sequence[str]
+) -> NodeList:
+    """Nodes narrowed and sorted as the address asks; `resource` of `resources` is a column."""
     everything = nodes_in_use(cluster, resource=resource)
     text, zone = query.get("q", "").strip(), query.get("zone", "")
     in_state = STATES.get(query.get("state", ""), _any_state)
@@ -76,19 +80,26 @@ def node_list(cluster: Cluster, query: Mapping[str, str], *, resource: str) -> N
         for node in everything
         if text in node.name and (not zone or node.zone == zone) and in_state(node)
     ]
-    sort = query.get("sort", "name")
-    found.sort(key=SORTS.get(sort.removeprefix("-"), SORTS["name"]), reverse=sort.startswith("-"))
+    sorting = asked_sorting(query, SORTS, default="name")
+    found.sort(key=sorting.key, reverse=sorting.downwards)
     page = numbered_page(found, query)
     taints: dict[int, list[Taint]] = {node.id: [] for node in page.rows}
     for taint in Taint.objects.filter(node_id__in=taints).order_by("node_id", "position"):
         taints[taint.node_id].append(taint)
     rows = [NodeRow(node, taints[node.id]) for node in page.rows]
-    zones = sorted({node.zone for node in everything})
-    return NodeList(
-        NumberedPage(rows, page.number, page.pages, page.total, page.first, page.last),
-        zones,
-        len(everything),
-    )
+    filters = _filters(sorted({node.zone for node in everything}), resources)
+    return NodeList(page.showing(rows), sorting, filters, len(everything))
+
+
+def _filters(zones: Sequence[str], resources: Sequence[str]) -> list[Field]:
+    fields = [
+        Field("q", "Name", hint="contains"),
+        Field("zone", "Zone", choices=zones),
+        Field("state", "State", choices=[(name, name.replace("-", " ")) for name in STATES]),
+    ]
+    if resources:
+        fields.append(Field("resource", "Also show", choices=resources, nothing="nothing more"))
+    return fields
 
 
 def one_node(cluster: Cluster, name: str) -> OneNode:

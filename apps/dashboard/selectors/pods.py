@@ -115,7 +115,7 @@ def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     rows = [PodRow(pod, entries.get(pod.uid)) for pod in page.rows]
     namespaces = Namespace.objects.filter(cluster=cluster).order_by("name")
     return PodList(
-        NumberedPage(rows, page.number, page.pages, page.total, page.first, page.last),
+        page.showing(rows),
         list(namespaces.values_list("name", flat=True)),
     )
 

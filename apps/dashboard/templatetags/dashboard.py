@@ -139,25 +139,6 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     return {"links": links}
 
 
-@register.inclusion_tag("dashboard/inc/column.html", takes_context=True)
-def column(
-    context: template.Context, name: str, label: str, css: str = "", first: str = ""
-) -> dict[str, Any]:
-    """A heading that sorts by its column, and the other way round when it does already.
-
-    `first` is "-" for a column that is sorted downwards first.
-    """
-    request = context["request"]
-    now = request.GET.get("sort", "name")
-    other = "" if first else "-"
-    wanted = f"{other}{name}" if now == f"{first}{name}" else f"{first}{name}"
-    query = request.GET.copy()
-    query["sort"] = wanted
-    query.pop("page", None)
-    direction = {name: "ascending", f"-{name}": "descending"}.get(now, "none")
-    return {"label": label, "address": f"?{query.urlencode()}", "direction": direction, "css": css}
-
-
 @register.simple_tag
 def url_of(cluster: Cluster, kind: str, namespace: str = "", name: str = "") -> str:
     """The page of an object; empty for a kind that is not known here."""

@@ -26,10 +26,11 @@ def nodes(request: Request, cluster: Cluster) -> HttpResponse:
     resources = resource_names(cluster)
     asked = request.GET.get("resource", "")
     resource = asked if asked in resources else ""
+    found = node_list(cluster, request.GET.dict(), resource=resource, resources=resources)
     context = {
         "cluster": cluster,
-        "nodes": node_list(cluster, request.GET.dict(), resource=resource),
-        "resources": resources,
+        "nodes": found,
+        "sorting": found.sorting,
         "resource": resource,
     }
     return page(request, "nodes", context)
