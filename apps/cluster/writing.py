@@ -11,6 +11,8 @@ from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import deletion, kinds, sql
 from apps.cluster.admission import admit
+from apps.cluster.admission.draft import forbidden
+from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.announce import announcer
 from apps.cluster.errors import (
     AlreadyExists,
@@ -74,6 +76,7 @@ class Write:
         kind = operation.kind
         try:
             stamped = stamp_new(kind, operation.body, operation.namespace, self.now)
+            self._check_namespace(kind, stamped)
             # what comes ready, in a bulk load say, need not wait for the node controllers
             untested = kind is kinds.NODE and not node_ready(stamped)
             body = admit(
@@ -83,18 +86,16 @@ class Write:
                 taint_new_nodes=untested and self.cluster.controllers,
             )
             _validate(kind, body, None)
-            self._check_namespace(kind, body)
         except ApiError as refusal:
             return self._guard(refusal)
         return Create(kind, body, body["metadata"].get("namespace", ""))
 
     def _check_namespace(self, kind: Kind, body: Body) -> None:
-        name, namespace = (
-            body["metadata"]["name"],
-            body["metadata"].get("namespace", ""),
-        )
         if not kind.namespaced:
             return
+        metadata = body["metadata"]
+        name = metadata.get("name") or metadata.get("generateName") or ""
+        namespace = metadata.get("namespace", "")
         found = self.lookups.namespace(namespace)
         if found is None:
             raise NotFound("namespaces", namespace)
@@ -191,9 +192,11 @@ class Write:
         new = deletion.marked(kind, old, operation.options, self.now)
         if deletion.is_held(kind, new):
             return old if new == old else self._record(Change.Type.MODIFIED, key, row, new)
-        # a pod's end is part of its last state; of other kinds nothing is told
-        last = dict(new if kind is kinds.POD else old)
-        return self._record(Change.Type.DELETED, key, row, last)
+        if kind is kinds.POD and new != old:
+            # a pod's end is a change of its own, which watches see before it is gone
+            self._record(Change.Type.MODIFIED, key, row, new)
+            return self._record(Change.Type.DELETED, key, row, dict(new))
+        return self._record(Change.Type.DELETED, key, row, dict(old))
 
     def _record(self, change_type: Change.Type, key: Key, row: Row, body: Body) -> Body:
         body["metadata"] = dict(body["metadata"])
@@ -231,6 +234,9 @@ def _check_deletable(kind: Kind, body: Body) -> None:
             f'namespaces "{name}" is forbidden: this namespace may not be deleted',
             details={"name": name, "kind": kind.plural},
         )
+    if kind is kinds.PRIORITY_CLASS and name in SYSTEM_CLASSES:
+        why = "this is a system priority class and cannot be deleted"
+        raise forbidden(kind.plural, name, why, kind.group)
 
 
 def _check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> None:

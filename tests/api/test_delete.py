@@ -34,6 +34,15 @@ def test_other_kinds_are_answered_with_a_status(kube: Kube) -> None:
     assert body["details"]["name"] == "n1"
 
 
+@pytest.mark.parametrize("name", ["system-cluster-critical", "system-node-critical"])
+def test_a_system_priority_class_cannot_be_deleted(kube: Kube, name: str) -> None:
+    path = f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}"
+    answer = kube.delete(path)
+    assert answer.status_code == 403
+    assert "this is a system priority class and cannot be deleted" in answer.json()["message"]
+    assert kube.get(path).status_code == 200
+
+
 def test_a_finalizer_holds_an_object_until_it_is_taken_off(kube: Kube) -> None:
     volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
     spec = {**volume, "hostPath": {"path": "/data"}}

@@ -114,12 +114,14 @@ def test_every_change_says_what_it_replaced_and_who_made_it(cluster: Cluster) ->
         actor=actor,
     )
     store.delete(cluster, kinds.POD, "default", "p", actor=actor)
-    added, modified, deleted = changes_after(cluster.pk, start)
-    assert [added.type, modified.type, deleted.type] == ["ADDED", "MODIFIED", "DELETED"]
+    changes = changes_after(cluster.pk, start)
+    assert [each.type for each in changes] == ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]
+    added, modified, marked, deleted = changes
     assert added.previous_version is None
     assert modified.previous_version == added.version
-    assert deleted.previous_version == modified.version
+    assert marked.object["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert deleted.previous_version == marked.version
     assert deleted.object["metadata"]["resourceVersion"] == str(deleted.version)
-    assert {(change.user, change.request_id) for change in (added, modified, deleted)} == {
+    assert {(change.user, change.request_id) for change in changes} == {
         ("alice", "request-7")
     }
