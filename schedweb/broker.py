@@ -1,4 +1,4 @@
-"""The schema of the default broker: pgmq, installed in our own database."""
+"""The schema of the default broker: pgmq, installed in our own database, and its queues."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from django.db import connection, transaction
 from pgmq.install import get_embedded_install_sql, get_embedded_sql_version
 from psycopg import sql
 
-#: Any number; every process that installs takes this lock first.
-_LOCK = 0x7067_6D71
+from schedweb.pgmq import LOCK, make_queue
 
 #: The start of the schema's comment when it is ours, followed by pgmq's version.
 _OURS = "pgmq for schedweb, version "
@@ -21,7 +20,7 @@ def install() -> bool:
     """
     comment = _OURS + get_embedded_sql_version()
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         cursor.execute(
             "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'pgmq'"
         )
@@ -34,6 +33,12 @@ def install() -> bool:
         cursor.execute(get_embedded_install_sql())
         cursor.execute(sql.SQL("COMMENT ON SCHEMA pgmq IS {}").format(comment))
     return True
+
+
+def declare(queue: str) -> None:
+    """Make a queue before the processes that use it start, so that none has to wait for it."""
+    connection.ensure_connection()
+    make_queue(connection.connection, queue)
 
 
 def sweep() -> int:

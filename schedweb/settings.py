@@ -167,6 +167,7 @@ TASK_TIME_LIMIT = 60
 CELERY_BROKER_URL = CONFIG.broker_url or "pgmq://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": 2 * TASK_TIME_LIMIT}
 if not CONFIG.broker_url:
+    CELERY_BROKER_TRANSPORT = pgmq.TRANSPORT
     CELERY_BROKER_TRANSPORT_OPTIONS |= pgmq.transport_options(DATABASE_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
@@ -202,9 +203,6 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 
 #: Scheduler plugins from outside: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins
-
-#: Upstream's podMaxInUnschedulablePodsDuration.
-POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
 
 # --- Logging ----------------------------------------------------------------------------------
 

@@ -1,0 +1,104 @@
+"""The queues of the default broker: made once, read by their readers alone."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from kombu import Connection, Consumer, Producer, Queue
+from psycopg.conninfo import make_conninfo
+from pytest_django import DjangoDbBlocker
+
+from schedweb import broker, pgmq
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def database_url(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The test database, with pgmq's schema as `prepare` installs it."""
+    with django_db_blocker.unblock():
+        broker.install()
+        settings = connection.settings_dict
+        yield make_conninfo(
+            host=settings["HOST"], user=settings["USER"], dbname=settings["NAME"], port="5432"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute("DROP SCHEMA pgmq CASCADE")
+
+
+def connected(database_url: str) -> Connection:
+    return Connection(
+        "pgmq://localhost",
+        transport=pgmq.TRANSPORT,
+        transport_options={"visibility_timeout": 60, **pgmq.transport_options(database_url)},
+    )
+
+
+def send(database_url: str, queue: str, text: str) -> None:
+    with connected(database_url) as to_broker, to_broker.channel() as channel:
+        Producer(channel).publish(text, routing_key=queue, declare=[Queue(queue)])
+
+
+def received(to_broker: Connection, seconds: float) -> None:
+    """Let the consumer work until a message came; fails the test after `seconds`."""
+    try:
+        to_broker.drain_events(timeout=seconds)
+    except socket.timeout:
+        pytest.fail("no message came")
+
+
+def run(database_url: str, statement: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(database_url, autocommit=True) as direct:
+        return direct.execute(statement).fetchall()
+
+
+def test_processes_that_start_together_make_a_queue_without_a_deadlock(database_url: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for round_of in range(3):
+            queue = f"together_{round_of}"
+            list(pool.map(lambda n, queue=queue: send(database_url, queue, str(n)), range(8)))
+            [(count,)] = run(database_url, f"SELECT count(*) FROM pgmq.q_{queue}")
+            assert count == 8
+
+
+def test_who_only_sends_does_not_listen(database_url: str) -> None:
+    with connected(database_url) as to_broker, to_broker.channel() as channel:
+        Producer(channel).publish("x", routing_key="sent", declare=[Queue("sent")])
+        listening = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN \"pgmq%'"
+        assert run(database_url, listening) == [(0,)]
+
+
+def test_a_reader_whose_queue_was_dropped_makes_it_again(database_url: str) -> None:
+    heard: list[str] = []
+    with connected(database_url) as to_broker:
+        consumer = Consumer(to_broker, [Queue("dropped")], no_ack=True)
+        consumer.register_callback(lambda body, message: heard.append(body))
+        with consumer:
+            run(database_url, "SELECT pgmq.drop_queue('dropped')")
+            with pytest.raises(socket.timeout):
+                to_broker.drain_events(timeout=0.1)
+            send(database_url, "dropped", "again")
+            received(to_broker, 10)
+    assert heard == ["again"]
+
+
+def test_a_reader_hears_of_a_message_at_once(database_url: str) -> None:
+    """Not only at its next look at the table, a second later."""
+    heard: list[str] = []
+    with connected(database_url) as to_broker, ThreadPoolExecutor(1) as pool:
+        consumer = Consumer(to_broker, [Queue("quick")], no_ack=True)
+        consumer.register_callback(lambda body, message: heard.append(body))
+        with consumer:
+            with pytest.raises(socket.timeout):
+                to_broker.drain_events(timeout=0.1)
+            to_broker.transport.polling_interval = 60
+            sending = pool.submit(send, database_url, "quick", "now")
+            received(to_broker, 20)
+            sending.result()
+    assert heard == ["now"]
