@@ -195,6 +195,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "wake_due_clusters": 1,
         "flush_backoff": 1,
         "flush_unschedulable": 30,
+        "prepare_days": 3600,
         "beat": 5,
     }.items()
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from psycopg.conninfo import conninfo_to_dict
 
 from apps.cluster.announce import announcer
@@ -35,6 +36,17 @@ def django_db_modify_db_settings(postgres: Postgres) -> None:
     settings.DATABASES["default"].update(
         HOST=address["host"], USER=address["user"], NAME=address["dbname"]
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def emptied_tables() -> None:
+    """Let the end of a test empty the tables whose rows refuse it: without their triggers."""
+    empty = connection.ops.execute_sql_flush
+
+    def execute_sql_flush(statements: list[str]) -> None:
+        empty(["SET LOCAL session_replication_role = replica", *statements])
+
+    connection.ops.execute_sql_flush = execute_sql_flush
 
 
 @pytest.hookimpl(tryfirst=True)

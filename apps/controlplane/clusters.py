@@ -18,7 +18,7 @@ from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane import profiles
+from apps.controlplane import partitions, profiles
 from apps.controlplane.models import LoopLease
 from apps.controlplane.waking import make_due
 
@@ -85,10 +85,12 @@ def delete_cluster(cluster: Cluster) -> None:
             [cluster.pk],
         )
         for model in django_apps.get_models():
+            table = model._meta.db_table
             if any(field.column == "cluster_id" for field in model._meta.concrete_fields):
-                cursor.execute(
-                    f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
-                )
+                if table in partitions.TABLES:
+                    partitions.act_as_retention(cursor)
+                cursor.execute(f"DELETE FROM {table} WHERE cluster_id = %s", [cluster.pk])
+                partitions.act_as_oneself(cursor)
         cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
 
 

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.conf import settings
 from django.db import connection
 
-from apps.controlplane import heartbeat
+from apps.controlplane import heartbeat, partitions
 from apps.controlplane.clock import NOW_SQL
 from apps.controlplane.engines import engines
 from apps.controlplane.waking import wake
@@ -59,6 +59,13 @@ def flush_unschedulable() -> None:
         f"AND q.timestamp < {NOW_SQL} - make_interval(secs => %s))",
         [settings.POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS],
     )
+
+
+@shared_task(ignore_result=True)
+def prepare_days() -> None:
+    """Each hour: the partitions that rows of the next days will go to."""
+    for name in partitions.prepare_all():
+        log.info("made %s", name)
 
 
 @shared_task(ignore_result=True)

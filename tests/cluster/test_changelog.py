@@ -122,6 +122,4 @@ def test_every_change_says_what_it_replaced_and_who_made_it(cluster: Cluster) ->
     assert marked.object["metadata"]["deletionGracePeriodSeconds"] == 0
     assert deleted.previous_version == marked.version
     assert deleted.object["metadata"]["resourceVersion"] == str(deleted.version)
-    assert {(change.user, change.request_id) for change in changes} == {
-        ("alice", "request-7")
-    }
+    assert {(change.user, change.request_id) for change in changes} == {("alice", "request-7")}

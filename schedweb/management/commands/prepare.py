@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from apps.controlplane import partitions
 from apps.controlplane.models import Heartbeat
 from schedweb import broker
 
@@ -25,6 +26,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         _check_plugins()
         call_command("migrate", interactive=False, verbosity=0)
+        # After a long rest; while the house runs, beat sees to it.
+        partitions.prepare_all()
         if not settings.CONFIG.broker_url:
             broker.install()
             broker.sweep()

@@ -1,0 +1,18 @@
+from django.db import migrations
+
+from apps.controlplane.partitioning import divided_by_days
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('controlplane', '0001_initial'),
+    ]
+
+    operations = [
+        migrations.RunPython(
+            divided_by_days('controlplane_schedulingdecision'),
+            migrations.RunPython.noop,
+            elidable=False,
+        ),
+    ]
