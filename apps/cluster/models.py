@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
@@ -59,6 +59,11 @@ class Cluster(models.Model):
     controllers = models.BooleanField(default=True)
     #: Whether nodes have a mock kubelet, which runs and ends their pods.
     kubelet = models.BooleanField(default=True)
+    #: A pod that no event has helped for so long is retried all the same. Kubernetes' documents of
+    #: before 1.24 say 60.
+    pod_max_in_unschedulable_pods_seconds = models.PositiveIntegerField(
+        default=300, validators=[MinValueValidator(1)]
+    )
 
     class Meta:
         indexes = (
@@ -91,10 +96,18 @@ class Cluster(models.Model):
 
         A cluster that is gone keeps what it had; who writes to it will find out.
         """
-        row = Cluster.objects.filter(pk=self.pk)
-        found = row.values_list("manual_time", "controllers", "kubelet").first()
-        if found is not None:
-            self.manual_time, self.controllers, self.kubelet = found
+        found = Cluster.objects.filter(pk=self.pk).values(*_CHANGING).first()
+        for name, value in (found or {}).items():
+            setattr(self, name, value)
+
+
+#: What may change while a loop is at work, and takes effect at once.
+_CHANGING = (
+    "manual_time",
+    "controllers",
+    "kubelet",
+    "pod_max_in_unschedulable_pods_seconds",
+)
 
 
 def at(*path: str, default: Any = "") -> Callable[[Body], Any]:

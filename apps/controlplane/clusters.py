@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any
 
 from django.apps import apps as django_apps
@@ -24,6 +25,8 @@ from apps.controlplane.waking import make_due
 
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 MAX_GENERATED_NODES = 20_000
+#: What can be changed of a cluster that is there; it takes effect in a running loop.
+SETTINGS = ("controllers", "kubelet", "pod_max_in_unschedulable_pods_seconds")
 
 Body = dict[str, Any]
 
@@ -37,6 +40,7 @@ def create_cluster(
     zones: int = 1,
     tie_break: str = Cluster.TieBreak.RANDOM,
     seed: int | None = None,
+    pod_max_in_unschedulable_pods_seconds: int = 300,
     request_id: str = "",
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
@@ -48,6 +52,7 @@ def create_cluster(
         paused=paused,
         tie_break=tie_break,
         seed=secrets.randbits(32) if seed is None else seed,
+        pod_max_in_unschedulable_pods_seconds=pod_max_in_unschedulable_pods_seconds,
     )
     _check(cluster, nodes, zones)
     with transaction.atomic():
@@ -119,19 +124,23 @@ def resume(cluster: Cluster) -> None:
     make_due(cluster.pk)
 
 
-def set_actors(
-    cluster: Cluster, *, controllers: bool | None = None, kubelet: bool | None = None
-) -> None:
-    """Switch the controllers, or the mock kubelets, on or off; None leaves them as they are.
+def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
+    """Change some of SETTINGS; a loop at work goes by them from its next look on.
 
-    Who is switched on again looks at everything that happened meanwhile.
+    Controllers, or mock kubelets, that are switched on again look at everything that happened
+    meanwhile. Raises Invalid naming what is wrong, and changes nothing then.
     """
-    wanted = {"controllers": controllers, "kubelet": kubelet}
-    changed = {name: value for name, value in wanted.items() if value is not None}
-    if changed:
-        Cluster.objects.filter(pk=cluster.pk).update(**changed)
-        cluster.look_again()
-        make_due(cluster.pk)
+    assert changes.keys() <= set(SETTINGS)
+    if not changes:
+        return
+    wanted = copy(cluster)
+    for name, value in changes.items():
+        setattr(wanted, name, value)
+    if causes := _faults(wanted):
+        raise Invalid("Cluster", cluster.name, causes)
+    Cluster.objects.filter(pk=cluster.pk).update(**changes)
+    cluster.look_again()
+    make_due(cluster.pk)
 
 
 def generated_node(name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi") -> Body:
@@ -180,13 +189,19 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
         )
     if zones < 1:
         causes.append(Cause("FieldValueInvalid", "must be at least 1", "zones"))
+    causes += _faults(cluster)
+    if causes:
+        raise Invalid("Cluster", cluster.name, causes)
+
+
+def _faults(cluster: Cluster) -> list[Cause]:
+    """What the model's own validators say of each field."""
     try:
         cluster.clean_fields(exclude=[field.name for field in cluster._meta.fields if field.null])
     except ValidationError as error:
-        causes += [
+        return [
             Cause("FieldValueInvalid", text, field)
             for field, texts in error.message_dict.items()
             for text in texts
         ]
-    if causes:
-        raise Invalid("Cluster", cluster.name, causes)
+    return []

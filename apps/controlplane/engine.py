@@ -209,6 +209,7 @@ class Engine:
 
     def _flush(self) -> None:
         queue = self.scheduler.queue
+        queue.max_in_unschedulable = self.cluster.pod_max_in_unschedulable_pods_seconds
         queue.flush_backoff_completed()
         now = self.scheduler.clock.now()
         if not 0 <= now - self._flushed_at < FLUSH_UNSCHEDULABLE_SECONDS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
-from django.conf import settings
 from django.db import connection
 
 from apps.controlplane import heartbeat, partitions
@@ -36,7 +35,6 @@ def wake_due_clusters() -> None:
     """Each second: clusters that changed and whose wake-up was lost, or whose timer ran out."""
     _wake(
         _DUE + f"AND (c.due_at <= clock_timestamp() OR c.timer_at <= {NOW_SQL})",
-        [],
     )
 
 
@@ -46,18 +44,17 @@ def flush_backoff() -> None:
     _wake(
         _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
         f"AND q.queue = 'backoff' AND q.backoff_expiry <= {NOW_SQL})",
-        [],
     )
 
 
 @shared_task(ignore_result=True)
 def flush_unschedulable() -> None:
-    """Each 30 seconds: clusters with a pod that no event has helped for too long."""
+    """Each 30 seconds: clusters with a pod that no event has helped for as long as they allow."""
     _wake(
         _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
         "AND q.queue = 'unschedulable' "
-        f"AND q.timestamp < {NOW_SQL} - make_interval(secs => %s))",
-        [settings.POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS],
+        f"AND q.timestamp < {NOW_SQL} "
+        "- make_interval(secs => c.pod_max_in_unschedulable_pods_seconds))"
     )
 
 
@@ -74,9 +71,9 @@ def beat() -> None:
     heartbeat.touch("beat")
 
 
-def _wake(query: str, parameters: list[float]) -> None:
+def _wake(query: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(query, parameters)
+        cursor.execute(query)
         found = [row[0] for row in cursor.fetchall()]
     for cluster_id in found:
         try:

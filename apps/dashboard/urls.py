@@ -16,6 +16,7 @@ from apps.dashboard.views import (
     pods,
     profiles,
     queue,
+    settings,
 )
 
 _cluster: list[URLPattern | URLResolver] = [
@@ -23,6 +24,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/pause", clusters.pause, name="pause"),
     path("/resume", clusters.resume, name="resume"),
     path("/delete", clusters.delete_cluster, name="delete-cluster"),
+    path("/settings", settings.settings, name="cluster-settings"),
     path("/queue", queue.queue, name="queue"),
     path("/nodes", nodes.nodes, name="nodes"),
     path("/new-node", nodes.new_node, name="new-node"),

@@ -15,7 +15,7 @@ from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
 from apps.controlplane import clock, lease, tasks
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters import change_settings, create_cluster
 from apps.controlplane.engine import Engine
 from apps.controlplane.engines import Engines
 from apps.controlplane.models import SchedulingDecision
@@ -94,6 +94,26 @@ def test_an_unschedulable_pod_is_tried_again_after_five_minutes(cluster: Cluster
     assert attempts(cluster) == 1
     # the queue is looked through every 30 seconds
     clock.advance(cluster, 31)
+    engines.run(cluster.pk)
+    assert attempts(cluster) == 2
+
+
+def test_how_long_a_pod_may_stay_unschedulable_is_set_while_the_loop_is_warm(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_pod(cluster, "too-big", cpu="100")
+    engines = Engines()
+    engines.run(cluster.pk)
+    change_settings(cluster, {"pod_max_in_unschedulable_pods_seconds": 60})
+    clock.advance(cluster, 60)
+    engines.run(cluster.pk)
+    assert attempts(cluster) == 1
+    woken: list[int] = []
+    monkeypatch.setattr(tasks, "wake", lambda cluster_id, expires: woken.append(cluster_id))
+    clock.advance(cluster, 1)
+    tasks.flush_unschedulable()
+    assert woken == [cluster.pk]
+    clock.advance(cluster, 30)
     engines.run(cluster.pk)
     assert attempts(cluster) == 2
 

@@ -24,6 +24,7 @@ _ARGUMENTS = {
 _POST_ONLY = {"pause", "resume", "cordon", "activate-profile"}
 _FORMS = {
     "new-cluster",
+    "cluster-settings",
     "delete-cluster",
     "new-node",
     "new-pod",

@@ -9,13 +9,21 @@ from apps.cluster.models import Cluster, Node
 
 pytestmark = pytest.mark.django_db
 
-NEW = {"name": "mine", "nodes": "4", "zones": "2", "tie_break": "first-name", "seed": "7"}
+NEW = {
+    "name": "mine",
+    "nodes": "4",
+    "zones": "2",
+    "tie_break": "first-name",
+    "seed": "7",
+    "pod_max_in_unschedulable_pods_seconds": "60",
+}
 
 
 def test_a_cluster_is_made_as_the_form_says(alice: Client) -> None:
     response = alice.post("/new-cluster", {**NEW, "paused": "on"}, follow=True)
     made = Cluster.objects.get(name="mine")
     assert (made.paused, made.tie_break, made.seed) == (True, "first-name", 7)
+    assert made.pod_max_in_unschedulable_pods_seconds == 60
     zones = Node.objects.filter(cluster=made).values_list(
         "labels__topology.kubernetes.io/zone", flat=True
     )
@@ -74,3 +82,16 @@ def test_deleting_names_what_is_lost_and_wants_the_name(alice: Client, empty: Cl
     response = alice.post("/clusters/bare/delete", {"name": "bare"}, follow=True)
     assert not Cluster.objects.exists()
     assert "Cluster bare is deleted." in response.content.decode()
+
+
+def test_settings_are_changed_while_the_cluster_is_there(alice: Client, empty: Cluster) -> None:
+    address = "/clusters/bare/settings"
+    assert 'value="300"' in alice.get(address).content.decode()
+    wrong = alice.post(address, {"pod_max_in_unschedulable_pods_seconds": "0"})
+    assert wrong.status_code == 422
+    changed = {"pod_max_in_unschedulable_pods_seconds": "60", "controllers": "on"}
+    page = alice.post(address, changed, follow=True).content.decode()
+    assert "The settings of bare are changed." in page
+    empty.refresh_from_db()
+    assert empty.pod_max_in_unschedulable_pods_seconds == 60
+    assert (empty.controllers, empty.kubelet) == (True, False)

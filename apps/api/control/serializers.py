@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.cluster.models import Cluster
+from apps.controlplane.clusters import SETTINGS
 from apps.controlplane.models import QueueEntry, SchedulerProfile, SchedulingDecision
 
 
@@ -24,6 +25,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "paused",
             "tie_break",
             "seed",
+            *SETTINGS,
             "resource_version",
             "kubernetes_api",
         )
@@ -44,6 +46,19 @@ class NewClusterSerializer(serializers.Serializer[Any]):
         required=False, min_value=-(1 << 63), max_value=(1 << 63) - 1, help_text="Of the draws."
     )
     paused = serializers.BooleanField(default=False)
+    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(
+        default=300, help_text="A pod that no event has helped for so long is retried."
+    )
+
+
+class ClusterSettingsSerializer(serializers.ModelSerializer[Cluster]):
+    """What can be changed of a cluster; the store's own rules judge the values."""
+
+    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(required=False)
+
+    class Meta:
+        model = Cluster
+        fields = SETTINGS
 
 
 class ProfileSerializer(serializers.ModelSerializer[SchedulerProfile]):

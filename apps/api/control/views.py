@@ -21,6 +21,7 @@ from rest_framework.viewsets import GenericViewSet
 from apps.api.control.base import ControlView, cluster_named, whole_number
 from apps.api.control.serializers import (
     ClusterSerializer,
+    ClusterSettingsSerializer,
     ErrorSerializer,
     ImportedSerializer,
     NewClusterSerializer,
@@ -84,6 +85,21 @@ class ClusterViewSet(
         )
         body = self.get_serializer(cluster).data
         return Response(body, status=status.HTTP_201_CREATED)
+
+    @extend_schema(
+        request=ClusterSettingsSerializer, responses={200: ClusterSerializer, **_REFUSALS}
+    )
+    def partial_update(self, request: Request, name: str) -> Response:
+        """Change settings; a loop at work goes by them at once."""
+        cluster = self.get_object()
+        wanted = ClusterSettingsSerializer(data=request.data, partial=True)
+        wanted.is_valid(raise_exception=True)
+        sent: Any = request.data
+        if unknown := sorted(sent.keys() - set(clusters.SETTINGS)):
+            known = ", ".join(clusters.SETTINGS)
+            raise BadRequest(f"{unknown[0]}: not a setting that can be changed; these can: {known}")
+        clusters.change_settings(cluster, wanted.validated_data)
+        return Response(self.get_serializer(cluster).data)
 
     @extend_schema(responses={204: None, 404: ErrorSerializer})
     def destroy(self, request: Request, name: str) -> Response:

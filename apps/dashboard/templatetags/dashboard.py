@@ -22,7 +22,7 @@ register = template.Library()
 
 #: Section, its page, and the pages that belong to it.
 SECTIONS = (
-    ("Overview", "cluster", {"cluster", "delete-cluster"}),
+    ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
     ("Queue", "queue", {"queue"}),
     ("Pods", "pods", {"pods", "pod", "new-pod"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node"}),

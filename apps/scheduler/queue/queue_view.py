@@ -16,8 +16,9 @@ class QueueView:
     def __init__(self, parts: SubQueues, max_in_unschedulable: float) -> None:
         #: how many pods were ever popped
         self.scheduling_cycle = 0
+        #: how long a pod may stay unschedulable, in seconds; may be changed at any time
+        self.max_in_unschedulable = max_in_unschedulable
         self._parts = parts
-        self._max_in_unschedulable = max_in_unschedulable
 
     def __len__(self) -> int:
         """How many pods wait, those in flight not counted."""
@@ -74,7 +75,7 @@ class QueueView:
         Gated pods are never flushed, so they do not count.
         """
         times = [
-            info.timestamp + self._max_in_unschedulable
+            info.timestamp + self.max_in_unschedulable
             for info in self._parts.unschedulable
             if not info.is_gated
         ]

@@ -289,7 +289,7 @@ class PriorityQueue(QueueView):
             info
             for info in self._parts.unschedulable
             # to the microsecond, like the clock
-            if round(now - info.timestamp, 6) > self._max_in_unschedulable
+            if round(now - info.timestamp, 6) > self.max_in_unschedulable
         ]
         for info in leftover:
             info.was_flushed_from_unschedulable = True

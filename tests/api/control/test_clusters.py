@@ -77,6 +77,35 @@ def test_a_cluster_is_paused_and_resumed(api: Api, cluster: Cluster) -> None:
     assert not Cluster.objects.get(name="c1").paused
 
 
+def test_settings_are_changed_one_by_one(api: Api, cluster: Cluster) -> None:
+    seconds = "pod_max_in_unschedulable_pods_seconds"
+    assert api.get("/clusters/c1").json()[seconds] == 300
+    changed = api.patch("/clusters/c1", {seconds: 60}).json()
+    assert (changed[seconds], changed["kubelet"]) == (60, True)
+    assert api.patch("/clusters/c1", {"kubelet": False}).json()[seconds] == 60
+    assert api.get("/clusters/c1").json()["kubelet"] is False
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({"pod_max_in_unschedulable_pods_seconds": 0}, 422, "pod_max_in_unschedulable"),
+        ({"pod_max_in_unschedulable_pods_seconds": 2**40}, 422, "pod_max_in_unschedulable"),
+        ({"pod_max_in_unschedulable_pods_seconds": "long"}, 400, "pod_max_in_unschedulable"),
+        ({"kubelet": None}, 400, "kubelet"),
+        ({"seed": 7, "kubelet": False}, 400, "seed: not a setting that can be changed"),
+        ([], 400, "dictionary"),
+    ],
+)
+def test_a_wrong_setting_is_refused_and_nothing_changed(
+    api: Api, cluster: Cluster, body: Any, status: int, told: str
+) -> None:
+    answer = api.patch("/clusters/c1", body)
+    assert (answer.status_code, told in answer.json()["message"]) == (status, True)
+    after = Cluster.objects.get(pk=cluster.pk)
+    assert (after.pod_max_in_unschedulable_pods_seconds, after.kubelet) == (300, True)
+
+
 def test_a_cluster_is_deleted_with_everything_in_it(api: Api) -> None:
     api.post("/clusters", {"name": "lab", "nodes": 2})
     assert api.delete("/clusters/lab").status_code == 204
@@ -95,6 +124,7 @@ def test_a_stranger_sees_and_changes_nothing(anonymous: Api, cluster: Cluster) -
     assert anonymous.get("/clusters").status_code == 401
     assert anonymous.post("/clusters", {"name": "lab"}).status_code == 401
     assert anonymous.delete("/clusters/c1").status_code == 401
+    assert anonymous.patch("/clusters/c1", {"kubelet": False}).status_code == 401
     assert anonymous.post("/clusters/c1/pause").status_code == 401
     assert Cluster.objects.get().paused is False
 

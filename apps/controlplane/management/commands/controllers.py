@@ -22,11 +22,9 @@ class Command(ControlPlaneCommand):
 
     def run(self, **options: Any) -> None:
         cluster = self.cluster(options["name"])
-        clusters.set_actors(
-            cluster,
-            controllers=_SWITCH[options["controllers"]],
-            kubelet=_SWITCH[options["kubelet"]],
-        )
+        wanted = {name: _SWITCH[options[name]] for name in ("controllers", "kubelet")}
+        changes = {name: on for name, on in wanted.items() if on is not None}
+        clusters.change_settings(cluster, changes)
         shown = {"controllers": cluster.controllers, "kubelet": cluster.kubelet}
         states = [f"{name} {'on' if on else 'off'}" for name, on in shown.items()]
         self.stdout.write(" ".join([cluster.name, *states]))

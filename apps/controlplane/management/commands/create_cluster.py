@@ -28,6 +28,13 @@ class Command(ControlPlaneCommand):
             help="among nodes with equal scores: a seeded draw, or the smallest name",
         )
         parser.add_argument("--seed", type=int, help="of the draw (default: a random one)")
+        parser.add_argument(
+            "--pod-max-in-unschedulable-pods-seconds",
+            type=int,
+            default=300,
+            metavar="SECONDS",
+            help="retry a pod that no event has helped for so long (default: 300)",
+        )
 
     def run(self, **options: Any) -> None:
         cluster = clusters.create_cluster(
@@ -38,5 +45,6 @@ class Command(ControlPlaneCommand):
             zones=options["zones"],
             tie_break=options["tie_break"],
             seed=options["seed"],
+            pod_max_in_unschedulable_pods_seconds=options["pod_max_in_unschedulable_pods_seconds"],
         )
         self.stdout.write(f"cluster {cluster.name} created")

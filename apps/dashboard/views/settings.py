@@ -1,0 +1,33 @@
+"""The settings of a cluster."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from apps.cluster.errors import Invalid
+from apps.cluster.models import Cluster
+from apps.controlplane import clusters
+from apps.dashboard.forms.cluster import ClusterSettingsForm
+from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.rendering import Request, cluster_page, page
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def settings(request: Request, cluster: Cluster) -> HttpResponse:
+    """What can be changed while the cluster runs."""
+    now = {name: getattr(cluster, name) for name in clusters.SETTINGS}
+    form = ClusterSettingsForm(request.POST or None, initial=now)
+    if request.method == "POST" and form.is_valid():
+        try:
+            clusters.change_settings(cluster, form.cleaned_data)
+        except Invalid as refusal:
+            show_refusal(form, refusal)
+        else:
+            messages.success(request, f"The settings of {cluster.name} are changed.")
+            return redirect("cluster", cluster=cluster.name)
+    context = {"cluster": cluster, "form": form}
+    return page(request, "cluster_settings", context, status=422 if form.errors else 200)
