@@ -23,6 +23,7 @@ from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulerProfile
 from apps.controlplane.recorder import Made, Recorder
+from apps.scheduler.decision import Result
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler, TieBreak
@@ -80,6 +81,9 @@ class Engine:
         #: something that waited can go on; and whether anybody is here to see it
         self._progress = threading.Event()
         self._running = False
+        #: the version after which decisions are counted, and the number of the next one
+        self._counted_after = 0
+        self._sequence = 0
 
     def close(self) -> None:
         """Let go of threads and connections; what runs in them ends for nobody."""
@@ -190,6 +194,7 @@ class Engine:
         batch: list[Made] = []
         until = time.monotonic() + BATCH_SECONDS
         self._crowded = True
+        expected = tuple(self.scheduler.expected())
         while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
             decision = self.scheduler.schedule_one()
             if decision is None:
@@ -199,13 +204,24 @@ class Engine:
                 decision,
                 self.cluster.now(),
                 self.informer.position,
-                len(batch),
+                self._next_sequence(),
                 self.informer.request_ids.get(decision.pod_uid, ""),
+                self.informer.loaded_at,
+                expected,
+                decision.result is Result.SCHEDULED,
             )
             batch.append(made)
             if not decision.result.is_final:
                 self._under_way[decision.pod_uid] = made
+                expected += ((decision.pod_uid, decision.node),)
         return batch
+
+    def _next_sequence(self) -> int:
+        """How many decisions were made before this one that saw the same version."""
+        if self._counted_after != self.informer.position:
+            self._counted_after, self._sequence = self.informer.position, 0
+        self._sequence += 1
+        return self._sequence - 1
 
     def _flush(self) -> None:
         queue = self.scheduler.queue

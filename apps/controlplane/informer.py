@@ -44,6 +44,8 @@ class Informer:
     observe: Observer | None = None
     #: The version up to which the scheduler knows everything.
     position: int = 0
+    #: The version at which it took in everything there was; what came later came in order.
+    loaded_at: int = 0
     #: The request that created each pending pod, for the ledger; uid -> request id.
     request_ids: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
@@ -118,7 +120,7 @@ class Informer:
             row = cursor.fetchone()
             if row is None:
                 raise Cluster.DoesNotExist(f"cluster {self.cluster_id}")
-            self.position = row[0]
+            self.position = self.loaded_at = row[0]
             for kind in WATCHED:
                 # by id, which is the order of creation
                 cursor.execute(

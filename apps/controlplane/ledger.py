@@ -45,6 +45,21 @@ class StoredNodes:
     alive: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a decision knew beside the objects of its version and the decisions just before it.
+
+    With it the state it saw can be rebuilt: see `apps.controlplane.rebuilding`.
+    """
+
+    #: the version at which its engine took in everything there was
+    loaded_at: int = 0
+    #: (uid, node) of pods that had a node, of which nothing was known to be written
+    expected: tuple[tuple[str, str], ...] = ()
+    #: the pod had its node until the binding was refused: others saw it there
+    undone: bool = False
+
+
 class NodeTables:
     """Finds or stores the table of node names that decisions refer to."""
 
@@ -78,6 +93,9 @@ class NodeTables:
         return int(row[0])
 
 
+_NOTHING_SEEN = Seen()
+
+
 def row_of(
     decision: Decision,
     *,
@@ -88,6 +106,7 @@ def row_of(
     cluster_version: int,
     sequence: int,
     request_id: str,
+    seen: Seen = _NOTHING_SEEN,
 ) -> dict[str, Any]:
     """The ledger row of a decision, by column name."""
     namespace, _, name = decision.pod_key.partition("/")
@@ -117,7 +136,7 @@ def row_of(
         "duration_us": sum(decision.durations.values()) // 1000,
         "request_id": request_id,
         "node_table_id": nodes.id,
-        "columns": _encode(decision, nodes.alive),
+        "columns": _encode(decision, nodes.alive, seen),
     }
 
 
@@ -186,7 +205,23 @@ def _restore_nodes(
     decision.ties = decision.feasible[decision.total == decision.total.max()]
 
 
-def _encode(decision: Decision, alive: NDArray[np.bool_]) -> bytes:
+def seen_by(row: SchedulingDecision) -> Seen:
+    """What the decision of this row knew beside the objects."""
+    plain, _ = columns.decode(bytes(row.columns))
+    expected = tuple((uid, node) for uid, node in plain.get("expected", ()))
+    return Seen(plain.get("loaded_at", 0), expected, plain.get("undone", False))
+
+
+def _plain_seen(seen: Seen) -> dict[str, Any]:
+    plain: dict[str, Any] = {"loaded_at": seen.loaded_at}
+    if seen.expected:
+        plain["expected"] = [list(each) for each in seen.expected]
+    if seen.undone:
+        plain["undone"] = True
+    return plain
+
+
+def _encode(decision: Decision, alive: NDArray[np.bool_], seen: Seen) -> bytes:
     arrays: dict[str, NDArray[Any]] = {}
     plain: dict[str, Any] = {
         "node": decision.node,
@@ -206,6 +241,7 @@ def _encode(decision: Decision, alive: NDArray[np.bool_]) -> bytes:
         "rejection": _plain_status(decision.rejection),
         "durations": dict(decision.durations),
         "scored": bool(len(decision.total)),
+        **_plain_seen(seen),
     }
     if decision.permit_wait is not None:
         plain["permit_wait"] = _plain_permit_wait(decision.permit_wait)

@@ -46,6 +46,13 @@ class Made:
     sequence: int
     #: the request that created the pod
     request_id: str = ""
+    #: the version at which its engine took in everything there was
+    loaded_at: int = 0
+    #: (uid, node) of the pods that decisions before this version had given a node, and which the
+    #: cluster did not know to be bound
+    expected: tuple[tuple[str, str], ...] = ()
+    #: the pod took its node at once, whatever became of that
+    took_node: bool = False
 
 
 class Recorder:
@@ -156,6 +163,11 @@ class Recorder:
             cluster_version=made.cluster_version,
             sequence=made.sequence,
             request_id=made.request_id,
+            seen=ledger.Seen(
+                made.loaded_at,
+                made.expected,
+                made.took_node and decision.result is not Result.SCHEDULED,
+            ),
         )
 
     def _write_entries(self, kept: Mapping[str, SavedEntry], gone: Sequence[str]) -> None:

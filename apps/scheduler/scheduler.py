@@ -127,6 +127,10 @@ class Scheduler:
         decisions = [self._note(attempt) for attempt in ended]
         return [decision for decision in decisions if decision.result.is_final]
 
+    def expected(self) -> list[tuple[str, str]]:
+        """(uid, node) of the pods that have a node but are not bound yet, in the order of time."""
+        return [(uid, attempt.decision.node) for uid, attempt in self._attempts.items()]
+
     def next_deadline(self) -> float | None:
         """When ``resolve_waiting`` has to be asked at the latest; None if no pod is held."""
         return self.waiting_pods.next_deadline()
