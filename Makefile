@@ -1,6 +1,7 @@
 # make up      the whole site on this machine, in the foreground; Ctrl-C ends it
 # make test    the tests, with everything they need
 # make bench   pods per second of the scheduling core
+# make screenshots  each page, wide and narrow, light and dark, in screenshots/
 # make check   style, types, layers, settings, migrations
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN := .venv/bin
 # Of production, for `manage.py check --deploy`.
 PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 
-.PHONY: up db test check bench format runtime development
+.PHONY: up db test check bench screenshots format runtime development
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -22,6 +23,10 @@ test: development
 
 bench: runtime
 	$(BIN)/python -m bench.core
+
+screenshots: development
+	@tools/chromium.sh
+	SCREENSHOTS=screenshots $(BIN)/python -m pytest -q tests/browser/test_every_page.py
 
 check: development
 	$(BIN)/ruff check .

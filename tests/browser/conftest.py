@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.core.wsgi import get_wsgi_application
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from schedweb import tls
 from schedweb.front.listening import listen
@@ -99,14 +99,19 @@ def seen(chromium: Browser, site: str) -> Iterator[Seen]:
     """A new window, with nobody logged in yet, that notes whatever goes wrong."""
     User.objects.create_superuser("admin", password="open sesame")
     window = chromium.new_context(viewport={"width": 1280, "height": 900})
+    yield watched(window, site)
+    window.close()
+
+
+def watched(window: BrowserContext, site: str) -> Seen:
+    """A page in this window, and whatever goes wrong in it."""
     page = window.new_page()
     seen = Seen(page, site)
     page.set_default_timeout(10_000)
     page.on("console", lambda said: _note_console(seen, said.type, said.text))
     page.on("pageerror", lambda error: seen.problems.append(str(error)))
     page.on("request", lambda request: _note_request(seen, request.url))
-    yield seen
-    window.close()
+    return seen
 
 
 def _note_console(seen: Seen, kind: str, text: str) -> None:

@@ -139,31 +139,6 @@ def test_a_hidden_tab_holds_no_stream_and_catches_up_when_it_is_seen_again(
     assert seen.problems == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_no_page_is_wider_than_the_window_or_logs_an_error(
-    seen: Seen, cluster: Cluster, width: int
-) -> None:
-    page = seen.page
-    page.set_viewport_size({"width": width, "height": 900})
-    seen.log_in("admin", "open sesame")
-    for path in (
-        "/",
-        "/new-cluster",
-        *(
-            f"/clusters/lab{rest}"
-            for rest in (
-                *("", "/queue", "/nodes", "/nodes/node-1", "/pods", "/decisions", "/events"),
-                *("/profiles", "/profiles/1", "/objects", "/new-pod", "/new-node", "/import"),
-                *("/new-profile", "/delete", "/objects/priorityclasses.scheduling.k8s.io"),
-            )
-        ),
-    ):
-        seen.open(path)
-        root = "document.documentElement"
-        assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{path} is too wide"
-    assert seen.problems == []
-
-
 def test_the_keyboard_alone_reaches_the_search_and_the_content(
     seen: Seen, cluster: Cluster
 ) -> None:

@@ -1,0 +1,106 @@
+"""Every page of the dashboard, on a site where there is something to see on each.
+
+`PAGES` is what the accessibility check opens and `make screenshots` draws. A page that is added
+to the dashboard gets a line here; `{…}` in its path is filled in from `places`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters import create_cluster, generated_node
+from apps.controlplane.engines import Engines
+from apps.controlplane.models import SchedulingDecision
+
+ACTOR = store.Actor("admin")
+
+#: name of the picture -> path of the page
+PAGES = {
+    "clusters": "/",
+    "new-cluster": "/new-cluster",
+    "cluster": "/clusters/lab",
+    "cluster-empty": "/clusters/bare",
+    "delete-cluster": "/clusters/lab/delete",
+    "nodes": "/clusters/lab/nodes",
+    "nodes-empty": "/clusters/bare/nodes",
+    "node": "/clusters/lab/nodes/gpu-1",
+    "new-node": "/clusters/lab/new-node",
+    "pods": "/clusters/lab/pods",
+    "pod": "/clusters/lab/pods/default/web-1",
+    "pod-pending": "/clusters/lab/pods/default/huge",
+    "pod-gone": "/clusters/lab/pods/default/gone",
+    "new-pod": "/clusters/lab/new-pod",
+    "queue": "/clusters/lab/queue",
+    "decisions": "/clusters/lab/decisions",
+    "decision": "/clusters/lab/decisions/{scheduled}",
+    "decision-failed": "/clusters/lab/decisions/{failed}",
+    "events": "/clusters/lab/events",
+    "profiles": "/clusters/lab/profiles",
+    "profile": "/clusters/lab/profiles/1",
+    "new-profile": "/clusters/lab/new-profile",
+    "kinds": "/clusters/lab/objects",
+    "objects": "/clusters/lab/objects/priorityclasses.scheduling.k8s.io",
+    "object": "/clusters/lab/objects/priorityclasses.scheduling.k8s.io/system-node-critical",
+    "edit-object": "/clusters/lab/edit/nodes/gpu-1",
+    "delete-object": "/clusters/lab/delete/nodes/gpu-1",
+    "import": "/clusters/lab/import?example=pod",
+}
+
+
+def furnish() -> dict[str, Any]:
+    """Make the site's clusters, and return the places that paths of `PAGES` name."""
+    lab = create_cluster("lab", user="admin", nodes=60, zones=3, seed=1)
+    create_cluster("bare", user="admin", paused=True)
+    _make_nodes(lab)
+    _make_pods(lab)
+    Engines().run(lab.pk)
+    return places(lab)
+
+
+def places(cluster: Cluster) -> dict[str, Any]:
+    decisions = SchedulingDecision.objects.filter(cluster=cluster)
+    return {
+        "scheduled": decisions.filter(result="scheduled").latest("pk").pk,
+        "failed": decisions.filter(result="unschedulable").latest("pk").pk,
+    }
+
+
+def _make_nodes(lab: Cluster) -> None:
+    dedicated = generated_node("gpu-1", "zone-1", cpu="32", memory="128Gi")
+    dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
+    for amounts in (dedicated["status"]["allocatable"], dedicated["status"]["capacity"]):
+        amounts["example.com/gpu"] = "4"
+    cordoned = generated_node("old-1", "zone-2", cpu="4", memory="8Gi")
+    cordoned["spec"] = {"unschedulable": True}
+    broken = generated_node("broken-1", "zone-3")
+    broken["status"]["conditions"] = [
+        {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
+    ]
+    nodes = [(kinds.NODE, body) for body in (dedicated, cordoned, broken)]
+    store.create_many(lab, nodes, actor=ACTOR)
+
+
+def _make_pods(lab: Cluster) -> None:
+    sizes = (("500m", "512Mi"), ("2", "4Gi"), ("4", "1Gi"), ("1", "8Gi"))
+    pods = [
+        _pod(f"web-{number}", cpu=sizes[number % 4][0], memory=sizes[number % 4][1])
+        for number in range(120)
+    ]
+    pods += [
+        _pod("huge", cpu="100"),
+        _pod("held", schedulingGates=[{"name": "example.com/quota"}]),
+        _pod("train", cpu="8", tolerations=[{"key": "dedicated", "operator": "Exists"}]),
+    ]
+    store.write(lab, [store.Create(kinds.POD, pod, "default") for pod in pods], actor=ACTOR)
+
+
+def _pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": memory}}
+    container = {"name": "main", "image": "example/main:1", "resources": resources}
+    labels = {"app": name.split("-")[0]}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"containers": [container], **spec},
+    }
