@@ -6,6 +6,8 @@ from django.urls import include, path
 
 from schedweb import health
 
+handler500 = "schedweb.failures.failure"
+
 urlpatterns = [
     path("healthz", health.alive),
     path("livez", health.alive),

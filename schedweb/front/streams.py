@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,8 +24,11 @@ from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
 from apps.cluster.auth import NotAuthentic, authenticate
+from apps.cluster.availability import DatabaseAway, database_is_away
 from apps.cluster.context import acceptable_request_id, request_context
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
+
+log = logging.getLogger(__name__)
 
 Handler = Callable[[Scope, Receive, Send, re.Match[str], User], Awaitable[None]]
 
@@ -86,21 +90,29 @@ class Front:
         headers = header_map(scope)
         with request_context(acceptable_request_id(headers.get("x-request-id"))) as request_id:
             answer = _Answer(send, request_id)
-            user = await _admit(headers, answer)
-            if user is None:
-                return
-            handler: Handler = import_string(stream.handler)
-            task = asyncio.ensure_future(handler(scope, receive, answer, match, user))
-            self._running.add(task)
             try:
+                user = await _admit(headers, answer)
+                if user is not None:
+                    handler: Handler = import_string(stream.handler)
+                    await self._run(handler(scope, receive, answer, match, user), answer)
+            except Exception as error:
+                if not database_is_away(error):
+                    raise
+                log.warning("a stream ends, the database is away: %s", error)
+                await answer.give_up()
+
+    async def _run(self, handling: Awaitable[None], answer: _Answer) -> None:
+        task = asyncio.ensure_future(handling)
+        self._running.add(task)
+        try:
+            await task
+        except asyncio.CancelledError:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
                 await task
-            except asyncio.CancelledError:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
-                await answer.finish()
-            finally:
-                self._running.discard(task)
+            await answer.finish()
+        finally:
+            self._running.discard(task)
 
 
 class _Answer:
@@ -109,6 +121,7 @@ class _Answer:
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self._request_id = request_id
+        self._begun = False
         self._open = False
 
     async def __call__(self, message: Message) -> None:
@@ -117,7 +130,7 @@ class _Answer:
                 *message.get("headers", ()),
                 (b"x-request-id", self._request_id.encode()),
             ]
-            self._open = True
+            self._begun = self._open = True
         elif not message.get("more_body", False):
             self._open = False
         await self._send(message)
@@ -125,6 +138,15 @@ class _Answer:
     async def finish(self) -> None:
         if self._open:
             await self({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def give_up(self) -> None:
+        """Say that the server cannot go on now, or end in good order: the client comes back."""
+        if self._begun:
+            await self.finish()
+            return
+        refusal = DatabaseAway()
+        body, kind = _status(refusal.code, refusal.reason, refusal.message)
+        await respond(self, 503, body, kind, headers={"retry-after": "1"})
 
 
 async def _admit(headers: dict[str, str], send: Send) -> User | None:

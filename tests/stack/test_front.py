@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from rest_framework.authtoken.models import Token
 
 from apps.cluster.context import current_request_id
@@ -42,7 +43,10 @@ async def counting(scope: Any, receive: Any, send: Any, match: re.Match[str], us
     await asyncio.Event().wait()
 
 
-STREAMS = (Stream(r"/streams/(?P<name>\w+)", f"{__name__}.counting", flag="watch"),)
+STREAMS = (
+    Stream(r"/streams/(?P<name>\w+)", f"{__name__}.counting", flag="watch"),
+    Stream(r"/failing/(?P<when>\w+)", f"{__name__}.failing"),
+)
 
 
 class Running:
@@ -180,3 +184,28 @@ def test_streams_end_properly_when_the_server_does(
     assert response.readline()
     site.stop()
     assert response.read() == b""
+
+
+async def failing(scope: Any, receive: Any, send: Any, match: re.Match[str], user: User) -> None:
+    """A stream that loses the database: at once, or after its greeting."""
+    if match["when"] == "later":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"hello\n", "more_body": True})
+    raise OperationalError("the connection is lost")
+
+
+def test_a_stream_that_cannot_begin_without_the_database_says_when_to_come_back(
+    site: Running, web: http.client.HTTPConnection, key: str
+) -> None:
+    web.request("GET", "/failing/now", headers={"Authorization": f"Bearer {key}"})
+    response = web.getresponse()
+    assert (response.status, response.headers["Retry-After"]) == (503, "1")
+    assert json.load(response)["reason"] == "ServiceUnavailable"
+
+
+def test_a_stream_that_loses_the_database_ends_in_good_order(
+    site: Running, web: http.client.HTTPConnection, key: str
+) -> None:
+    web.request("GET", "/failing/later", headers={"Authorization": f"Bearer {key}"})
+    # no broken-off answer, which would raise here
+    assert web.getresponse().read() == b"hello\n"

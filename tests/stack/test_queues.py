@@ -49,7 +49,7 @@ def received(to_broker: Connection, seconds: float) -> None:
     """Let the consumer work until a message came; fails the test after `seconds`."""
     try:
         to_broker.drain_events(timeout=seconds)
-    except socket.timeout:
+    except TimeoutError:
         pytest.fail("no message came")
 
 

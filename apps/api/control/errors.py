@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from django.db import OperationalError
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from apps.cluster.availability import database_is_away
 from apps.cluster.errors import ApiError
 from apps.scheduler.config import ConfigError
 
@@ -30,7 +30,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
             causes = list(_of_serializer(error.detail))
             message = "; ".join(f"{c['field']}: {c['message']}" for c in causes)
             return _response(400, "BadRequest", message, causes)
-        case OperationalError():
+        case _ if database_is_away(error):
             log.error("the database is away, or too busy", exc_info=error)
             message = "the database is away, or too busy; try again"
             return _response(503, "ServiceUnavailable", message, [], {"Retry-After": "1"})

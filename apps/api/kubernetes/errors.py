@@ -41,17 +41,6 @@ class UnprocessablePatch(Undetailed):
         self.warnings = [why]
 
 
-class DatabaseAway(ApiError):
-    """The database did not do its part; the same request may succeed in a moment."""
-
-    code, reason = 503, "ServiceUnavailable"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the server is currently unable to handle the request", details={"retryAfterSeconds": 1}
-        )
-
-
 class NoRepresentation(Undetailed):
     """Nothing of what the Accept header asks for can be given."""
 

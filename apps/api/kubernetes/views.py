@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError, connection
+from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
@@ -18,9 +18,10 @@ from rest_framework.views import APIView
 
 from apps.api.kubernetes import bodies, documents, media, params, paths, scale, subresources, verbs
 from apps.api.kubernetes.calls import Answer, Call
-from apps.api.kubernetes.errors import DatabaseAway, UnknownPath, WrongMethod
+from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
+from apps.cluster.availability import DatabaseAway, database_is_away
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.models import Cluster
@@ -126,7 +127,7 @@ class KubernetesView(APIView):
             return refusal_response(_as_api_error(exc))
         if isinstance(exc, ApiError):
             return refusal_response(exc)
-        if isinstance(exc, OperationalError):
+        if database_is_away(exc):
             log.error("the database is away, or too busy", exc_info=exc)
             return refusal_response(DatabaseAway())
         if isinstance(exc, RequestDataTooBig):
