@@ -81,9 +81,16 @@ TEMPLATES = [
 NO_DATABASE = f"postgresql://schedweb@/schedweb?host={DATA_DIR}/no-database-is-running"
 
 
+#: No transaction of ours waits so long for its own process, unless that one was stopped.
+IDLE_TRANSACTION_SECONDS = 15
+
+
 def database(url: str) -> dict[str, Any]:
     """Django's description of the PostgreSQL at a libpq *url*."""
     options = conninfo_to_dict(url)
+    # Who stands still in the middle of a transaction shall not hold up everybody else.
+    session = f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_SECONDS}s"
+    options["options"] = f"{options.get('options', '')} {session}".strip()
     pool = {"min_size": 2, "max_size": 40, "timeout": 5} if CONFIG.connection_pool else False
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -195,6 +202,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "wake_due_clusters": 1,
         "flush_backoff": 1,
         "flush_unschedulable": 30,
+        "forget_dead_workers": 60,
         "prepare_days": 3600,
         "beat": 5,
     }.items()

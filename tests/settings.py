@@ -19,6 +19,9 @@ os.environ["SCHEDWEB_CONNECTION_POOL"] = "0"
 
 from schedweb.settings import *  # noqa: E402, F403
 
+# A test's transaction lasts as long as the test.
+DATABASES["default"]["OPTIONS"]["options"] = ""  # noqa: F405
+
 # Cheap to compute; the tests make many users.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

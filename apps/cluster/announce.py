@@ -13,7 +13,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 
 CHANNEL = "schedweb"
 
@@ -80,7 +80,7 @@ class Announcer:
                     "SELECT pg_notify(%s, %s)",
                     [(CHANNEL, f"{key} {version}") for key, version in versions.items()],
                 )
-        except DatabaseError:
+        except (DatabaseError, InterfaceError):
             log.warning("a change could not be announced", exc_info=True)
         finally:
             connection.close()

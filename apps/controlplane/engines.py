@@ -16,7 +16,9 @@ log = logging.getLogger(__name__)
 #: Engines kept in memory. The one unused for longest makes room; it is rebuilt when needed.
 CAPACITY = 200
 #: A task gives its slot back after so long, even when there is more to do.
-SLICE_SECONDS = 20.0
+SLICE_SECONDS = 5.0
+#: A task waits so long for another one of the same cluster in this process.
+PATIENCE_SECONDS = 1.0
 
 
 class Engines:
@@ -32,26 +34,40 @@ class Engines:
         """Run a cluster's loop until it is quiet or its slice is over; True if there is more.
 
         Returns at once when another process holds the lease. A second task for the same cluster
-        waits until the first one is done, and then finds nothing to do.
+        waits for the first one, which is nearly done if the cluster is due; if it is not, its slot
+        is worth more to others, and beat wakes the cluster again.
         """
-        with self._lock_of(cluster_id):
+        lock = self._lock_of(cluster_id)
+        if not lock.acquire(timeout=PATIENCE_SECONDS):
+            return False
+        try:
             cluster = Cluster.objects.filter(pk=cluster_id, paused=False).first()
             held = lease.acquire(cluster_id) if cluster is not None else None
             if cluster is None or held is None:
                 return False
-            try:
-                engine = self._engine(cluster, held)
-                with lease.kept(held):
-                    return engine.run(SLICE_SECONDS, self._stopping.is_set)
-            except LeaseLost as lost:
-                log.warning("lease lost: %s", lost)
-                self._forget(cluster_id)
-                return False
-            except BaseException:
-                # what the engine remembers may differ from what was committed
-                self._forget(cluster_id)
-                raise
-            finally:
+            return self._run(cluster, held)
+        finally:
+            lock.release()
+
+    def _run(self, cluster: Cluster, held: lease.Lease) -> bool:
+        """One slice; keeps the lease if this process goes on with the next one."""
+        goes_on = False
+        try:
+            engine = self._engine(cluster, held)
+            with lease.kept(held):
+                more = engine.run(SLICE_SECONDS, self._stopping.is_set)
+            goes_on = more and not self._stopping.is_set()
+            return more
+        except LeaseLost as lost:
+            log.warning("lease lost: %s", lost)
+            self._forget(cluster.pk)
+            return False
+        except BaseException:
+            # what the engine remembers may differ from what was committed
+            self._forget(cluster.pk)
+            raise
+        finally:
+            if not goes_on:
                 held.rest()
 
     def stop(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 
 log = logging.getLogger(__name__)
 
@@ -13,6 +13,8 @@ log = logging.getLogger(__name__)
 INTERVAL_SECONDS = 2.0
 #: ... and after so long a silence it is taken for dead.
 STALE_SECONDS = 10.0
+#: After this long one it is forgotten.
+DEAD_SECONDS = 60.0
 
 
 def touch(name: str) -> None:
@@ -50,6 +52,33 @@ def queue_of_holder(cluster_id: int) -> str | None:
     return None if row is None else row[0]
 
 
+def distrust() -> None:
+    """Take everybody for dead who does not show life from now on."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE controlplane_heartbeat "
+            "SET at = least(at, clock_timestamp() - make_interval(secs => %s))",
+            [DEAD_SECONDS],
+        )
+
+
+def dead() -> list[str]:
+    """The worker processes of which nothing was heard for a long time."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name FROM controlplane_heartbeat WHERE name LIKE 'loop\\_%%' "
+            "AND at < clock_timestamp() - make_interval(secs => %s)",
+            [DEAD_SECONDS],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def forget(name: str) -> None:
+    """Remove a heartbeat: nobody shall wait for this one."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM controlplane_heartbeat WHERE name = %s", [name])
+
+
 class Pulse(threading.Thread):
     """Keeps one name's heartbeat going until `stop`, which removes it."""
 
@@ -62,7 +91,7 @@ class Pulse(threading.Thread):
         while True:
             try:
                 touch(self._of)
-            except DatabaseError:
+            except (DatabaseError, InterfaceError):
                 # the database is away; so is whoever would read this
                 log.warning("no heartbeat for %s", self._of, exc_info=True)
             finally:
@@ -74,5 +103,4 @@ class Pulse(threading.Thread):
         """End the thread and take the heartbeat back: nobody shall wait for this process."""
         self._stopped.set()
         self.join()
-        with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM controlplane_heartbeat WHERE name = %s", [self._of])
+        forget(self._of)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def _keep(lease: Lease, done: threading.Event) -> None:
     while not done.wait(KEEP_SECONDS) and time.monotonic() < until:
         try:
             lease.renew()
-        except (LeaseLost, DatabaseError):
+        except (LeaseLost, DatabaseError, InterfaceError):
             # who records next will find out
             log.warning("the lease could not be renewed", exc_info=True)
         finally:
@@ -93,7 +93,7 @@ def _keep(lease: Lease, done: threading.Event) -> None:
 
 
 def acquire(cluster_id: int, holder: str = PROCESS) -> Lease | None:
-    """Take the lease if it is free or still `holder`'s; None while somebody else holds it.
+    """Take the lease if it is free or still `holder`'s; None, at once, while it is not.
 
     The epoch stays the same when nobody else held it in between: what `holder` remembers of the
     cluster is then still what the database says.
@@ -103,7 +103,9 @@ def acquire(cluster_id: int, holder: str = PROCESS) -> Lease | None:
             "UPDATE controlplane_looplease SET "
             "epoch = CASE WHEN holder = %s THEN epoch ELSE epoch + 1 END, holder = %s, "
             "expires_at = clock_timestamp() + make_interval(secs => %s) "
-            "WHERE cluster_id = %s "
+            # who has the row locked is about to renew it, or stands still in doing so: no waiting
+            "WHERE cluster_id = (SELECT cluster_id FROM controlplane_looplease "
+            "WHERE cluster_id = %s FOR NO KEY UPDATE SKIP LOCKED) "
             "AND (holder = %s OR expires_at IS NULL OR expires_at < clock_timestamp()) "
             "RETURNING epoch",
             [holder, holder, TTL_SECONDS, cluster_id, holder],

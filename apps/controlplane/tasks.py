@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from celery import shared_task
+from celery import current_app, shared_task
 from django.db import connection
 
 from apps.controlplane import heartbeat, partitions
@@ -16,9 +16,14 @@ log = logging.getLogger(__name__)
 
 #: A wake-up that beat sends is worthless when the next one comes.
 _EXPIRES_SECONDS = 5
+#: A due cluster whose last holder has not come for so long is anybody's: the holder may be busy
+#: with others, or stopped, and what is warm with it is worth less than the time it takes.
+_PATIENCE_SECONDS = 2
 
-_DUE = """
-    SELECT c.id FROM cluster_cluster c JOIN controlplane_looplease l ON l.cluster_id = c.id
+_DUE = f"""
+    SELECT c.id, coalesce(c.due_at < clock_timestamp() - interval '{_PATIENCE_SECONDS} s'
+        OR c.timer_at < {NOW_SQL} - interval '{_PATIENCE_SECONDS} s', false)
+    FROM cluster_cluster c JOIN controlplane_looplease l ON l.cluster_id = c.id
     WHERE NOT c.paused AND (l.expires_at IS NULL OR l.expires_at < clock_timestamp())
 """
 
@@ -71,13 +76,26 @@ def beat() -> None:
     heartbeat.touch("beat")
 
 
+@shared_task(ignore_result=True)
+def forget_dead_workers() -> None:
+    """Each minute: heartbeats and queues of workers that died without a farewell."""
+    for name in heartbeat.dead():
+        with current_app.connection_for_write() as broker:
+            # declared first: a channel deletes only what it knows
+            queue = current_app.amqp.queues.new_missing(name)(broker.default_channel)
+            queue.declare()
+            queue.delete()
+        heartbeat.forget(name)
+        log.info("forgot the worker %s, of which nothing was heard any more", name)
+
+
 def _wake(query: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(query)
-        found = [row[0] for row in cursor.fetchall()]
-    for cluster_id in found:
+        found = cursor.fetchall()
+    for cluster_id, late in found:
         try:
-            wake(cluster_id, expires=_EXPIRES_SECONDS)
+            wake(cluster_id, expires=_EXPIRES_SECONDS, anywhere=late)
         except Exception:
             # the broker is away or its connection broke; one cluster must not keep the others
             # waiting, and in a second they are all found again

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
+from celery import current_app
+from django.utils import timezone
 
 from apps.cluster import kinds, store
 from apps.cluster.announce import announcer, wake_hooks
 from apps.cluster.models import Cluster
+from apps.controlplane import heartbeat, tasks
 from apps.controlplane.clusters import create_cluster, pause, resume
 from apps.controlplane.engines import Engines
+from apps.controlplane.models import Heartbeat, LoopLease
 from tests.controlplane.loop import ACTOR, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,3 +67,44 @@ def test_a_paused_cluster_is_woken_when_it_is_resumed(quiet: Cluster, woken: lis
     resume(quiet)
     assert announcer.flush(10)
     assert woken == [quiet.pk]
+
+
+def messages(queue: str) -> int:
+    """Take everything out of a queue; returns how much that was."""
+    with current_app.connection_for_read() as broker:
+        broker.default_channel.queue_declare(queue)
+        return int(broker.default_channel.queue_purge(queue))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "queue", "other"), [(1, "loop_warm", "schedweb"), (10, "schedweb", "loop_warm")]
+)
+def test_a_due_cluster_goes_to_who_has_it_warm_and_after_some_patience_to_anybody(
+    quiet: Cluster, seconds: float, queue: str, other: str
+) -> None:
+    heartbeat.touch("loop_warm")
+    LoopLease.objects.filter(cluster=quiet).update(holder="loop_warm")
+    Cluster.objects.update(due_at=timezone.now() - timedelta(seconds=seconds))
+    for name in (queue, other):
+        messages(name)
+    tasks.wake_due_clusters()
+    assert (messages(queue), messages(other)) == (1, 0)
+
+
+def test_a_worker_that_died_is_forgotten_with_its_queue() -> None:
+    now = timezone.now()
+    Heartbeat.objects.create(name="loop_dead", at=now - timedelta(minutes=5))
+    Heartbeat.objects.create(name="loop_alive", at=now - timedelta(seconds=5))
+    Heartbeat.objects.create(name="beat", at=now - timedelta(minutes=5))
+    tasks.forget_dead_workers()
+    assert set(Heartbeat.objects.values_list("name", flat=True)) == {"loop_alive", "beat"}
+
+
+def test_after_a_start_nobody_counts_as_alive_before_he_says_so(quiet: Cluster) -> None:
+    heartbeat.touch("loop_old")
+    heartbeat.touch("beat")
+    heartbeat.distrust()
+    assert heartbeat.dead() == ["loop_old"]
+    assert (heartbeat.age("beat") or 0) >= heartbeat.DEAD_SECONDS
+    heartbeat.touch("loop_old")
+    assert heartbeat.dead() == []

@@ -11,8 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.controlplane import partitions
-from apps.controlplane.models import Heartbeat
+from apps.controlplane import heartbeat, partitions
 from schedweb import broker
 
 ADMIN = "admin"
@@ -30,9 +29,10 @@ class Command(BaseCommand):
         partitions.prepare_all()
         if not settings.CONFIG.broker_url:
             broker.install()
+            broker.declare(settings.CELERY_TASK_DEFAULT_QUEUE)
             broker.sweep()
-        # Of an earlier run; who lives says so again within seconds.
-        Heartbeat.objects.all().delete()
+        # What is known is of an earlier run; who lives says so again within seconds.
+        heartbeat.distrust()
         if not User.objects.exists():
             # The user last: a first start that failed half-way is a first start again.
             call_command("create_demo")
