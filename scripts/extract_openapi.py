@@ -16,10 +16,11 @@ from typing import Any
 
 CORE = "Binding Event Namespace Node PersistentVolume PersistentVolumeClaim Pod"
 ROOTS = {
-    "io.k8s.api.apps.v1": "ReplicaSet StatefulSet",
+    "io.k8s.api.apps.v1": "DaemonSet Deployment ReplicaSet StatefulSet",
     "io.k8s.api.autoscaling.v1": "Scale",
+    "io.k8s.api.batch.v1": "Job",
     "io.k8s.api.coordination.v1": "Lease",
-    "io.k8s.api.core.v1": f"{CORE} ReplicationController Service",
+    "io.k8s.api.core.v1": f"{CORE} ReplicationController ResourceQuota Service",
     "io.k8s.api.events.v1": "Event",
     "io.k8s.api.node.v1": "RuntimeClass",
     "io.k8s.api.policy.v1": "Eviction PodDisruptionBudget",

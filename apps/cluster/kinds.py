@@ -127,6 +127,13 @@ ALL: tuple[Kind, ...] = (
         has_generation=True,
     ),
     Kind(
+        "ResourceQuota",
+        "resourcequotas",
+        models.ResourceQuota,
+        short_names=("quota",),
+        has_status=True,
+    ),
+    Kind(
         "PersistentVolume",
         "persistentvolumes",
         models.PersistentVolume,

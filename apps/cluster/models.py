@@ -59,6 +59,12 @@ class Cluster(models.Model):
     controllers = models.BooleanField(default=True)
     #: Whether nodes have a mock kubelet, which runs and ends their pods.
     kubelet = models.BooleanField(default=True)
+    #: How many ResourceQuotas there are; a write that takes versions learns it from here.
+    quotas = models.PositiveIntegerField(default=0)
+    #: Name -> parameters of the admission plugins that act beside those that always do.
+    admission_plugins = models.JSONField(default=dict, blank=True)
+    #: How long an event is kept after it was last seen (kube-apiserver --event-ttl).
+    event_ttl_seconds = models.PositiveIntegerField(default=3600)
     #: A pod that no event has helped for so long is retried all the same. Kubernetes' documents of
     #: before 1.24 say 60.
     pod_max_in_unschedulable_pods_seconds = models.PositiveIntegerField(
@@ -226,6 +232,10 @@ class RuntimeClass(KubernetesObject):
 
 
 class PodDisruptionBudget(KubernetesObject):
+    pass
+
+
+class ResourceQuota(KubernetesObject):
     pass
 
 

@@ -51,12 +51,13 @@ def commit(
     actor: Actor,
     now: datetime,
     wake: bool,
-) -> tuple[int, bool]:
+) -> tuple[int, bool, int]:
     """Give every change its version and write rows and log.
 
-    Returns the last version, and whether the cluster's loop has to be woken.
+    Returns the last version, whether the cluster's loop has to be woken, and how many quotas the
+    cluster has.
     """
-    last, became_due = _take_versions(cursor, cluster, len(changes), wake)
+    last, became_due, quotas = _take_versions(cursor, cluster, changes, wake)
     first = last - len(changes) + 1
     for version, change in enumerate(changes, start=first):
         change.version = version
@@ -66,25 +67,34 @@ def commit(
     _write_rows(cursor, cluster, [row for row in rows if row.changed])
     log = [_log_row(change, cluster, actor, now) for change in changes]
     sql.insert_rows(cursor, Change, log)
-    return last, became_due
+    return last, became_due, quotas
+
+
+def take_counter(cursor: CursorWrapper, cluster: Cluster) -> None:
+    """Lock the cluster's counter: from now until our commit nobody else's versions come between."""
+    cursor.execute("SELECT 1 FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE", [cluster.pk])
 
 
 def _take_versions(
-    cursor: CursorWrapper, cluster: Cluster, count: int, wake: bool
-) -> tuple[int, bool]:
+    cursor: CursorWrapper, cluster: Cluster, changes: Sequence[PendingChange], wake: bool
+) -> tuple[int, bool, int]:
+    of_quotas = [change.type for change in changes if change.row.kind.name == "ResourceQuota"]
+    more_quotas = of_quotas.count(Change.Type.ADDED) - of_quotas.count(Change.Type.DELETED)
     cursor.execute(
         "UPDATE cluster_cluster c SET resource_version = c.resource_version + %s, "
+        "quotas = c.quotas + %s, "
         "due_at = CASE WHEN %s AND o.idle THEN clock_timestamp() ELSE c.due_at END "
         "FROM (SELECT id, paused, due_at IS NULL OR due_at > clock_timestamp() AS idle "
         "FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE) o "
-        "WHERE c.id = o.id RETURNING c.resource_version, %s AND o.idle AND NOT o.paused",
-        [count, wake, cluster.pk, wake],
+        "WHERE c.id = o.id RETURNING c.resource_version, %s AND o.idle AND NOT o.paused, "
+        "c.quotas",
+        [len(changes), more_quotas, wake, cluster.pk, wake],
     )
     row = cursor.fetchone()
     if row is None:
         raise NotFound("clusters", cluster.name)
-    version, became_due = row
-    return version, became_due
+    version, became_due, quotas = row
+    return version, became_due, quotas
 
 
 def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) -> None:

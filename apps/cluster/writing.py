@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,29 +11,25 @@ from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import deletion, kinds, sql
 from apps.cluster.admission import admit
-from apps.cluster.admission.draft import forbidden
-from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.announce import announcer
-from apps.cluster.errors import (
-    AlreadyExists,
-    ApiError,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-)
+from apps.cluster.errors import AlreadyExists, ApiError, Invalid, NotFound
 from apps.cluster.footprint import node_ready
 from apps.cluster.kinds import Kind
 from apps.cluster.lookups import StoreLookups
 from apps.cluster.metadata import count_generation, stamp_changed, stamp_new
 from apps.cluster.models import Change, Cluster
 from apps.cluster.operations import Actor, Create, Key, Modify, Operation, Remove, key_of
-from apps.cluster.rows import PendingChange, Row, commit
+from apps.cluster.preconditions import check_deletable, check_namespace, check_preconditions
+from apps.cluster.quota.charging import QUOTA, Charges
+from apps.cluster.quota.usage import countable
+from apps.cluster.rows import PendingChange, Row, commit, take_counter
 from apps.cluster.validation import validate
 
 Body = dict[str, Any]
 
-_IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
+
+class _QuotasAppeared(Exception):
+    """Somebody made the cluster's first quota after it was read; nothing has been written."""
 
 
 class Write:
@@ -48,11 +44,25 @@ class Write:
         self.rows: dict[Key, Row] = {}
         self.changes: list[PendingChange] = []
         self.latest: dict[Key, PendingChange] = {}
+        #: None in a cluster without quotas
+        self.charges: Charges | None = None
 
     def run(
         self, operations: Sequence[Operation], *, dry_run: bool, wake: bool
     ) -> list[Body | ApiError]:
         prepared = [self._prepare(operation) for operation in operations]
+        if self.cluster.quotas or any(_is_about(QUOTA, operation) for operation in prepared):
+            self.charges = Charges(self.cluster)
+        try:
+            return self._carry_out(prepared, dry_run, wake)
+        except _QuotasAppeared:
+            self.rows, self.changes, self.latest = {}, [], {}
+            self.charges = Charges(self.cluster)
+            return self._carry_out(prepared, dry_run, wake)
+
+    def _carry_out(
+        self, prepared: Sequence[Operation | ApiError], dry_run: bool, wake: bool
+    ) -> list[Body | ApiError]:
         with transaction.atomic(), connection.cursor() as cursor:
             self._lock(cursor, prepared)
             outcomes = [self._apply(operation) for operation in prepared]
@@ -76,7 +86,7 @@ class Write:
         kind = operation.kind
         try:
             stamped = stamp_new(kind, operation.body, operation.namespace, self.now)
-            self._check_namespace(kind, stamped)
+            check_namespace(kind, stamped, self.lookups)
             # what comes ready, in a bulk load say, need not wait for the node controllers
             untested = kind is kinds.NODE and not node_ready(stamped)
             body = admit(
@@ -90,32 +100,6 @@ class Write:
             return self._guard(refusal)
         return Create(kind, body, body["metadata"].get("namespace", ""))
 
-    def _check_namespace(self, kind: Kind, body: Body) -> None:
-        if not kind.namespaced:
-            return
-        metadata = body["metadata"]
-        name = metadata.get("name") or metadata.get("generateName") or ""
-        namespace = metadata.get("namespace", "")
-        found = self.lookups.namespace(namespace)
-        if found is None:
-            raise NotFound("namespaces", namespace)
-        if found["metadata"].get("deletionTimestamp"):
-            raise Forbidden(
-                f'{kind.qualified_plural} "{name}" is forbidden: unable to create new content in '
-                f"namespace {namespace} because it is being terminated",
-                details={
-                    "name": name,
-                    "kind": kind.plural,
-                    "causes": [
-                        {
-                            "reason": "NamespaceTerminating",
-                            "message": f"namespace {namespace} is being terminated",
-                            "field": "metadata.namespace",
-                        }
-                    ],
-                },
-            )
-
     def _lock(self, cursor: CursorWrapper, operations: Sequence[Operation | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
         wanted: dict[str, set[tuple[str, str]]] = {}
@@ -123,20 +107,42 @@ class Write:
             if not isinstance(operation, ApiError):
                 kind_name, namespace, name = key_of(operation)
                 wanted.setdefault(kind_name, set()).add((namespace, name))
-        for kind_name in sorted(wanted):
-            kind, names = kinds.by_name(kind_name), sorted(wanted[kind_name])
-            cursor.execute(
-                "SELECT t.id, t.namespace, t.name, t.resource_version, t.body::text "
-                f"FROM {kind.model._meta.db_table} t "
+        for kind_name in sorted(wanted.keys() - {QUOTA.name}):
+            names = sorted(wanted[kind_name])
+            self._read_locked(
+                cursor,
+                kinds.by_name(kind_name),
                 "JOIN unnest(%s::text[], %s::text[]) AS w(namespace, name) "
-                "ON t.namespace = w.namespace AND t.name = w.name "
-                "WHERE t.cluster_id = %s ORDER BY t.id FOR NO KEY UPDATE OF t",
-                [[ns for ns, _ in names], [name for _, name in names], self.cluster.pk],
+                "ON t.namespace = w.namespace AND t.name = w.name",
+                [[ns for ns, _ in names], [name for _, name in names]],
             )
-            for row_id, namespace, name, version, body in cursor.fetchall():
-                self.rows[kind_name, namespace, name] = Row(
-                    kind, row_id, version, sql.load_json(body)
-                )
+        if self.charges is not None:
+            countable_kinds = [each for each in wanted if countable(kinds.by_name(each))]
+            self._lock_quotas(cursor, {ns for each in countable_kinds for ns, _ in wanted[each]})
+
+    def _lock_quotas(self, cursor: CursorWrapper, namespaces: set[str]) -> None:
+        """All quotas of these namespaces, behind the counter (see `quota.charging`)."""
+        if self.charges is None or not namespaces:
+            return
+        take_counter(cursor, self.cluster)
+        wanted = "JOIN unnest(%s::text[]) AS w(namespace) ON t.namespace = w.namespace"
+        self._read_locked(cursor, QUOTA, wanted, [sorted(namespaces)])
+        for key, row in self.rows.items():
+            if row.kind is QUOTA and row.body is not None:
+                self.charges.watch(key, row.body)
+
+    def _read_locked(
+        self, cursor: CursorWrapper, kind: Kind, wanted: str, parameters: list[Any]
+    ) -> None:
+        cursor.execute(
+            "SELECT t.id, t.namespace, t.name, t.resource_version, t.body::text "
+            f"FROM {kind.model._meta.db_table} t {wanted} "
+            "WHERE t.cluster_id = %s ORDER BY t.id FOR NO KEY UPDATE OF t",
+            [*parameters, self.cluster.pk],
+        )
+        for row_id, namespace, name, version, body in cursor.fetchall():
+            row = Row(kind, row_id, version, sql.load_json(body))
+            self.rows[kind.name, namespace, name] = row
 
     # under the locks
 
@@ -158,9 +164,14 @@ class Write:
         row = self.rows.get(key)
         if row is not None and row.body is not None:
             raise AlreadyExists(operation.kind.plural, key[2], operation.kind.group)
+        body = dict(operation.body)
+        if self.charges is not None:
+            self.charges.check(operation.kind, body)
+            if operation.kind is QUOTA:
+                body = self.charges.recounted(key, body)
         if row is None:
             row = self.rows[key] = Row(operation.kind, None, None, None)
-        return self._record(Change.Type.ADDED, key, row, dict(operation.body))
+        return self._record(Change.Type.ADDED, key, row, body)
 
     def _existing(self, operation: Modify | Remove) -> tuple[Row, Body]:
         key = key_of(operation)
@@ -179,6 +190,8 @@ class Write:
             _validate(kind, new, old, operation.subresource)
         if not operation.subresource:
             count_generation(kind, old, new)
+        if self.charges is not None and kind is QUOTA:
+            new = self.charges.changed(key, old, new, operation.subresource)
         if new == old:
             return old
         if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
@@ -187,8 +200,8 @@ class Write:
 
     def _remove(self, operation: Remove, row: Row, old: Body) -> Body:
         kind, key = operation.kind, key_of(operation)
-        _check_deletable(kind, old)
-        _check_preconditions(kind, old, operation.options.get("preconditions") or {})
+        check_deletable(kind, old)
+        check_preconditions(kind, old, operation.options.get("preconditions") or {})
         new = deletion.marked(kind, old, operation.options, self.now)
         if deletion.is_held(kind, new):
             return old if new == old else self._record(Change.Type.MODIFIED, key, row, new)
@@ -200,16 +213,24 @@ class Write:
 
     def _record(self, change_type: Change.Type, key: Key, row: Row, body: Body) -> Body:
         body["metadata"] = dict(body["metadata"])
+        gone = change_type == Change.Type.DELETED
+        if self.charges is not None:
+            self.charges.note(row.kind, row.body, None if gone else body)
+            if gone:
+                self.charges.forget(key)
         previous = self.latest.get(key)
         change = PendingChange(change_type, row, body, previous, row.version if row.body else None)
         self.changes.append(change)
         self.latest[key] = change
-        row.body = None if change_type == Change.Type.DELETED else body
+        row.body = None if gone else body
         row.changed = True
         return body
 
     def _commit(self, cursor: CursorWrapper, *, wake: bool) -> None:
-        last, became_due = commit(
+        if self.charges is not None:
+            for key, quota in list(self.charges.settle()):
+                self._record(Change.Type.MODIFIED, key, self.rows[key], quota)
+        last, became_due, quotas = commit(
             cursor,
             self.cluster,
             list(self.rows.values()),
@@ -218,39 +239,17 @@ class Write:
             now=self.now,
             wake=wake,
         )
+        self.cluster.quotas = quotas
+        if quotas and self.charges is None and any(countable(c.row.kind) for c in self.changes):
+            raise _QuotasAppeared
         transaction.on_commit(lambda: announcer.committed(self.cluster.pk, last, due=became_due))
+
+
+def _is_about(kind: Kind, operation: Operation | ApiError) -> bool:
+    return not isinstance(operation, ApiError) and operation.kind is kind
 
 
 def _validate(kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
     causes = validate(kind.name, body, old, subresource=subresource)
     if causes:
         raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
-
-
-def _check_deletable(kind: Kind, body: Body) -> None:
-    name = body["metadata"]["name"]
-    if kind is kinds.NAMESPACE and name in _IMMORTAL_NAMESPACES:
-        raise Forbidden(
-            f'namespaces "{name}" is forbidden: this namespace may not be deleted',
-            details={"name": name, "kind": kind.plural},
-        )
-    if kind is kinds.PRIORITY_CLASS and name in SYSTEM_CLASSES:
-        why = "this is a system priority class and cannot be deleted"
-        raise forbidden(kind.plural, name, why, kind.group)
-
-
-def _check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> None:
-    metadata = body["metadata"]
-    for precondition, label, actual, guess in (
-        ("uid", "UID", metadata["uid"], "deleted and then recreated"),
-        ("resourceVersion", "ResourceVersion", metadata["resourceVersion"], "modified"),
-    ):
-        asked = wanted.get(precondition)
-        if asked and asked != actual:
-            raise Conflict(
-                kind.name,
-                metadata["name"],
-                f"the {label} in the precondition ({asked}) does not match the {label} in record "
-                f"({actual}). The object might have been {guess}",
-                kind.group,
-            )

@@ -18,6 +18,7 @@ from apps.cluster.announce import announcer
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
+from apps.cluster.quota.charging import QUOTA
 from apps.cluster.store import Actor
 from apps.controlplane import partitions, profiles
 from apps.controlplane.models import LoopLease
@@ -100,16 +101,22 @@ def delete_cluster(cluster: Cluster) -> None:
 
 
 def _lock_everything(cursor: CursorWrapper, cluster: Cluster) -> None:
-    """Wait for whoever writes, in the order of all writers: lease, objects, the counter last."""
+    """Wait for whoever writes, in the order of all writers: lease, objects, counter, quotas."""
     LoopLease.objects.select_for_update().filter(cluster=cluster).first()
     for kind in sorted(kinds.ALL, key=lambda kind: kind.name):
-        cursor.execute(
-            f"SELECT count(*) FROM (SELECT FROM {kind.model._meta.db_table} "
-            "WHERE cluster_id = %s ORDER BY id FOR UPDATE) AS locked",
-            [cluster.pk],
-        )
+        if kind is not QUOTA:
+            _lock_objects(cursor, cluster, kind)
     if Cluster.objects.select_for_update().filter(pk=cluster.pk).first() is None:
         raise NotFound("clusters", cluster.name)
+    _lock_objects(cursor, cluster, QUOTA)
+
+
+def _lock_objects(cursor: CursorWrapper, cluster: Cluster, kind: Kind) -> None:
+    cursor.execute(
+        f"SELECT count(*) FROM (SELECT FROM {kind.model._meta.db_table} "
+        "WHERE cluster_id = %s ORDER BY id FOR UPDATE) AS locked",
+        [cluster.pk],
+    )
 
 
 def pause(cluster: Cluster) -> None:

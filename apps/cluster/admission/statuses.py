@@ -57,6 +57,7 @@ _INITIAL: Final[dict[str, Callable[[Body], Body]]] = {
     "PersistentVolume": _persistent_volume,
     "PersistentVolumeClaim": lambda _: {"phase": "Pending"},
     "PodDisruptionBudget": _budget,
+    "ResourceQuota": lambda _: {},
     "Service": lambda _: {"loadBalancer": {}},
     "ReplicationController": lambda _: {"replicas": 0},
     "ReplicaSet": lambda _: {"replicas": 0},

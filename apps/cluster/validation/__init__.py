@@ -20,6 +20,10 @@ from apps.cluster.validation.pod_updates import (
     validate_pod_update,
 )
 from apps.cluster.validation.pods import validate_new_pod
+from apps.cluster.validation.quotas import (
+    validate_resource_quota,
+    validate_resource_quota_update,
+)
 from apps.cluster.validation.records import validate_event, validate_lease
 from apps.cluster.validation.scheduling import (
     validate_priority_class,
@@ -82,6 +86,7 @@ _NEW: Final[dict[str, Callable[[Body], Causes]]] = {
     "Node": validate_node,
     "PriorityClass": validate_priority_class,
     "RuntimeClass": validate_runtime_class,
+    "ResourceQuota": validate_resource_quota,
     "PersistentVolume": validate_persistent_volume,
     "PersistentVolumeClaim": validate_claim,
     "StorageClass": validate_storage_class,
@@ -103,6 +108,7 @@ _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     "Node": validate_node_update,
     "PriorityClass": validate_priority_class_update,
     "RuntimeClass": validate_runtime_class_update,
+    "ResourceQuota": validate_resource_quota_update,
     "PersistentVolume": validate_persistent_volume_update,
     "PersistentVolumeClaim": validate_claim_update,
     "StorageClass": validate_storage_class_update,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +34,20 @@ def _external_ip(service: Body, now: datetime) -> str:
     addresses += get(service, "spec", "externalIPs", default=[])
     waiting = get(service, "spec", "type") == "LoadBalancer"
     return ",".join(addresses) or ("<pending>" if waiting else NONE)
+
+
+def _quota_cell(of_limits: bool) -> Callable[[Body, datetime], str]:
+    """What is used of each hard limit; of what is requested and counted, or of what is limited."""
+
+    def cell(quota: Body, now: datetime) -> str:
+        used = get(quota, "status", "used", default={})
+        return ", ".join(
+            f"{name}: {used.get(name, 0)}/{hard}"
+            for name, hard in sorted(get(quota, "status", "hard", default={}).items())
+            if name.startswith("limits") == of_limits
+        )
+
+    return cell
 
 
 _CONTAINERS = (
@@ -90,6 +104,12 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column(
             "Selector", lambda w, now: labels(get(w, "spec", "selector", default={})), priority=1
         ),
+    ),
+    "ResourceQuota": (
+        NAME,
+        Column("Request", _quota_cell(of_limits=False)),
+        Column("Limit", _quota_cell(of_limits=True)),
+        AGE,
     ),
     "RuntimeClass": (NAME, Column("Handler", path("handler")), AGE),
     "Service": (

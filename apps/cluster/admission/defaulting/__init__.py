@@ -16,6 +16,7 @@ from apps.cluster.admission.defaulting.cluster import (
     default_namespace,
     default_node,
     default_priority_class,
+    default_resource_quota,
     default_runtime_class,
 )
 from apps.cluster.admission.defaulting.pods import default_pod
@@ -50,6 +51,7 @@ _DEFAULTERS: Final[dict[str, Callable[[Body], None]]] = {
     "CSIStorageCapacity": default_csi_storage_capacity,
     "PersistentVolume": default_persistent_volume,
     "PersistentVolumeClaim": default_persistent_volume_claim,
+    "ResourceQuota": default_resource_quota,
     "StorageClass": default_storage_class,
     "Service": default_service,
     "ReplicationController": default_replication_controller,

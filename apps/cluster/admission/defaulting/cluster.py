@@ -103,3 +103,10 @@ def default_csi_storage_capacity(capacity: Body) -> None:
     for name in ("capacity", "maximumVolumeSize"):
         if name in capacity:
             capacity[name] = quantity.canonical(capacity[name])
+
+
+def default_resource_quota(quota: Body) -> None:
+    """A quota's amounts in the notation of Kubernetes."""
+    spec = child(quota, "spec")
+    canonicalize(spec, "hard")
+    drop_empty(spec, "hard", "scopes")

@@ -1,0 +1,76 @@
+"""What must be true of a cluster and an object before the object is made or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.cluster import kinds
+from apps.cluster.admission.draft import forbidden
+from apps.cluster.admission.lookups import Lookups
+from apps.cluster.admission.priority import SYSTEM_CLASSES
+from apps.cluster.errors import Conflict, Forbidden, NotFound
+from apps.cluster.kinds import Kind
+
+Body = dict[str, Any]
+
+_IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
+
+
+def check_namespace(kind: Kind, body: Body, lookups: Lookups) -> None:
+    """The namespace of a new object must be there, and not be about to go."""
+    if not kind.namespaced:
+        return
+    metadata = body["metadata"]
+    name = metadata.get("name") or metadata.get("generateName") or ""
+    namespace = metadata.get("namespace", "")
+    found = lookups.namespace(namespace)
+    if found is None:
+        raise NotFound("namespaces", namespace)
+    if found["metadata"].get("deletionTimestamp"):
+        raise Forbidden(
+            f'{kind.qualified_plural} "{name}" is forbidden: unable to create new content in '
+            f"namespace {namespace} because it is being terminated",
+            details={
+                "name": name,
+                "kind": kind.plural,
+                "causes": [
+                    {
+                        "reason": "NamespaceTerminating",
+                        "message": f"namespace {namespace} is being terminated",
+                        "field": "metadata.namespace",
+                    }
+                ],
+            },
+        )
+
+
+def check_deletable(kind: Kind, body: Body) -> None:
+    """The namespaces and priority classes that every cluster has cannot be deleted."""
+    name = body["metadata"]["name"]
+    if kind is kinds.NAMESPACE and name in _IMMORTAL_NAMESPACES:
+        raise Forbidden(
+            f'namespaces "{name}" is forbidden: this namespace may not be deleted',
+            details={"name": name, "kind": kind.plural},
+        )
+    if kind is kinds.PRIORITY_CLASS and name in SYSTEM_CLASSES:
+        why = "this is a system priority class and cannot be deleted"
+        raise forbidden(kind.plural, name, why, kind.group)
+
+
+def check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> None:
+    """Conflict when the object is not the one, or not as old, as the deletion asks."""
+    metadata = body["metadata"]
+    for precondition, label, actual, guess in (
+        ("uid", "UID", metadata["uid"], "deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", metadata["resourceVersion"], "modified"),
+    ):
+        asked = wanted.get(precondition)
+        if asked and asked != actual:
+            raise Conflict(
+                kind.name,
+                metadata["name"],
+                f"the {label} in the precondition ({asked}) does not match the {label} in record "
+                f"({actual}). The object might have been {guess}",
+                kind.group,
+            )
