@@ -8,7 +8,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
 from apps.api.control.base import NothingHereView
-from apps.api.control.decisions import DecisionViewSet
+from apps.api.control.decisions import ClusterDecisionViewSet, DecisionViewSet
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
@@ -17,6 +17,11 @@ router = DefaultRouter(trailing_slash=False)
 router.include_format_suffixes = False
 router.register("clusters", ClusterViewSet, basename="api-cluster")
 router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
+router.register(
+    "clusters/(?P<cluster>[^/]+)/decisions",
+    ClusterDecisionViewSet,
+    basename="api-cluster-decision",
+)
 router.register("decisions", DecisionViewSet, basename="api-decision")
 
 _members = {"permission_classes": [IsAuthenticated]}

@@ -9,6 +9,7 @@ totals and ties follow from these and are computed again when a decision is read
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from datetime import datetime
@@ -29,6 +30,9 @@ from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
 from apps.scheduler.framework.runtime import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Code, Status
+
+#: So many different reasons of a decision can be searched for; plugins may give each node its own.
+MOST_REASONS = 32
 
 _NORMALIZED = "normalized/"
 #: verdicts of the filters, and of PostFilter on the nodes it tried in vain
@@ -127,6 +131,10 @@ def row_of(
         "message": decision.filter_message or decision.message,
         "post_filter_message": _post_filter_message(decision),
         "unschedulable_plugins": sorted(decision.unschedulable_plugins),
+        "reasons": _reasons(decision),
+        "victims": [pod.key for pod in decision.post_filter.victims]
+        if decision.post_filter
+        else [],
         "nodes": decision.total_nodes,
         "feasible_nodes": len(decision.feasible),
         "tied_nodes": len(decision.ties),
@@ -261,6 +269,19 @@ def _encode(decision: Decision, alive: NDArray[np.bool_], seen: Seen) -> bytes:
         if column.normalized is not column.raw and (column.normalized != column.raw).any():
             arrays[_NORMALIZED + plugin] = column.normalized
     return columns.encode(plain, arrays)
+
+
+def _reasons(decision: Decision) -> list[str]:
+    """What was said about nodes or the pod, the most frequent first; to find decisions by it."""
+    counts: Counter[str] = Counter()
+    statuses = decision.node_statuses
+    if statuses is not None and len(statuses.statuses) > 1:
+        for status, rows in statuses.used():
+            counts.update(dict.fromkeys(status.reasons, rows))
+    for outcome in (decision.pre_filter, decision.rejection):
+        if outcome is not None and not outcome.is_success:
+            counts.update(dict.fromkeys(outcome.reasons, decision.total_nodes))
+    return [reason for reason, _ in counts.most_common(MOST_REASONS)]
 
 
 def _post_filter_message(decision: Decision) -> str:

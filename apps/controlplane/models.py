@@ -7,6 +7,8 @@ loop, or waits in activeQ for its first attempt: everything about it follows fro
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.utils import timezone
 
@@ -157,8 +159,12 @@ class SchedulingDecision(models.Model):
     #: Why it fits nowhere, without what PostFilter added; empty when scheduled.
     message = models.TextField(blank=True)
     post_filter_message = models.TextField(blank=True, default="")
-    #: Plugins that rejected some node (or the pod).
+    #: Plugins that rejected some node (or the pod), ...
     unschedulable_plugins = ArrayField(models.CharField(max_length=100), default=list)
+    #: ... what they said, the most frequent reasons first, ...
+    reasons = ArrayField(models.TextField(), default=list)
+    #: ... and the pods ("namespace/name") that PostFilter wants evicted instead.
+    victims = ArrayField(models.CharField(max_length=317), default=list)
     nodes = models.PositiveIntegerField()
     feasible_nodes = models.PositiveIntegerField()
     tied_nodes = models.PositiveIntegerField()
@@ -181,14 +187,47 @@ class SchedulingDecision(models.Model):
             models.Index(fields=["cluster", "-id"], name="decision_newest"),
             # the attempts of one pod
             models.Index(fields=["cluster", "pod_uid", "attempt"], name="decision_of_pod"),
-            # the attempts of every pod that ever had a name
-            models.Index(fields=["cluster", "name", "-id"], name="decision_of_name"),
+            # the attempts of every pod whose name begins so, whatever the database's collation
+            models.Index(
+                fields=["cluster", "name", "-id"],
+                name="decision_of_name_prefix",
+                opclasses=["int8_ops", "varchar_pattern_ops", "int8_ops"],
+            ),
             # what landed on a node
-            models.Index(fields=["cluster", "node", "-id"], name="decision_on_node"),
+            models.Index(
+                fields=["cluster", "node", "-id"],
+                name="decision_on_some_node",
+                condition=~models.Q(node=""),
+            ),
             # pods per second over the last minute, without touching the rows
             models.Index(fields=["cluster", "at"], include=["result"], name="decision_time"),
             # what failed
             models.Index(fields=["cluster", "result", "-id"], name="decision_result"),
+            # what a profile or a revision decided
+            models.Index(
+                fields=["cluster", "profile_revision", "scheduler_name", "-id"],
+                name="decision_profile",
+            ),
+            # pods that were tried again and again
+            models.Index(
+                fields=["cluster", "attempt", "-id"],
+                name="decision_retries",
+                condition=models.Q(attempt__gt=1),
+            ),
+            # who rejected, why, and who had to make room
+            GinIndex(
+                fields=["unschedulable_plugins", "reasons", "victims"],
+                name="decision_rejections",
+                condition=~models.Q(unschedulable_plugins=[]),
+            ),
+            # the words of messages
+            GinIndex(
+                SearchVector("message", "post_filter_message", config="simple"),
+                name="decision_words",
+                condition=~models.Q(message=""),
+            ),
+            # which node tables are still referred to
+            models.Index(fields=["node_table"], name="decision_node_table"),
         )
 
     def __str__(self) -> str:

@@ -7,8 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_naive, make_aware
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins
 from rest_framework.decorators import action
@@ -27,19 +25,29 @@ from apps.api.control.serializers import (
 )
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane import ledger
+from apps.controlplane import decisions, ledger
 from apps.controlplane.models import SchedulingDecision
 
-_FILTERS = (
-    OpenApiParameter("cluster", str, description="Name of the cluster."),
-    OpenApiParameter("pod", str, description="`namespace/name`, or a name in any namespace."),
-    OpenApiParameter("pod_uid", UUID),
-    OpenApiParameter("node", str, description="Where the pod landed."),
-    OpenApiParameter("result", str, enum=SchedulingDecision.Result.values),
-    OpenApiParameter("profile", str, description="The schedulerName."),
-    OpenApiParameter("since", datetime, description="At or after this time."),
-    OpenApiParameter("until", datetime, description="Before this time."),
-)
+_TYPES: dict[decisions.Kind, Any] = {
+    "text": str,
+    "number": int,
+    "time": datetime,
+    "uid": UUID,
+    "result": str,
+}
+FILTERS = [
+    OpenApiParameter(
+        each.name,
+        _TYPES[each.kind],
+        description=each.meaning,
+        enum=SchedulingDecision.Result.values if each.kind == "result" else None,
+    )
+    for each in decisions.PARAMETERS
+]
+_WHOSE = [
+    OpenApiParameter("cluster", str, description="Name of a cluster."),
+    OpenApiParameter("cluster_id", int, description="Number of a cluster, also of a deleted one."),
+]
 
 
 class NewestFirst(CursorPagination):
@@ -49,21 +57,50 @@ class NewestFirst(CursorPagination):
     max_page_size = 1000
 
 
-@extend_schema_view(list=extend_schema(parameters=list(_FILTERS), responses={400: ErrorSerializer}))
-class DecisionViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDecision]):
-    """Attempts to schedule a pod; kept after the pod is gone."""
+class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDecision]):
+    """Decisions, newest first; whose, the subclasses say."""
 
     queryset = SchedulingDecision.objects.none()
     serializer_class = DecisionSerializer
     pagination_class = NewestFirst
-    lookup_value_regex = r"\d{1,18}"
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
-        return filtered(self.request).defer("columns")
+        filters = decisions.parse(self.request.query_params)
+        return decisions.found(filters, cluster_id=self.cluster_id())
+
+    def cluster_id(self) -> int | None:
+        """The cluster whose decisions are asked for; None = of all."""
+        raise NotImplementedError
 
     def get_serializer_context(self) -> dict[str, Any]:
         names = dict(Cluster.objects.values_list("pk", "name"))
         return {**super().get_serializer_context(), "cluster_names": names}
+
+
+@extend_schema_view(list=extend_schema(parameters=FILTERS, responses={400: ErrorSerializer}))
+class ClusterDecisionViewSet(_Decisions):
+    """Attempts to schedule the pods of one cluster."""
+
+    def cluster_id(self) -> int:
+        return cluster_named(self.kwargs["cluster"]).pk
+
+
+@extend_schema_view(
+    list=extend_schema(parameters=[*_WHOSE, *FILTERS], responses={400: ErrorSerializer})
+)
+class DecisionViewSet(_Decisions):
+    """Attempts to schedule a pod; kept after the pod, and the cluster, is gone."""
+
+    lookup_value_regex = r"\d{1,18}"
+
+    def cluster_id(self) -> int | None:
+        """The cluster whose decisions are asked for; None = of all."""
+        if name := self.request.query_params.get("cluster"):
+            return cluster_named(name).pk
+        number = self.request.query_params.get("cluster_id", "")
+        if number and not (number.isascii() and number.isdecimal() and len(number) <= 18):
+            raise BadRequest(f"cluster_id: {number!r} is not a whole number")
+        return int(number) if number else None
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
@@ -102,50 +139,3 @@ def decision_row(pk: str) -> SchedulingDecision:
     if row is None:
         raise NotFound("decisions", pk)
     return row
-
-
-def filtered(request: Request) -> QuerySet[SchedulingDecision]:
-    """The decisions that the query parameters ask for; BadRequest names a wrong one."""
-    query = request.query_params
-    if any("\x00" in value for value in query.values()):
-        raise BadRequest("a parameter holds a NUL character")
-    found = SchedulingDecision.objects.all()
-    if name := query.get("cluster"):
-        found = found.filter(cluster_id=cluster_named(name).pk)
-    if pod := query.get("pod"):
-        namespace, _, pod_name = pod.rpartition("/")
-        found = found.filter(name=pod_name, **({"namespace": namespace} if namespace else {}))
-    if uid := query.get("pod_uid"):
-        found = found.filter(pod_uid=_uuid(uid))
-    if node := query.get("node"):
-        found = found.filter(node=node)
-    if result := query.get("result"):
-        if result not in SchedulingDecision.Result.values:
-            known = ", ".join(SchedulingDecision.Result.values)
-            raise BadRequest(f"result: {result!r} is none of {known}")
-        found = found.filter(result=result)
-    if profile := query.get("profile"):
-        found = found.filter(scheduler_name=profile)
-    if since := query.get("since"):
-        found = found.filter(at__gte=_moment("since", since))
-    if until := query.get("until"):
-        found = found.filter(at__lt=_moment("until", until))
-    return found
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise BadRequest(f"pod_uid: {text!r} is not a UUID") from error
-
-
-def _moment(name: str, text: str) -> datetime:
-    try:
-        # a plus in a query string is a space
-        moment = parse_datetime(text.replace(" ", "+") if "T" in text else text)
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise BadRequest(f"{name}: {text!r} is not a time like 2026-01-02T03:04:05Z")
-    return make_aware(moment) if is_naive(moment) else moment

@@ -109,6 +109,7 @@ class QueueSerializer(serializers.Serializer[Any]):
 _DECISION_FIELDS = (
     "id",
     "cluster",
+    "cluster_id",
     "namespace",
     "name",
     "pod_uid",
@@ -122,11 +123,14 @@ _DECISION_FIELDS = (
     "message",
     "post_filter_message",
     "unschedulable_plugins",
+    "reasons",
+    "victims",
     "nodes",
     "feasible_nodes",
     "tied_nodes",
     "total_score",
     "cluster_version",
+    "sequence",
     "duration_us",
     "request_id",
 )

@@ -72,11 +72,21 @@ def test_decisions_are_listed_newest_first(
         ("since=2000-01-01T00:00:00Z", {"a", "b", "big"}),
         ("until=2000-01-01T00:00:00Z", set()),
         ("node=none", set()),
+        ("plugin=NodeResourcesFit", {"big"}),
+        ("reason=Insufficient cpu", {"big"}),
+        ("text=insufficient cpu", {"big"}),
+        ("revision=1&attempt=1&namespace=default", {"a", "b", "big"}),
     ],
 )
 def test_decisions_are_filtered(api: Api, lab: Cluster, query: str, names: set[str]) -> None:
-    found = api.get(f"/decisions?cluster=lab&{query}").json()["results"]
-    assert {row["name"] for row in found} == names
+    addresses = (
+        f"/clusters/lab/decisions?{query}",
+        f"/decisions?cluster=lab&{query}",
+        f"/decisions?cluster_id={lab.pk}&{query}",
+    )
+    for address in addresses:
+        found = api.get(address).json()["results"]
+        assert {row["name"] for row in found} == names, address
 
 
 def test_decisions_come_in_pages(api: Api, lab: Cluster) -> None:
@@ -136,6 +146,9 @@ def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
     ("path", "status"),
     [
         ("/decisions?cluster=none", 404),
+        ("/clusters/none/decisions", 404),
+        ("/clusters/lab/decisions?min_attempt=-1", 400),
+        ("/decisions?cluster_id=x", 400),
         ("/decisions?result=odd", 400),
         ("/decisions?since=yesterday", 400),
         ("/decisions?pod_uid=x", 400),
@@ -155,5 +168,5 @@ def test_wrong_questions_are_refused(api: Api, lab: Cluster, path: str, status: 
 def test_wrong_methods_and_strangers(api: Api, anonymous: Api, lab: Cluster) -> None:
     assert api.post("/decisions", {}).status_code == 405
     assert api.post("/clusters/lab/queue", {}).status_code == 405
-    for path in ("/decisions", "/decisions/1", "/clusters/lab/queue"):
+    for path in ("/decisions", "/decisions/1", "/clusters/lab/decisions", "/clusters/lab/queue"):
         assert anonymous.get(path).status_code == 401

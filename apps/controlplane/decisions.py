@@ -1,0 +1,182 @@
+"""Finding decisions in the ledger: one set of filters for the API, the pages and the export.
+
+    filters = decisions.parse(request.GET)          # BadRequest names what is wrong
+    rows = decisions.found(filters, cluster_id=cluster.pk)
+
+`found` gives a QuerySet, newest first, without the columns; its ids order the decisions as they
+were recorded, so `id < last` is the next page. Every filter has an index. Decisions of clusters
+that are gone are found by their cluster's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.contrib.postgres.search import SearchQuery, SearchVector
+from django.db.models import QuerySet
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_naive, make_aware
+
+from apps.cluster.errors import BadRequest
+from apps.controlplane.models import SchedulingDecision
+
+Kind = Literal["text", "number", "time", "uid", "result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One filter as it is written in an address, or on a command line."""
+
+    name: str
+    kind: Kind
+    meaning: str
+
+
+PARAMETERS = (
+    Parameter(
+        "pod", "text", "`namespace/name`, or a name in any namespace; `web-*` by its beginning."
+    ),
+    Parameter("namespace", "text", "The pod's namespace."),
+    Parameter("pod_uid", "uid", "The pod itself, not one of the same name."),
+    Parameter("node", "text", "Where the pod landed."),
+    Parameter("profile", "text", "The schedulerName."),
+    Parameter("revision", "number", "Revision of the cluster's profiles."),
+    Parameter("result", "result", "How the attempt ended."),
+    Parameter("plugin", "text", "A plugin that rejected a node, or the pod."),
+    Parameter("reason", "text", "What a plugin said, word for word: `Insufficient cpu`."),
+    Parameter("victim", "text", "`namespace/name` of a pod that had to make room."),
+    Parameter("since", "time", "At or after this time of the cluster's clock."),
+    Parameter("until", "time", "Before this time."),
+    Parameter("attempt", "number", "The pod's n-th attempt."),
+    Parameter("min_attempt", "number", "The pod's n-th attempt or a later one."),
+    Parameter(
+        "text",
+        "text",
+        'Words of the message: `cpu taint`, `"untolerated taint"`, `cpu -taint`, `cpu or memory`.',
+    ),
+)
+_BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What decisions are wanted; empty = all. Fields are the PARAMETERS."""
+
+    pod: str = ""
+    namespace: str = ""
+    pod_uid: UUID | None = None
+    node: str = ""
+    profile: str = ""
+    revision: int | None = None
+    result: str = ""
+    plugin: str = ""
+    reason: str = ""
+    victim: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    attempt: int | None = None
+    min_attempt: int | None = None
+    text: str = ""
+
+
+def parse(query: Mapping[str, Any]) -> Filters:
+    """The filters among these parameters; others are passed over. BadRequest names a wrong one."""
+    values: dict[str, Any] = {}
+    for name, parameter in _BY_NAME.items():
+        text = str(query.get(name) or "").strip()
+        if "\x00" in text:
+            raise BadRequest(f"{name}: holds a NUL character")
+        if text:
+            values[name] = _value(parameter, text)
+    return Filters(**values)
+
+
+def found(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[SchedulingDecision]:
+    """The decisions that all filters let pass, newest first, without their columns."""
+    rows = SchedulingDecision.objects.defer("columns").order_by("-id")
+    if cluster_id is not None:
+        rows = rows.filter(cluster_id=cluster_id)
+    rows = _of_pod(rows, filters)
+    same: dict[str, Any] = {
+        "namespace": filters.namespace,
+        "pod_uid": filters.pod_uid,
+        "node": filters.node,
+        "scheduler_name": filters.profile,
+        "profile_revision": filters.revision,
+        "result": filters.result,
+        "at__gte": filters.since,
+        "at__lt": filters.until,
+        "attempt": filters.attempt,
+        "attempt__gte": filters.min_attempt,
+    }
+    rows = rows.filter(**{name: value for name, value in same.items() if value not in ("", None)})
+    return _with_words(_rejecting(rows, filters), filters.text)
+
+
+def _of_pod(rows: QuerySet[SchedulingDecision], filters: Filters) -> QuerySet[SchedulingDecision]:
+    if not filters.pod:
+        return rows
+    namespace, slash, name = filters.pod.rpartition("/")
+    if slash:
+        rows = rows.filter(namespace=namespace)
+    if name.endswith("*"):
+        return rows.filter(name__startswith=name[:-1])
+    return rows.filter(name=name)
+
+
+def _rejecting(
+    rows: QuerySet[SchedulingDecision], filters: Filters
+) -> QuerySet[SchedulingDecision]:
+    wanted = {
+        "unschedulable_plugins__contains": filters.plugin,
+        "reasons__contains": filters.reason,
+        "victims__contains": filters.victim,
+    }
+    given = {name: [value] for name, value in wanted.items() if value}
+    # the index leaves out decisions nobody was rejected in
+    return rows.exclude(unschedulable_plugins=[]).filter(**given) if given else rows
+
+
+def _with_words(rows: QuerySet[SchedulingDecision], text: str) -> QuerySet[SchedulingDecision]:
+    if not text:
+        return rows
+    words = SearchVector("message", "post_filter_message", config="simple")
+    query = SearchQuery(text, config="simple", search_type="websearch")
+    return rows.exclude(message="").annotate(words=words).filter(words=query)
+
+
+def _value(parameter: Parameter, text: str) -> Any:
+    name = parameter.name
+    match parameter.kind:
+        case "number":
+            if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > _MOST:
+                raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {_MOST}")
+            return int(text)
+        case "time":
+            return _moment(name, text)
+        case "uid":
+            try:
+                return UUID(text)
+            except ValueError as error:
+                raise BadRequest(f"{name}: {text!r} is not a UUID") from error
+        case "result":
+            if text not in SchedulingDecision.Result.values:
+                known = ", ".join(SchedulingDecision.Result.values)
+                raise BadRequest(f"{name}: {text!r} is none of {known}")
+    return text
+
+
+def _moment(name: str, text: str) -> datetime:
+    try:
+        # a plus in a query string is a space
+        moment = parse_datetime(text.replace(" ", "+") if "T" in text else text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise BadRequest(f"{name}: {text!r} is not a time like 2026-01-02T03:04:05Z")
+    return make_aware(moment) if is_naive(moment) else moment
