@@ -63,7 +63,7 @@ class Cluster(models.Model):
     quotas = models.PositiveIntegerField(default=0)
     #: Name -> parameters of the admission plugins that act beside those that always do.
     admission_plugins = models.JSONField(default=dict, blank=True)
-    #: How long an event is kept after it was last seen (kube-apiserver --event-ttl).
+    #: How long an event is kept after it was last seen (kube-apiserver --event-ttl); 0: for ever.
     event_ttl_seconds = models.PositiveIntegerField(default=3600)
     #: A pod that no event has helped for so long is retried all the same. Kubernetes' documents of
     #: before 1.24 say 60.
@@ -113,6 +113,9 @@ _CHANGING = (
     "controllers",
     "kubelet",
     "pod_max_in_unschedulable_pods_seconds",
+    "admission_plugins",
+    "event_ttl_seconds",
+    "quotas",
 )
 
 

@@ -11,6 +11,7 @@ from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import deletion, kinds, sql
 from apps.cluster.admission import admit
+from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.announce import announcer
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid, NotFound
 from apps.cluster.footprint import node_ready
@@ -41,6 +42,7 @@ class Write:
         self.collect_refusals = collect_refusals
         self.now: datetime = cluster.now()
         self.lookups = StoreLookups(cluster)
+        self.plugins = Chain(cluster.admission_plugins, actor.user)
         self.rows: dict[Key, Row] = {}
         self.changes: list[PendingChange] = []
         self.latest: dict[Key, PendingChange] = {}
@@ -94,8 +96,10 @@ class Write:
                 stamped,
                 self.lookups,
                 taint_new_nodes=untested and self.cluster.controllers,
+                plugins=self.plugins,
             )
             _validate(kind, body, None)
+            self.plugins.validate(kind.name, body, self.lookups)
         except ApiError as refusal:
             return self._guard(refusal)
         return Create(kind, body, body["metadata"].get("namespace", ""))
@@ -186,8 +190,13 @@ class Write:
             raise NotFound(kind.plural, key[2], kind.group)
         new = stamp_changed(kind, old, operation.change(old), operation.subresource)
         if not operation.trusted:
-            new = admit(kind.name, new, self.lookups, old=old)
-            _validate(kind, new, old, operation.subresource)
+            part = operation.subresource
+            new = admit(
+                kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
+            )
+            _validate(kind, new, old, part)
+            if not part:
+                self.plugins.validate(kind.name, new, self.lookups, old)
         if not operation.subresource:
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:

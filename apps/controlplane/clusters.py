@@ -13,6 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, store
+from apps.cluster.admission.plugins.registry import check_plugins
 from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.announce import announcer
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
@@ -27,7 +28,13 @@ from apps.controlplane.waking import make_due
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 MAX_GENERATED_NODES = 20_000
 #: What can be changed of a cluster that is there; it takes effect in a running loop.
-SETTINGS = ("controllers", "kubelet", "pod_max_in_unschedulable_pods_seconds")
+SETTINGS = (
+    "controllers",
+    "kubelet",
+    "pod_max_in_unschedulable_pods_seconds",
+    "event_ttl_seconds",
+    "admission_plugins",
+)
 
 Body = dict[str, Any]
 
@@ -42,6 +49,8 @@ def create_cluster(
     tie_break: str = Cluster.TieBreak.RANDOM,
     seed: int | None = None,
     pod_max_in_unschedulable_pods_seconds: int = 300,
+    event_ttl_seconds: int = 3600,
+    admission_plugins: Mapping[str, Any] | None = None,
     request_id: str = "",
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
@@ -54,6 +63,8 @@ def create_cluster(
         tie_break=tie_break,
         seed=secrets.randbits(32) if seed is None else seed,
         pod_max_in_unschedulable_pods_seconds=pod_max_in_unschedulable_pods_seconds,
+        event_ttl_seconds=event_ttl_seconds,
+        admission_plugins=dict(admission_plugins or {}),
     )
     _check(cluster, nodes, zones)
     with transaction.atomic():
@@ -202,13 +213,14 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
 
 
 def _faults(cluster: Cluster) -> list[Cause]:
-    """What the model's own validators say of each field."""
+    """What the model's own validators say of each field, and the plugins of their parameters."""
+    causes = list(check_plugins(cluster.admission_plugins))
     try:
         cluster.clean_fields(exclude=[field.name for field in cluster._meta.fields if field.null])
     except ValidationError as error:
-        return [
+        causes += [
             Cause("FieldValueInvalid", text, field)
             for field, texts in error.message_dict.items()
             for text in texts
         ]
-    return []
+    return causes

@@ -89,9 +89,41 @@ def test_settings_are_changed_while_the_cluster_is_there(alice: Client, empty: C
     assert 'value="300"' in alice.get(address).content.decode()
     wrong = alice.post(address, {"pod_max_in_unschedulable_pods_seconds": "0"})
     assert wrong.status_code == 422
-    changed = {"pod_max_in_unschedulable_pods_seconds": "60", "controllers": "on"}
+    changed = {
+        "pod_max_in_unschedulable_pods_seconds": "60",
+        "event_ttl_seconds": "600",
+        "controllers": "on",
+    }
     page = alice.post(address, changed, follow=True).content.decode()
     assert "The settings of bare are changed." in page
     empty.refresh_from_db()
     assert empty.pod_max_in_unschedulable_pods_seconds == 60
     assert (empty.controllers, empty.kubelet) == (True, False)
+
+
+def test_admission_plugins_are_switched_on_with_their_parameters(
+    alice: Client, empty: Cluster
+) -> None:
+    address = "/clusters/bare/settings"
+    settings = {"pod_max_in_unschedulable_pods_seconds": "300", "event_ttl_seconds": "3600"}
+    chosen = {
+        **settings,
+        "ExtendedResourceToleration": "on",
+        "DedicatedNodes": "on",
+        "DedicatedNodes_parameters": "groups: {gpu-team: {namespaces: [ml]}}",
+        "NodeRestriction_parameters": "kubelets: [bob]",
+    }
+    assert alice.post(address, chosen).status_code == 302
+    empty.refresh_from_db()
+    # of a plugin that is off nothing is kept
+    assert empty.admission_plugins == {
+        "ExtendedResourceToleration": {},
+        "DedicatedNodes": {"groups": {"gpu-team": {"namespaces": ["ml"]}}},
+    }
+    assert "gpu-team" in alice.get(address).content.decode()
+    wrong = alice.post(address, {**chosen, "DedicatedNodes_parameters": "effect: Sometimes"})
+    page = wrong.content.decode()
+    assert wrong.status_code == 422 and "supported values: &quot;NoSchedule&quot;" in page
+    assert alice.post(address, {**chosen, "DedicatedNodes_parameters": "- a"}).status_code == 422
+    empty.refresh_from_db()
+    assert "groups" in empty.admission_plugins["DedicatedNodes"]

@@ -49,12 +49,19 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(
         default=300, help_text="A pod that no event has helped for so long is retried."
     )
+    event_ttl_seconds = serializers.IntegerField(
+        default=3600, help_text="An event is kept so long after it was last seen; 0: for ever."
+    )
+    admission_plugins = serializers.JSONField(
+        default=dict, help_text="Admission plugins that are on, with their parameters."
+    )
 
 
 class ClusterSettingsSerializer(serializers.ModelSerializer[Cluster]):
     """What can be changed of a cluster; the store's own rules judge the values."""
 
     pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(required=False)
+    event_ttl_seconds = serializers.IntegerField(required=False)
 
     class Meta:
         model = Cluster

@@ -16,6 +16,7 @@ from apps.cluster.admission.draft import Body, draft_of
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
+from apps.cluster.admission.plugins.registry import NO_PLUGINS, Chain
 from apps.cluster.admission.pods import create_pod, update_pod
 from apps.cluster.admission.priority import check_default_class
 from apps.cluster.admission.statuses import set_initial_status
@@ -33,29 +34,37 @@ def admit(
     lookups: Lookups,
     *,
     old: Mapping[str, Any] | None = None,
+    subresource: str = "",
     taint_new_nodes: bool = False,
+    plugins: Chain = NO_PLUGINS,
 ) -> Body:
     """The object as it will be stored, if validation agrees.
 
     `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it
     is an update: defaults are filled in again, what admission once set is kept. New nodes get the
     taint `node.kubernetes.io/not-ready:NoSchedule` only if `taint_new_nodes`, for clusters in which
-    something marks them ready.
+    something marks them ready. `plugins` are those the cluster has chosen besides.
 
     Raises BadRequest for a body of the wrong shape, Forbidden for what admission refuses.
     """
     draft = draft_of(kind, body)
     if old is None:
-        _create(kind, draft, lookups, taint_new_nodes)
+        _create(kind, draft, lookups, taint_new_nodes, plugins)
     else:
-        _update(kind, draft, lookups, old)
+        _update(kind, draft, lookups, old, NO_PLUGINS if subresource else plugins)
     return draft
 
 
-def _create(kind: str, draft: Body, lookups: Lookups, taint_new_nodes: bool) -> None:
+def _create(
+    kind: str, draft: Body, lookups: Lookups, taint_new_nodes: bool, plugins: Chain
+) -> None:
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
     set_initial_status(kind, draft)
+    if kind == "Pod":
+        create_pod(draft, lookups, plugins)
+        return
+    plugins.admit(kind, draft, lookups)
     if kind == "Node" and taint_new_nodes:
         taint_not_ready(draft)
     review = _ON_CREATE.get(kind)
@@ -63,7 +72,9 @@ def _create(kind: str, draft: Body, lookups: Lookups, taint_new_nodes: bool) -> 
         review(draft, lookups)
 
 
-def _update(kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any]) -> None:
+def _update(
+    kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any], plugins: Chain
+) -> None:
     if kind == "Service":
         keep_allocated(draft, old)
     set_defaults(kind, draft)
@@ -71,10 +82,10 @@ def _update(kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any]) ->
         update_pod(draft, old)
     elif kind == "PriorityClass":
         check_default_class(draft, lookups)
+    plugins.admit(kind, draft, lookups, old)
 
 
 _ON_CREATE: Final[dict[str, Callable[[Body, Lookups], None]]] = {
-    "Pod": create_pod,
     "PriorityClass": check_default_class,
     "PersistentVolume": add_protection_finalizer("kubernetes.io/pv-protection"),
     "PersistentVolumeClaim": set_default_storage_class,

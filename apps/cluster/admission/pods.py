@@ -8,16 +8,18 @@ from typing import Any
 from apps.cluster.admission.draft import Body, child
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.match_label_keys import merge_label_keys
+from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.admission.priority import keep_priority, set_priority
 from apps.cluster.admission.runtimeclass import apply_runtime_class
 from apps.cluster.admission.tolerations import add_default_tolerations
 
 
-def create_pod(pod: Body, lookups: Lookups) -> None:
+def create_pod(pod: Body, lookups: Lookups, plugins: Chain) -> None:
     """What admission adds to a new pod that has its defaults; Forbidden if it refuses the pod."""
     child(pod, "spec")
     set_priority(pod, lookups)
     add_default_tolerations(pod["spec"])
+    plugins.admit("Pod", pod, lookups)
     apply_runtime_class(pod, lookups)
     merge_label_keys(pod)
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from django import forms
+from typing import Any
 
+import yaml
+from django import forms
+from django.core.exceptions import ValidationError
+
+from apps.cluster.admission.plugins.registry import PLUGINS
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import MAX_GENERATED_NODES
 from apps.dashboard.forms.refusals import ObjectForm
@@ -13,6 +18,28 @@ UNSCHEDULABLE_HELP = (
     "A pod that fits nowhere and that no event has helped for so long is tried again all the same."
 )
 MOST_SECONDS = 2**31 - 1
+
+
+def _parameters_of(plugin: str) -> str:
+    return f"{plugin}_parameters"
+
+
+class ParametersField(forms.CharField):
+    """A YAML mapping; empty for none."""
+
+    def __init__(self, *, example: str, **kwargs: Any) -> None:
+        rows = max(example.count("\n"), 3)
+        attributes = {"rows": rows, "placeholder": example, "spellcheck": "false"}
+        super().__init__(required=False, widget=forms.Textarea(attributes), **kwargs)
+
+    def clean(self, value: Any) -> Any:
+        try:
+            parameters = yaml.safe_load(super().clean(value) or "{}")
+        except yaml.YAMLError as error:
+            raise ValidationError(f"This is not YAML: {error}") from error
+        if not isinstance(parameters, dict):
+            raise ValidationError("These must be names with values.")
+        return parameters
 
 
 class ClusterForm(ObjectForm):
@@ -74,3 +101,45 @@ class ClusterSettingsForm(ObjectForm):
         label="Nodes have a mock kubelet",
         help_text="It runs the pods that are bound to its node, and ends them.",
     )
+    event_ttl_seconds = forms.IntegerField(
+        label="Events are kept, in seconds",
+        min_value=0,
+        max_value=MOST_SECONDS,
+        help_text="An event goes when it was last seen so long ago. 0: it stays.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        chosen = (kwargs.get("initial") or {}).get("admission_plugins") or {}
+        for plugin in PLUGINS:
+            self.fields[plugin.name] = forms.BooleanField(
+                required=False,
+                label=f"Admission: {plugin.name}",
+                help_text=plugin.about,
+                initial=plugin.name in chosen,
+            )
+            if plugin.example:
+                given = chosen.get(plugin.name)
+                self.fields[_parameters_of(plugin.name)] = ParametersField(
+                    label=f"Parameters of {plugin.name}",
+                    initial=yaml.safe_dump(dict(given), sort_keys=False) if given else "",
+                    help_text="YAML; what is left out has its default.",
+                    example=yaml.safe_dump(dict(plugin.example), sort_keys=False),
+                )
+
+    paths = {
+        f"admission_plugins.{plugin.name}": (
+            _parameters_of(plugin.name) if plugin.example else plugin.name
+        )
+        for plugin in PLUGINS
+    }
+
+    def clean(self) -> dict[str, Any]:
+        """The settings by name; parameters of plugins that are off are forgotten."""
+        given = dict(self.cleaned_data)
+        chosen = {}
+        for plugin in PLUGINS:
+            parameters = given.pop(_parameters_of(plugin.name), {})
+            if given.pop(plugin.name, False):
+                chosen[plugin.name] = parameters
+        return {**given, "admission_plugins": chosen}

@@ -93,6 +93,15 @@ def test_settings_are_changed_one_by_one(api: Api, cluster: Cluster) -> None:
         ({"pod_max_in_unschedulable_pods_seconds": 2**40}, 422, "pod_max_in_unschedulable"),
         ({"pod_max_in_unschedulable_pods_seconds": "long"}, 400, "pod_max_in_unschedulable"),
         ({"kubelet": None}, 400, "kubelet"),
+        ({"event_ttl_seconds": -1}, 422, "event_ttl_seconds"),
+        ({"admission_plugins": []}, 422, "must map names of plugins"),
+        ({"admission_plugins": {"Magic": {}}}, 422, "admission_plugins.Magic: Unsupported value"),
+        ({"admission_plugins": {"DedicatedNodes": {"groups": 1}}}, 422, "DedicatedNodes.groups"),
+        (
+            {"admission_plugins": {"PodTolerationRestriction": {"default": [{"operator": "X"}]}}},
+            422,
+            "PodTolerationRestriction.default[0].operator",
+        ),
         ({"seed": 7, "kubelet": False}, 400, "seed: not a setting that can be changed"),
         ([], 400, "dictionary"),
     ],
@@ -104,6 +113,13 @@ def test_a_wrong_setting_is_refused_and_nothing_changed(
     assert (answer.status_code, told in answer.json()["message"]) == (status, True)
     after = Cluster.objects.get(pk=cluster.pk)
     assert (after.pod_max_in_unschedulable_pods_seconds, after.kubelet) == (300, True)
+
+
+def test_admission_plugins_are_chosen_when_a_cluster_is_made_and_later(api: Api) -> None:
+    chosen = {"NodeRestriction": {"kubelets": ["bob"]}}
+    assert api.post("/clusters", {"name": "c2", "admission_plugins": chosen}).status_code == 201
+    assert api.get("/clusters/c2").json()["admission_plugins"] == chosen
+    assert api.patch("/clusters/c2", {"admission_plugins": {}}).json()["admission_plugins"] == {}
 
 
 def test_a_cluster_is_deleted_with_everything_in_it(api: Api) -> None:

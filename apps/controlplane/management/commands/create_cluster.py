@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.core.management.base import CommandParser
 
+from apps.cluster.admission.plugins.registry import NAMES
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import clusters
 from apps.controlplane.commands import USER, ControlPlaneCommand
@@ -35,6 +38,20 @@ class Command(ControlPlaneCommand):
             metavar="SECONDS",
             help="retry a pod that no event has helped for so long (default: 300)",
         )
+        parser.add_argument(
+            "--event-ttl-seconds",
+            type=int,
+            default=3600,
+            metavar="SECONDS",
+            help="keep an event so long after it was last seen (default: 3600)",
+        )
+        parser.add_argument(
+            "--admission",
+            action="append",
+            default=[],
+            metavar="PLUGIN[=PARAMETERS]",
+            help=f"switch an admission plugin on; parameters are JSON ({', '.join(NAMES)})",
+        )
 
     def run(self, **options: Any) -> None:
         cluster = clusters.create_cluster(
@@ -46,5 +63,16 @@ class Command(ControlPlaneCommand):
             tie_break=options["tie_break"],
             seed=options["seed"],
             pod_max_in_unschedulable_pods_seconds=options["pod_max_in_unschedulable_pods_seconds"],
+            event_ttl_seconds=options["event_ttl_seconds"],
+            admission_plugins=dict(map(_plugin, options["admission"])),
         )
         self.stdout.write(f"cluster {cluster.name} created")
+
+
+def _plugin(text: str) -> tuple[str, Any]:
+    """`NAME` or `NAME={"parameter": …}`."""
+    name, _, parameters = text.partition("=")
+    try:
+        return name, json.loads(parameters or "{}")
+    except ValueError as error:
+        raise BadRequest(f"--admission {name}: the parameters are not JSON: {error}") from error

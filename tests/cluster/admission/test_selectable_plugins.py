@@ -1,0 +1,172 @@
+"""Admission plugins that a cluster switches on, and what they make of pods and nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.cluster import kinds, store
+from apps.cluster.errors import Forbidden
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane.clusters import change_settings, create_cluster
+
+Body = dict[str, Any]
+ACTOR = Actor("alice")
+MEMORY_PRESSURE = {
+    "key": "node.kubernetes.io/memory-pressure",
+    "operator": "Exists",
+    "effect": "NoSchedule",
+}
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    return create_cluster("c1", user="alice")
+
+
+def switch_on(cluster: Cluster, name: str, **parameters: Any) -> None:
+    change_settings(cluster, {"admission_plugins": {name: parameters}})
+
+
+def pod(cluster: Cluster, name: str = "p", *, requests: Body | None = None, **spec: Any) -> Body:
+    resources = {"requests": requests, "limits": requests} if requests else {}
+    container = {"name": "c", "image": "i", "resources": resources}
+    body = {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+    return store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
+
+
+def tolerations(body: Body) -> list[Body]:
+    """Those beside the two that every pod has."""
+    return [each for each in body["spec"]["tolerations"] if each.get("tolerationSeconds") != 300]
+
+
+def test_by_default_none_of_them_acts(cluster: Cluster) -> None:
+    assert cluster.admission_plugins == {}
+    assert tolerations(pod(cluster, requests={"cpu": "1", "example.com/gpu": "1"})) == []
+
+
+def test_pods_that_are_not_best_effort_tolerate_memory_pressure(cluster: Cluster) -> None:
+    switch_on(cluster, "PodTolerationRestriction")
+    assert tolerations(pod(cluster, "burstable", requests={"cpu": "1"})) == [MEMORY_PRESSURE]
+    assert tolerations(pod(cluster, "best-effort")) == []
+
+
+def test_a_namespace_has_default_tolerations_and_a_whitelist(cluster: Cluster) -> None:
+    spot = {"key": "spot", "operator": "Exists"}
+    # all keys, but only for five minutes: what every pod gets
+    short = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    switch_on(cluster, "PodTolerationRestriction", default=[spot], whitelist=[spot, short])
+    assert tolerations(pod(cluster, "p1")) == [spot]
+    with pytest.raises(Forbidden, match="conflict with its namespace whitelist"):
+        pod(cluster, "p2", tolerations=[{"key": "gpu", "operator": "Exists"}])
+    own: Body = {
+        "scheduler.alpha.kubernetes.io/defaultTolerations": "[]",
+        "scheduler.alpha.kubernetes.io/tolerationsWhitelist": "",
+    }
+
+    def annotated(body: Body) -> Body:
+        return {**body, "metadata": {**body["metadata"], "annotations": own}}
+
+    store.patch(cluster, kinds.NAMESPACE, "", "default", annotated, actor=ACTOR)
+    gpu = {"key": "gpu", "operator": "Exists"}
+    assert tolerations(pod(cluster, "p2", tolerations=[gpu])) == [gpu]
+
+
+def test_an_annotation_that_is_no_list_is_named(cluster: Cluster) -> None:
+    switch_on(cluster, "PodTolerationRestriction")
+    own: Body = {"scheduler.alpha.kubernetes.io/defaultTolerations": "{oops"}
+
+    def annotated(body: Body) -> Body:
+        return {**body, "metadata": {**body["metadata"], "annotations": own}}
+
+    store.patch(cluster, kinds.NAMESPACE, "", "default", annotated, actor=ACTOR)
+    with pytest.raises(Forbidden, match="defaultTolerations is no list of tolerations"):
+        pod(cluster)
+
+
+def test_who_asks_for_a_device_tolerates_its_taint(cluster: Cluster) -> None:
+    switch_on(cluster, "ExtendedResourceToleration")
+    made = pod(cluster, requests={"cpu": "1", "example.com/gpu": "1", "a.io/b": "2"})
+    assert tolerations(made) == [
+        {"key": "a.io/b", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+    ]
+
+
+def test_hard_anti_affinity_is_only_about_nodes(cluster: Cluster) -> None:
+    switch_on(cluster, "LimitPodHardAntiAffinityTopology")
+
+    def apart(key: str) -> Body:
+        term = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": key}
+        rules = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        return {"podAntiAffinity": rules}
+
+    pod(cluster, "by-node", affinity=apart("kubernetes.io/hostname"))
+    with pytest.raises(Forbidden) as refusal:
+        pod(cluster, "by-zone", affinity=apart("zone"))
+    assert refusal.value.message == (
+        'pods "by-zone" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has '
+        "TopologyKey zone but only key kubernetes.io/hostname is allowed"
+    )
+
+
+def test_a_kubelet_cannot_make_its_node_attractive(cluster: Cluster) -> None:
+    switch_on(cluster, "NodeRestriction", kubelets=["bob"])
+    label = "example.node-restriction.kubernetes.io/pci"
+
+    def labelled(*keys: str) -> Body:
+        return {"metadata": {"name": "n1", "labels": dict.fromkeys(keys, "yes")}}
+
+    allowed = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "example.com/rack")
+    with pytest.raises(Forbidden, match=f"is not allowed to set the following labels: {label}"):
+        store.create(cluster, kinds.NODE, labelled(label), actor=Actor("system:node:n1"))
+    store.create(cluster, kinds.NODE, labelled(*allowed), actor=Actor("system:node:n1"))
+    with pytest.raises(Forbidden, match='"n2" is not allowed to modify node "n1"'):
+        store.update(cluster, kinds.NODE, "", "n1", labelled(), actor=Actor("system:node:n2"))
+    with pytest.raises(Forbidden, match=f"is not allowed to modify labels: {label}"):
+        store.update(cluster, kinds.NODE, "", "n1", labelled(label), actor=Actor("bob"))
+    body = store.update(cluster, kinds.NODE, "", "n1", labelled(label), actor=ACTOR)
+    assert label in body["metadata"]["labels"]
+
+
+def test_the_pods_of_a_group_go_to_its_nodes_and_only_they(cluster: Cluster) -> None:
+    groups = {"team-a": {"namespaces": ["default"]}, "team-b": {"users": ["bob"]}}
+    switch_on(cluster, "DedicatedNodes", groups=groups)
+    expression = {"key": "dedicated", "operator": "In", "values": ["team-a"]}
+    made = pod(cluster, "p1")
+    assert tolerations(made) == [
+        {"key": "dedicated", "operator": "Equal", "value": "team-a", "effect": "NoSchedule"}
+    ]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = made["spec"]["affinity"]["nodeAffinity"][required]
+    assert affinity["nodeSelectorTerms"] == [{"matchExpressions": [expression]}]
+    own = {"key": "disk", "operator": "In", "values": ["ssd"]}
+    terms = [{"matchExpressions": [own]}, {"matchFields": []}]
+    given = {"nodeAffinity": {required: {"nodeSelectorTerms": terms}}}
+    alternatives = pod(cluster, "p2", affinity=given)["spec"]["affinity"]["nodeAffinity"][required]
+    # whichever alternative holds, the node is the group's
+    assert [each["matchExpressions"] for each in alternatives["nodeSelectorTerms"]] == [
+        [own, expression],
+        [expression],
+    ]
+    container = {"name": "c", "image": "i"}
+    body = {"metadata": {"name": "p3"}, "spec": {"containers": [container]}}
+    by_bob = store.create(cluster, kinds.POD, body, actor=Actor("bob"), namespace="kube-system")
+    assert tolerations(by_bob)[0]["value"] == "team-b"
+
+
+def test_the_command_that_makes_a_cluster_switches_them_on() -> None:
+    parameters = 'DedicatedNodes={"groups": {"a": {"namespaces": ["default"]}}}'
+    chosen = ["--admission", "ExtendedResourceToleration", "--admission", parameters]
+    call_command("create_cluster", "made", *chosen)
+    assert Cluster.objects.get(name="made").admission_plugins == {
+        "ExtendedResourceToleration": {},
+        "DedicatedNodes": {"groups": {"a": {"namespaces": ["default"]}}},
+    }
+    with pytest.raises(CommandError, match="the parameters are not JSON"):
+        call_command("create_cluster", "other", "--admission", "DedicatedNodes={")
