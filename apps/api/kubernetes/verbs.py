@@ -12,9 +12,10 @@ from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.media import PLAIN
 from apps.api.kubernetes.patching import read_patch
-from apps.cluster import kinds, selectors, store
+from apps.cluster import selectors, store
 from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.schema import Decoded, ShapeError, decode
+from apps.cluster.warnings import warnings_of
 
 Body = dict[str, Any]
 
@@ -51,7 +52,7 @@ def create(call: Call) -> Answer:
         namespace=call.namespace,
         dry_run=dry_run,
     )
-    warnings += _creation_warnings(call, created)
+    warnings += warnings_of(call.resource.kind.name, created)
     return Answer(_without_version(created) if dry_run else created, 201, warnings)
 
 
@@ -172,16 +173,6 @@ def _modify(call: Call, change: Callable[[Body], Mapping[str, Any]], dry_run: bo
         subresource=call.target.subresource,
         dry_run=dry_run,
     )
-
-
-def _creation_warnings(call: Call, body: Body) -> list[str]:
-    """What is allowed but may surprise."""
-    if call.resource.kind is not kinds.POD or "." not in body["metadata"]["name"]:
-        return []
-    return [
-        "metadata.name: this is used in the Pod's hostname, which can result in surprising "
-        "behavior; a DNS label is recommended: [must not contain dots]"
-    ]
 
 
 def _check_creatable(call: Call, body: Body) -> None:

@@ -1,0 +1,112 @@
+"""What is allowed in a new object but may surprise, in the words of kube-apiserver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from apps.scheduler import quantity
+
+Body = Mapping[str, Any]
+
+_LABELS: Final = {
+    "beta.kubernetes.io/arch": ("v1.14", "kubernetes.io/arch"),
+    "beta.kubernetes.io/os": ("v1.14", "kubernetes.io/os"),
+    "beta.kubernetes.io/instance-type": ("v1.17", "node.kubernetes.io/instance-type"),
+    "failure-domain.beta.kubernetes.io/region": ("v1.17", "topology.kubernetes.io/region"),
+    "failure-domain.beta.kubernetes.io/zone": ("v1.17", "topology.kubernetes.io/zone"),
+}
+_CRITICAL: Final = "scheduler.alpha.kubernetes.io/critical-pod"
+_TEMPLATED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job")
+_BYTES: Final = ("memory", "ephemeral-storage")
+_RULES: Final = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+_NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
+
+
+def warnings_of(kind: str, body: Body) -> list[str]:
+    """The warnings that go with the creation of an object."""
+    if kind == "Pod":
+        return [*_of_name(body["metadata"]["name"]), *_of_pod(body, "")]
+    if kind in _TEMPLATED:
+        return list(_of_pod(body["spec"]["template"], "spec.template."))
+    return []
+
+
+def _of_name(name: str) -> Iterator[str]:
+    if "." in name:
+        yield (
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising "
+            "behavior; a DNS label is recommended: [must not contain dots]"
+        )
+
+
+def _of_pod(pod: Body, root: str) -> Iterator[str]:
+    spec = pod.get("spec") or {}
+    path = f"{root}spec"
+    for key in sorted(spec.get("nodeSelector") or {}):
+        if key in _LABELS:
+            yield f"{path}.nodeSelector[{key}]: {_deprecated(key)}"
+    yield from _of_affinity(spec.get("affinity") or {}, f"{path}.affinity")
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        place = f"{path}.topologySpreadConstraints[{index}]"
+        key = constraint.get("topologyKey", "")
+        if key in _LABELS:
+            yield f"{place}.topologyKey: {key} is {_deprecated(key)}"
+        if constraint.get("labelSelector") is None:
+            yield f"{place}.labelSelector: {_NO_SELECTOR}"
+    if _CRITICAL in ((pod.get("metadata") or {}).get("annotations") or {}):
+        yield (
+            f"{root}metadata.annotations[{_CRITICAL}]: non-functional in v1.16+; use the "
+            '"priorityClassName" field instead'
+        )
+    yield from _of_fractions(spec.get("overhead"), f"{path}.overhead")
+    for field in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            for part in ("limits", "requests"):
+                listed = (container.get("resources") or {}).get(part)
+                yield from _of_fractions(listed, f"{path}.{field}[{index}].resources.{part}")
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        yield (
+            f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and "
+            "will be treated as 1"
+        )
+
+
+def _of_affinity(affinity: Body, path: str) -> Iterator[str]:
+    rules = affinity.get("nodeAffinity") or {}
+    terms = (rules.get(_RULES[0]) or {}).get("nodeSelectorTerms") or ()
+    for index, term in enumerate(terms):
+        yield from _of_term(term, f"{path}.nodeAffinity.{_RULES[0]}.nodeSelectorTerms[{index}]")
+    for index, weighted in enumerate(rules.get(_RULES[1]) or ()):
+        place = f"{path}.nodeAffinity.{_RULES[1]}[{index}].preference"
+        yield from _of_term(weighted.get("preference") or {}, place)
+    for name in ("podAffinity", "podAntiAffinity"):
+        for rule in _RULES:
+            for index, given in enumerate((affinity.get(name) or {}).get(rule) or ()):
+                inner = "podAffinityTerm" in given
+                term = given["podAffinityTerm"] if inner else given
+                if term.get("labelSelector") is None:
+                    place = f"{path}.{name}.{rule}[{index}]{'.podAffinityTerm' if inner else ''}"
+                    yield f"{place}.labelSelector: {_NO_SELECTOR}"
+
+
+def _of_term(term: Body, path: str) -> Iterator[str]:
+    for index, expression in enumerate(term.get("matchExpressions") or ()):
+        key = expression.get("key", "")
+        if key in _LABELS:
+            yield f"{path}.matchExpressions[{index}].key: {key} is {_deprecated(key)}"
+
+
+def _of_fractions(listed: Body | None, path: str) -> Iterator[str]:
+    for name in _BYTES:
+        amount = (listed or {}).get(name)
+        if amount is not None and quantity.milli(amount) % 1000:
+            yield f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an integer'
+
+
+def _deprecated(label: str) -> str:
+    since, instead = _LABELS[label]
+    return f'deprecated since {since}; use "{instead}" instead'
