@@ -26,6 +26,9 @@ from apps.cluster.announce import CHANNEL
 
 log = logging.getLogger(__name__)
 
+#: In the place of a cluster's id: news of any cluster, and of what belongs to none.
+SITE = 0
+
 _RETRY_SECONDS = 1.0
 #: How often the versions themselves are looked at, since an announcement can be lost.
 _LOOK_SECONDS = 1.0
@@ -124,8 +127,8 @@ class Listener:
     async def _look(self, listening: psycopg.AsyncConnection[Any]) -> None:
         """Find what was committed by a process that died before it could announce it."""
         cursor = await listening.execute(
-            "SELECT id, resource_version FROM cluster_cluster WHERE id = ANY(%s)",
-            [list(self._subscriptions)],
+            "SELECT id, resource_version FROM cluster_cluster WHERE id = ANY(%s) OR %s",
+            [list(self._subscriptions), SITE in self._subscriptions],
         )
         for cluster_id, version in await cursor.fetchall():
             if version > self._told.get(cluster_id, 0):
@@ -133,8 +136,9 @@ class Listener:
 
     def _tell(self, cluster_id: int, version: int) -> None:
         self._told[cluster_id] = max(version, self._told.get(cluster_id, 0))
-        for subscription in self._subscriptions.get(cluster_id, ()):
-            subscription.tell(version)
+        for key in {cluster_id, SITE}:
+            for subscription in self._subscriptions.get(key, ()):
+                subscription.tell(version)
 
 
 _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, Listener] = WeakKeyDictionary()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps as django_apps
@@ -36,7 +37,19 @@ SETTINGS = (
     "admission_plugins",
 )
 
+#: Nodes of one write.
+_BATCH = 1000
+
 Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSize:
+    """What a generated node offers, as quantities."""
+
+    cpu: str = "8"
+    memory: str = "32Gi"
+    pods: str = "110"
 
 
 def create_cluster(
@@ -51,11 +64,14 @@ def create_cluster(
     pod_max_in_unschedulable_pods_seconds: int = 300,
     event_ttl_seconds: int = 3600,
     admission_plugins: Mapping[str, Any] | None = None,
+    sizes: Sequence[NodeSize] = (NodeSize(),),
     request_id: str = "",
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
-    Raises Invalid naming the argument, or AlreadyExists.
+    The nodes take turns through the zones, and through `sizes`. Raises Invalid naming the
+    argument, or AlreadyExists.
     """
     cluster = Cluster(
         name=name,
@@ -68,19 +84,37 @@ def create_cluster(
     )
     _check(cluster, nodes, zones)
     with transaction.atomic():
-        _take_name(cluster)
+        take_name(cluster)
         LoopLease.objects.create(cluster=cluster)
         profiles.add_built_in(cluster, user=user)
-        store.create_many(
-            cluster,
-            [*_built_in_objects(), *_generated_nodes(nodes, zones)],
-            actor=Actor(user, request_id),
-        )
+        actor = Actor(user, request_id)
+        store.create_many(cluster, list(_built_in_objects()), actor=actor)
+        generated = list(_generated_nodes(nodes, zones, sizes))
+        for start in range(0, nodes, _BATCH):
+            store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
+            progress(min(start + _BATCH, nodes), nodes)
     cluster.refresh_from_db(fields=["resource_version"])
     return cluster
 
 
-def _take_name(cluster: Cluster) -> None:
+def check_name(name: str) -> None:
+    """Raise what making a cluster of this name would: Invalid, or AlreadyExists."""
+    cluster = Cluster(name=name)
+    _check(cluster, 0, 1)
+    if Cluster.objects.filter(name=name).exists():
+        raise AlreadyExists("clusters", name)
+
+
+def cluster_of_id(number: int) -> Cluster:
+    """The cluster of this id; NotFound when it was deleted."""
+    found = Cluster.objects.filter(pk=number).first()
+    if found is None:
+        raise NotFound("clusters", str(number))
+    return found
+
+
+def take_name(cluster: Cluster) -> None:
+    """Save a new cluster; AlreadyExists when its name is taken."""
     try:
         with transaction.atomic():
             cluster.save()
@@ -161,9 +195,11 @@ def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
     make_due(cluster.pk)
 
 
-def generated_node(name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi") -> Body:
+def generated_node(
+    name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110"
+) -> Body:
     """A Ready node of ordinary size in a zone."""
-    capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": "110"}
+    capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": pods}
     return {
         "metadata": {
             "name": name,
@@ -192,11 +228,16 @@ def _built_in_objects() -> Iterator[tuple[Kind, Body]]:
         )
 
 
-def _generated_nodes(count: int, zones: int) -> Iterator[tuple[Kind, Body]]:
+def _generated_nodes(
+    count: int, zones: int, sizes: Sequence[NodeSize]
+) -> Iterator[tuple[Kind, Body]]:
     width = len(str(count - 1)) if count else 1
     for index in range(count):
         zone = f"zone-{index % zones + 1}"
-        yield kinds.NODE, generated_node(f"node-{index:0{width}}", zone)
+        size = sizes[index // zones % len(sizes)]
+        name = f"node-{index:0{width}}"
+        body = generated_node(name, zone, cpu=size.cpu, memory=size.memory, pods=size.pods)
+        yield kinds.NODE, body
 
 
 def _check(cluster: Cluster, nodes: int, zones: int) -> None:

@@ -234,6 +234,83 @@ class SchedulingDecision(models.Model):
         return f"{self.namespace}/{self.name} attempt {self.attempt}: {self.result}"
 
 
+class Operation(models.Model):
+    """Long work that somebody asked for: how far it is, and how it ended.
+
+    `apps.controlplane.operations` runs it in a worker. Its times are the house's own, whatever
+    the clock of its cluster says.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    #: A name in `operations.registry`.
+    kind = models.CharField(max_length=32)
+    #: What it does, for people: "Drain node-7".
+    title = models.CharField(max_length=300)
+    #: Null while it makes a cluster, and where it made none.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, db_index=False)
+    arguments = models.JSONField(default=dict)
+    #: What was uploaded with it: zstandard-compressed JSON, gone when the work is over.
+    payload = models.BinaryField(null=True)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
+    #: Steps of `total`; 0 of 0 while nobody knows how many there are.
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    #: What it is at, or what came out.
+    message = models.TextField(blank=True)
+    #: Why it failed.
+    cause = models.TextField(blank=True)
+    #: A file that came out: zstandard-compressed.
+    output = models.BinaryField(null=True)
+    output_name = models.CharField(max_length=100, blank=True)
+    cancel_requested = models.BooleanField(default=False)
+    #: The worker process that has it, and how many had it so far.
+    worker = models.CharField(max_length=100, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    user = models.CharField(max_length=150)
+    request_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            # two drains at once would each upset what the other one's preview said
+            models.UniqueConstraint(
+                fields=["cluster"],
+                condition=models.Q(kind="drain", state__in=("waiting", "running")),
+                name="one_drain_a_cluster",
+            ),
+        )
+        indexes = (
+            # beat: what waits for a worker, or has one that may be dead
+            models.Index(
+                fields=["id"],
+                name="operation_unfinished",
+                condition=models.Q(state__in=("waiting", "running")),
+            ),
+            # a cluster's page, newest first
+            models.Index(fields=["cluster", "-id"], name="operation_of_cluster"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.state}"
+
+    @property
+    def finished(self) -> bool:
+        return self.state not in (self.State.WAITING, self.State.RUNNING)
+
+    @property
+    def percent(self) -> int:
+        """How much is done, rounded down: 100 only when everything is."""
+        return 100 * self.done // self.total if self.total else 0
+
+
 class Heartbeat(models.Model):
     """When a part of the control plane was last seen alive, on the database's clock."""
 

@@ -10,6 +10,7 @@ from django.db import connection
 from apps.controlplane import heartbeat, partitions
 from apps.controlplane.clock import NOW_SQL
 from apps.controlplane.engines import engines
+from apps.controlplane.operations import running, tending
 from apps.controlplane.waking import wake
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,18 @@ def prepare_days() -> None:
     """Each hour: the partitions that rows of the next days will go to."""
     for name in partitions.prepare_all():
         log.info("made %s", name)
+
+
+@shared_task(ignore_result=True)
+def run_operation(number: int) -> None:
+    """Long work that somebody asked for, if nobody has it yet."""
+    running.run(number)
+
+
+@shared_task(ignore_result=True)
+def tend_operations() -> None:
+    """Each 5 seconds: long work whose message was lost, or whose worker died."""
+    tending.tend()
 
 
 @shared_task(ignore_result=True)

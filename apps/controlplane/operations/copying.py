@@ -1,0 +1,58 @@
+"""Copying a cluster: its objects and its active profile, as they are at one moment.
+
+The queue is not copied: in the copy every pending pod is tried anew. Neither is history: the
+copy's log and ledger begin with it.
+"""
+
+from __future__ import annotations
+
+from django.db import connection, transaction
+
+from apps.cluster.copying import copy_objects
+from apps.cluster.models import Cluster
+from apps.controlplane import clusters, profiles
+from apps.controlplane.models import LoopLease
+from apps.controlplane.operations.progress import Progress
+from apps.controlplane.waking import make_due
+
+#: What the copy has of its own.
+_OWN = ("id", "name", "uid", "created_at", "paused", "due_at", "timer_at")
+
+
+def run(work: Progress) -> str:
+    """`source` (a cluster's id), `name`, `paused`."""
+    with transaction.atomic():
+        _see_one_moment()
+        source = clusters.cluster_of_id(work.argument("source"))
+        copy = _empty_copy(source, work.argument("name"), paused=work.argument("paused"))
+        LoopLease.objects.create(cluster=copy)
+        active = profiles.active(source)
+        profiles.add_revision(
+            copy,
+            active.configuration,
+            user=work.operation.user,
+            legacy=active.legacy,
+            note=f"copied from {source.name}, revision {active.revision}",
+        )
+        copied = copy_objects(source, copy, actor=work.actor, progress=work.step)
+        make_due(copy.pk)
+    work.operation.cluster = copy
+    return f"{copied:,} objects copied from {source.name}"
+
+
+def _see_one_moment() -> None:
+    """Whatever others commit from now on, this transaction does not see."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+
+def _empty_copy(source: Cluster, name: str, *, paused: bool) -> Cluster:
+    settings = {
+        field.attname: getattr(source, field.attname)
+        for field in Cluster._meta.concrete_fields
+        if field.attname not in _OWN
+    }
+    copy = Cluster(name=name, paused=paused, **settings)
+    copy.forgotten_version = source.resource_version
+    clusters.take_name(copy)
+    return copy

@@ -1,0 +1,18 @@
+"""Exporting a cluster as YAML, to be fetched when it is done."""
+
+from __future__ import annotations
+
+import zstandard
+
+from apps.controlplane import manifests
+from apps.controlplane.models import Operation
+from apps.controlplane.operations.progress import Progress
+
+
+def run(work: Progress) -> str:
+    """Every object of the operation's cluster."""
+    text = manifests.export_yaml(work.cluster, progress=work.step).encode()
+    Operation.objects.filter(pk=work.operation.pk).update(
+        output=zstandard.compress(text), output_name=f"{work.cluster.name}.yaml"
+    )
+    return f"{len(text):,} bytes of YAML"

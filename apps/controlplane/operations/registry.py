@@ -1,0 +1,20 @@
+"""The kinds of long work, by the names their rows carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from apps.controlplane.operations import copying, drain, exporting, importing, traces
+from apps.controlplane.operations.progress import Progress
+
+#: kind -> what does it: returns what came out, in one sentence
+WORK: Mapping[str, Callable[[Progress], str]] = {
+    "copy": copying.run,
+    "create-from-yaml": importing.run_create,
+    "create-from-trace": traces.run_create,
+    "drain": drain.run,
+    "export": exporting.run,
+    "generate": importing.run_generate,
+    "import": importing.run_import,
+    "import-trace": traces.run_import,
+}
