@@ -204,6 +204,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "flush_unschedulable": 30,
         "forget_dead_workers": 60,
         "prepare_days": 3600,
+        "tend_operations": 5,
         "beat": 5,
     }.items()
 }
