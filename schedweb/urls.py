@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from schedweb import health
+from schedweb.metrics import SiteMetricsView
 
 handler500 = "schedweb.failures.failure"
 
@@ -12,6 +13,7 @@ urlpatterns = [
     path("healthz", health.alive),
     path("livez", health.alive),
     path("readyz", health.ready),
+    path("metrics", SiteMetricsView.as_view(), name="metrics"),
     path("", include("apps.api.urls")),
     path("", include("apps.dashboard.urls")),
 ]

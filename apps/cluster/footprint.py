@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from apps.scheduler import quantity
 
@@ -16,20 +16,25 @@ Body = Mapping[str, Any]
 #: resource name -> milli-CPU for "cpu", bytes or whole units for everything else
 Amounts = dict[str, int]
 
+Side = Literal["requests", "limits"]
+
 _NANO = 10**9
 
 
 def pod_requests(pod: Body) -> Amounts:
     """Containers and sidecars together, or the greediest init step; pod level; overhead."""
     spec = pod.get("spec") or {}
-    total: dict[str, int] = {}
-    for container in spec.get("containers") or ():
-        _add(total, _requests(container))
-    _cover_init_steps(total, spec.get("initContainers") or ())
-    for name, nanos in _requests(spec).items():
-        if name in ("cpu", "memory") or name.startswith("hugepages-"):
-            total[name] = nanos
+    total = _total(spec, "requests")
     _add(total, _nanos(spec.get("overhead")))
+    return _rounded(total)
+
+
+def pod_limits(pod: Body) -> Amounts:
+    """The same of limits; overhead raises a limit that there is, and makes none."""
+    spec = pod.get("spec") or {}
+    total = _total(spec, "limits")
+    overhead = _nanos(spec.get("overhead"))
+    _add(total, {name: nanos for name, nanos in overhead.items() if total.get(name)})
     return _rounded(total)
 
 
@@ -44,12 +49,24 @@ def node_ready(node: Body) -> bool:
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
-def _cover_init_steps(total: dict[str, int], containers: Iterable[Body]) -> None:
+def _total(spec: Body, side: Side) -> dict[str, int]:
+    """Containers, init steps and the pod's own, overhead left out."""
+    total: dict[str, int] = {}
+    for container in spec.get("containers") or ():
+        _add(total, _listed(container, side))
+    _cover_init_steps(total, spec.get("initContainers") or (), side)
+    for name, nanos in _listed(spec, side).items():
+        if name in ("cpu", "memory") or name.startswith("hugepages-"):
+            total[name] = nanos
+    return total
+
+
+def _cover_init_steps(total: dict[str, int], containers: Iterable[Body], side: Side) -> None:
     """Init containers run one by one, each beside the sidecars started before it."""
     sidecars: dict[str, int] = {}
     greatest: dict[str, int] = {}
     for container in containers:
-        step = _requests(container)
+        step = _listed(container, side)
         if container.get("restartPolicy") == "Always":
             _add(total, step)
             _add(sidecars, step)
@@ -62,8 +79,8 @@ def _cover_init_steps(total: dict[str, int], containers: Iterable[Body]) -> None
         total[name] = max(nanos, total.get(name, 0))
 
 
-def _requests(holder: Body) -> dict[str, int]:
-    return _nanos((holder.get("resources") or {}).get("requests"))
+def _listed(holder: Body, side: Side) -> dict[str, int]:
+    return _nanos((holder.get("resources") or {}).get(side))
 
 
 def _nanos(listed: Body | None) -> dict[str, int]:

@@ -21,9 +21,11 @@ from apps.controlplane.clock import ClusterClock
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
+from apps.controlplane.metrics import stored
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulerProfile
 from apps.controlplane.recorder import Made, Recorder
 from apps.scheduler.decision import Result
+from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler, TieBreak
@@ -94,6 +96,7 @@ class Engine:
     def load(cls, cluster: Cluster, lease: Lease) -> Engine:
         """An engine that knows the cluster and has its queue as it was last recorded."""
         engine = cls(cluster, lease, profiles.active(cluster))
+        engine.scheduler.metrics.restore(stored.load(cluster.pk))
         rows = QueueEntry.objects.filter(cluster=cluster).values_list("pod_uid", "state")
         entries = {str(uid): msgspec.convert(state, SavedEntry) for uid, state in rows}
 
@@ -246,6 +249,9 @@ class Engine:
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         with transaction.atomic():
             self.lease.renew(consumed_version=self.informer.position)
+            note_state(self.scheduler)
+            if self.scheduler.metrics.is_dirty:
+                stored.write(self.cluster.pk, self.scheduler.metrics)
             with connection.cursor() as cursor:
                 # the clock may have been set forward since the last look, as well
                 cursor.execute(

@@ -319,3 +319,17 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} at {self.at:%H:%M:%S}"
+
+
+class SchedulerMetrics(models.Model):
+    """What a cluster's scheduler has counted and measured since the cluster exists.
+
+    Written in the recorder's transactions, so it always agrees with the ledger.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True)
+    #: zstandard-compressed MessagePack of `apps.scheduler.metrics.series.Values`
+    series = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"metrics of cluster {self.cluster_id}"

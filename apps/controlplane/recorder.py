@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -22,11 +23,14 @@ from apps.cluster.store import Actor, Create, Modify, Operation, Remove
 from apps.controlplane import ledger
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
+from apps.controlplane.metrics import stored
 from apps.controlplane.models import QueueEntry
 from apps.controlplane.pod_events import pod_event
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePatch, PodEvent
 from apps.scheduler.framework.status import error
+from apps.scheduler.metrics.attempts import note_attempt
+from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.queue.records import QueueChanges, SubQueue
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler
@@ -102,7 +106,7 @@ class Recorder:
         while True:
             changed |= {entry.pod_uid: entry for entry in changes.saved}
             changed |= dict.fromkeys(changes.removed)
-            refused = self._commit(informer, batch, changed, intents)
+            refused = self._commit(scheduler, informer, batch, changed, intents)
             if not refused:
                 break
             for decision, refusal in refused:
@@ -114,6 +118,7 @@ class Recorder:
 
     def _commit(
         self,
+        scheduler: Scheduler,
         informer: Informer,
         batch: Sequence[Made],
         changed: Mapping[str, SavedEntry | None],
@@ -140,6 +145,8 @@ class Recorder:
             refused = self._write_objects(informer, batch, intents)
             if refused:
                 transaction.set_rollback(True)
+            else:
+                self._write_metrics(scheduler, batch, bound)
         if not refused:
             self._persisted.difference_update(gone)
             self._persisted.update(kept)
@@ -182,6 +189,19 @@ class Recorder:
             )
             rows = [_entry_row(self._cluster.pk, entry) for entry in kept.values()]
             sql.insert_rows(cursor, QueueEntry, rows)
+
+    def _write_metrics(
+        self, scheduler: Scheduler, batch: Sequence[Made], bound: Collection[str]
+    ) -> None:
+        now_ns = time.perf_counter_ns()
+        for made in batch:
+            if made.decision.result.is_final:
+                points = scheduler.profiles[made.decision.profile].profile.plugins
+                at = made.at.timestamp()
+                note_attempt(scheduler.metrics, made.decision, now_ns=now_ns, at=at, points=points)
+        note_state(scheduler, bound)
+        if scheduler.metrics.is_dirty:
+            stored.write(self._cluster.pk, scheduler.metrics)
 
     # objects
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.cycle_state import CycleState
@@ -43,5 +44,9 @@ def new_attempt(framework: Framework, pod: PodInfo, queued: QueuedPodInfo | None
         pod_uid=pod.uid,
         profile=framework.name,
         attempt=queued.attempts if queued is not None else 1,
+        began_ns=perf_counter_ns(),
     )
+    if queued is not None:
+        decision.initial_attempt_at = queued.initial_attempt_timestamp
+        decision.after_flush = queued.was_flushed_from_unschedulable
     return Attempt(pod, framework, decision, queued)

@@ -116,6 +116,16 @@ class Decision:
     #: extension point -> nanoseconds
     durations: Mapping[str, int] = field(default_factory=dict)
 
+    #: when the attempt began, and ended without a node; `perf_counter_ns`, of this process alone
+    began_ns: int = 0
+    ended_ns: int = 0
+    #: nanoseconds from the snapshot to the choice of a node, or to the lack of one
+    algorithm_ns: int = 0
+    #: when the pod was first ready for an attempt, seconds since the Unix epoch
+    initial_attempt_at: float | None = None
+    #: nothing but the time the pod had waited brought it to this attempt
+    after_flush: bool = False
+
     def status_of(self, node: str) -> Status | None:
         """Why the node was refused; None if it passed. KeyError if it was not there."""
         row = self._row(node)

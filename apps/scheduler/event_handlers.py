@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
 
 from apps.scheduler.cache.cache import is_terminal
 from apps.scheduler.framework.events import (
+    EVENT_ASSIGNED_POD_ADD,
     EVENT_ASSIGNED_POD_DELETE,
     EVENT_NODE_ADD,
     EVENT_NODE_DELETE,
+    EVENT_UNSCHEDULED_POD_ADD,
+    EVENT_UNSCHEDULED_POD_DELETE,
+    EVENT_UNSCHEDULED_POD_UPDATE,
     ActionType,
     ClusterEvent,
     Resource,
@@ -16,6 +21,7 @@ from apps.scheduler.framework.events import (
     pod_update_events,
 )
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.metrics import definitions
 from apps.scheduler.objects import KubeObject, Node, Pod
 
 if TYPE_CHECKING:
@@ -69,46 +75,63 @@ def handle_pod(sched: Scheduler, old: Pod | None, new: Pod | None) -> None:
         if was_pending and old is not None:
             update_pod_in_scheduling_queue(sched, old, new)
         else:
-            sched.queue.add(new)
+            add_pod_to_scheduling_queue(sched, new)
 
 
 def add_pod_to_cache(sched: Scheduler, pod: Pod) -> None:
     """A pod runs somewhere: perhaps one that was assumed there."""
+    start = perf_counter_ns()
     sched.cache.add_pod(PodInfo(pod))
     sched.queue.assigned_pod_added(pod)
+    _handled(sched, EVENT_ASSIGNED_POD_ADD, start)
 
 
 def update_pod_in_cache(sched: Scheduler, old: Pod, new: Pod) -> None:
+    start = perf_counter_ns()
     sched.cache.update_pod(PodInfo(new))
     for event in pod_update_events(old, new):
         sched.queue.assigned_pod_updated(old, new, event)
+        start = _handled(sched, event, start)
 
 
 def delete_pod_from_cache(sched: Scheduler, pod: Pod) -> None:
+    start = perf_counter_ns()
     sched.cache.remove_pod(pod.metadata.uid)
     sched.queue.assigned_pod_deleted(pod)
+    _handled(sched, EVENT_ASSIGNED_POD_DELETE, start)
+
+
+def add_pod_to_scheduling_queue(sched: Scheduler, pod: Pod) -> None:
+    start = perf_counter_ns()
+    sched.queue.add(pod)
+    _handled(sched, EVENT_UNSCHEDULED_POD_ADD, start)
 
 
 def update_pod_in_scheduling_queue(sched: Scheduler, old: Pod, new: Pod) -> None:
     """An assumed pod waits for its own binding; until that fails, updates give no reason to act."""
     if old.metadata.uid != new.metadata.uid:
         delete_pod_from_scheduling_queue(sched, old, None)
-        sched.queue.add(new)
-    elif sched.cache.is_assumed(new.metadata.uid):
+        add_pod_to_scheduling_queue(sched, new)
+        return
+    start = perf_counter_ns()
+    if sched.cache.is_assumed(new.metadata.uid):
         sched.queue.note_version(new)
     else:
         sched.queue.update(old, new)
         if old.status.nominated_node_name not in ("", new.status.nominated_node_name):
             give_up_nomination(sched, old)
+    _handled(sched, EVENT_UNSCHEDULED_POD_UPDATE, start)
 
 
 def delete_pod_from_scheduling_queue(sched: Scheduler, pod: Pod, bound: Pod | None) -> None:
     """The pod is gone, or bound; a pod that is held, or being bound, is let go if it is gone."""
+    start = perf_counter_ns()
     sched.queue.delete(pod)
     if bound is None:
         sched.pod_deleted(pod.metadata.uid)
         if pod.status.nominated_node_name and not sched.cache.is_assumed(pod.metadata.uid):
             give_up_nomination(sched, pod)
+    _handled(sched, EVENT_UNSCHEDULED_POD_DELETE, start)
 
 
 def give_up_nomination(sched: Scheduler, pod: Pod) -> None:
@@ -123,22 +146,27 @@ def give_up_nomination(sched: Scheduler, pod: Pod) -> None:
 
 
 def handle_node(sched: Scheduler, old: Node | None, new: Node | None) -> None:
+    start = perf_counter_ns()
     if new is None:
         assert old is not None
         sched.cache.remove_node(old.metadata.name)
         sched.queue.move_all_to_active_or_backoff_queue(EVENT_NODE_DELETE, old, None)
+        _handled(sched, EVENT_NODE_DELETE, start)
         return
     sched.cache.add_node(new)
     if old is None:
         sched.queue.move_all_to_active_or_backoff_queue(EVENT_NODE_ADD, None, new)
+        _handled(sched, EVENT_NODE_ADD, start)
         return
     for event in node_update_events(old, new):
         sched.queue.move_all_to_active_or_backoff_queue(event, old, new)
+        start = _handled(sched, event, start)
 
 
 def handle_other(
     sched: Scheduler, kind: str, old: KubeObject | None, new: KubeObject | None
 ) -> None:
+    start = perf_counter_ns()
     lister = sched.cache.listers.by_kind.get(kind)
     if lister is None:
         return
@@ -155,6 +183,13 @@ def handle_other(
             action = ActionType.DELETE
         event = ClusterEvent(resource, action)
         sched.queue.move_all_to_active_or_backoff_queue(event, old, new)
+        _handled(sched, event, start)
+
+
+def _handled(sched: Scheduler, event: ClusterEvent, start: int) -> int:
+    """Measure how long it took to take the event in; returns the time now, for the next one."""
+    sched.metrics.observe_since(definitions.EVENT_HANDLING_DURATION, (event.label,), start)
+    return perf_counter_ns()
 
 
 def _as_pod(item: KubeObject | None) -> Pod | None:

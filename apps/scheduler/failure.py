@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from apps.scheduler.attempt import Attempt
@@ -94,6 +95,7 @@ def handle_scheduling_failure(sched: Scheduler, attempt: Attempt, status: Status
     """Say why, and bring the pod back to the queue with the plugins that refused it."""
     decision, diagnosis = attempt.decision, attempt.diagnosis
     decision.result = Result.UNSCHEDULABLE if status.is_rejected else Result.ERROR
+    decision.ended_ns = perf_counter_ns()
     decision.message = status.message
     if diagnosis is not None and decision.filter_message:
         decision.message = decision.filter_message

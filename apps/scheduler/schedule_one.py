@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -75,7 +76,9 @@ def skip_pod_schedule(sched: Scheduler, pod: PodInfo) -> bool:
 
 def scheduling_cycle(sched: Scheduler, attempt: Attempt) -> Status:
     """Find the node and take it: success, WAIT, or why there is none."""
+    start = perf_counter_ns()
     status = schedule_pod(sched, attempt)
+    attempt.decision.algorithm_ns = perf_counter_ns() - start
     if status.is_success:
         status = assume_and_reserve(sched, attempt)
     elif attempt.diagnosis is not None and status.is_rejected:

@@ -26,6 +26,7 @@ from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.runtime import Framework, PluginFactory
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
+from apps.scheduler.metrics.series import SchedulerMetrics
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
@@ -71,6 +72,7 @@ class Scheduler:
         self.executor = executor
         self.progressed = on_progress
         self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
+        self.metrics = SchedulerMetrics()
         self.cache = Cache()
         self.snapshot = Snapshot()
         self._http_extenders = (
@@ -134,6 +136,11 @@ class Scheduler:
     def next_deadline(self) -> float | None:
         """When ``resolve_waiting`` has to be asked at the latest; None if no pod is held."""
         return self.waiting_pods.next_deadline()
+
+    @property
+    def bindings_under_way(self) -> int:
+        """Pods for whose binding a step runs in another thread."""
+        return len(self._bindings)
 
     @property
     def is_binding(self) -> bool:
@@ -243,6 +250,7 @@ class Scheduler:
             pod_initial_backoff_seconds=self.config.pod_initial_backoff_seconds,
             pod_max_backoff_seconds=self.config.pod_max_backoff_seconds,
             observer=observer,
+            metrics=self.metrics,
         )
 
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:

@@ -16,7 +16,17 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from apps.api.kubernetes import bodies, documents, media, params, paths, scale, subresources, verbs
+from apps.api.kubernetes import (
+    bodies,
+    component,
+    documents,
+    media,
+    params,
+    paths,
+    scale,
+    subresources,
+    verbs,
+)
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
@@ -106,7 +116,8 @@ class KubernetesView(APIView):
         accept = request.META.get("HTTP_ACCEPT", "")
         target = paths.parse(path)
         if target is None:
-            return documents.answer(request._request, path, accept)
+            told = component.answer(request._request, cluster, path)
+            return told or documents.answer(request._request, path, accept)
         params.check_text(request._request.GET)
         call = Call(
             cluster=cluster,

@@ -63,6 +63,8 @@ class Cache:
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
         self.pods: dict[str, PodState] = {}
+        #: how many of them are assumed
+        self.assumed_pods = 0
         self.node_tree = NodeTree()
         self.image_states: dict[str, ImageState] = {}
         self.listers = Listers()
@@ -126,6 +128,7 @@ class Cache:
         known = self.pods.get(pod.uid)
         if known is not None and known.pod.takes_the_same_room(pod):
             known.pod = known.pod.with_pod(pod.pod)
+            self.assumed_pods -= known.assumed
             known.assumed = False
             self.nodes[known.node_name].replace_pod(known.pod)
             return
@@ -174,6 +177,7 @@ class Cache:
                 fresh.nonzero_memory,
             )
             assert info.used_ports.keys() <= fresh.used_ports.keys()
+        assert self.assumed_pods == sum(state.assumed for state in self.pods.values())
         assert sum(len(info.pods) for info in self.nodes.values()) == len(self.pods)
         assert set(self.node_tree) == {n for n, info in self.nodes.items() if info.node}
 
@@ -186,10 +190,12 @@ class Cache:
             info = self.nodes[name] = NodeInfo(name)
         info.add_pod(state.pod)
         self.pods[state.pod.uid] = state
+        self.assumed_pods += state.assumed
         self._note_pod(state.pod, name, 1)
 
     def _take(self, uid: str) -> None:
         state = self.pods.pop(uid)
+        self.assumed_pods -= state.assumed
         info = self.nodes[state.node_name]
         info.remove_pod(state.pod.key)
         self._note_pod(state.pod, state.node_name, -1)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from time import perf_counter_ns
 from typing import Any
 
 from apps.scheduler.framework.events import (
@@ -21,6 +22,8 @@ from apps.scheduler.framework.events import (
     Resource,
 )
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.metrics import definitions
+from apps.scheduler.metrics.series import SchedulerMetrics
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.in_flight import ObservedEvent
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -87,7 +90,10 @@ _Listeners = tuple[tuple[str, QueueingHintFn], ...]
 class QueueingHints:
     """The hint maps of all profiles, by scheduler name."""
 
-    def __init__(self, by_profile: Mapping[str, QueueingHintMap]) -> None:
+    def __init__(
+        self, by_profile: Mapping[str, QueueingHintMap], metrics: SchedulerMetrics
+    ) -> None:
+        self._metrics = metrics
         self._by_profile = by_profile
         #: what `_listening` found, per (scheduler name, event)
         self._listeners: dict[tuple[str, ClusterEvent], _Listeners] = {}
@@ -124,7 +130,7 @@ class QueueingHints:
         profile = info.pod.spec.scheduler_name
         if profile not in self._by_profile:
             return AFTER_BACKOFF
-        return self._ask(info, self._listening(profile, event), old, new)
+        return self._ask(info, event, self._listening(profile, event), old, new)
 
     def judge_all(self, info: QueuedPodInfo, observed: Iterable[ObservedEvent]) -> Verdict:
         """The best verdict on any of the events; the first of equals."""
@@ -142,12 +148,17 @@ class QueueingHints:
                 break
         return best
 
-    def _ask(self, info: QueuedPodInfo, listeners: _Listeners, old: Any, new: Any) -> Verdict:
+    def _ask(
+        self, info: QueuedPodInfo, event: ClusterEvent, listeners: _Listeners, old: Any, new: Any
+    ) -> Verdict:
         best = SKIP
         for plugin, hint_fn in listeners:
             if plugin not in info.rejector_plugins:
                 continue
+            start = perf_counter_ns()
             hint = _run_hint(plugin, hint_fn, info, old, new)
+            labels = (plugin, event.label, hint)
+            self._metrics.observe_since(definitions.HINT_DURATION, labels, start)
             if hint == QueueingHint.QUEUE_SKIP.value:
                 continue
             if plugin in info.pending_plugins:

@@ -7,7 +7,8 @@ pod remembers how long the list was when it was popped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,14 @@ class InFlight:
         """What happened since the pod was popped; nothing is known if it is not in flight."""
         flight = self._flights.get(uid)
         return self._events[flight.start - self._forgotten :] if flight else ()
+
+    def tracked(self, done: Container[str]) -> Counter[str]:
+        """How many events of each label are kept for pods that are not `done`."""
+        for uid, flight in self._flights.items():
+            if uid not in done:
+                kept = self._events[flight.start - self._forgotten :]
+                return Counter(observed.event.label for observed in kept)
+        return Counter()
 
     def update(self, pod_info: PodInfo) -> None:
         """Keep the pod's new version for after its flight; the attempt goes on with the old."""

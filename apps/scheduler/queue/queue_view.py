@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
 
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue import persistence
@@ -50,6 +51,16 @@ class QueueView:
     def in_flight_pods(self) -> list[QueuedPodInfo]:
         """In the order in which they were popped."""
         return list(self._parts.in_flight)
+
+    def events_in_flight(self, done: Container[str] = ()) -> Counter[str]:
+        """What is kept for the pods in flight that are not as good as `done` (uids).
+
+        Events by their label, and as "PodPopped" those pods.
+        """
+        flight = self._parts.in_flight
+        tracked = flight.tracked(done)
+        tracked["PodPopped"] = sum(info.uid not in done for info in flight)
+        return tracked
 
     def pending_pods(self) -> tuple[list[Pod], str]:
         """All waiting pods, and how many are where, in one line for people."""

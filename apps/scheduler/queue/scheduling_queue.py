@@ -28,6 +28,7 @@ from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
 from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource, pod_update_events
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.metrics.series import SchedulerMetrics
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.active_queue import ActiveQueue, RankFn
 from apps.scheduler.queue.backoff_queue import (
@@ -69,13 +70,15 @@ class PriorityQueue(QueueView):
             DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS
         ),
         observer: Observer | None = None,
+        metrics: SchedulerMetrics | None = None,
     ) -> None:
+        metrics = metrics or SchedulerMetrics()
         backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
         gate = PreEnqueueGate(pre_enqueue or {})
-        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, observer)
+        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, observer, metrics)
         super().__init__(parts, pod_max_in_unschedulable_pods_seconds)
         self._clock = clock
-        self._hints = QueueingHints(hints or {})
+        self._hints = QueueingHints(hints or {}, metrics)
         self._namespace_labels = namespace_labels
         self._closed = False
 

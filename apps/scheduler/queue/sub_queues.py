@@ -10,6 +10,8 @@ from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.metrics import definitions
+from apps.scheduler.metrics.series import SchedulerMetrics
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.active_queue import ActiveQueue
 from apps.scheduler.queue.backoff_queue import BackoffQueue
@@ -35,7 +37,9 @@ class SubQueues:
         backoff: BackoffQueue,
         gate: PreEnqueueGate,
         observer: Observer | None,
+        metrics: SchedulerMetrics,
     ) -> None:
+        self.metrics = metrics
         self.active = active
         self.backoff = backoff
         self.unschedulable = UnschedulablePods()
@@ -157,6 +161,8 @@ class SubQueues:
         reason: str = "",
     ) -> SubQueue:
         self.note_change(info)
+        if event != events.RESTORED:
+            self.metrics.count(definitions.QUEUE_INCOMING, (target.value, event))
         self._report(info, target, event, source, verdict, reason)
         return target
 

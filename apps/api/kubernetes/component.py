@@ -1,0 +1,45 @@
+"""What kube-scheduler itself answers beside the API: its metrics and its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from apps.api.kubernetes.errors import WrongMethod
+from apps.cluster.models import Cluster
+from apps.controlplane import profiles
+from apps.controlplane.metrics import exposition
+from apps.controlplane.metrics.exposition import Exposition
+from apps.scheduler.config.encoding import encode
+
+
+def answer(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | None:
+    """The document at `path`; None when it is none of these."""
+    found = _DOCUMENTS.get(path.removesuffix("/"))
+    if found is None:
+        return None
+    if request.method != "GET":
+        raise WrongMethod
+    return found(cluster, request.headers.get("Accept", ""))
+
+
+def _configz(cluster: Cluster, accept: str) -> HttpResponse:
+    """The active revision, defaulted; kept under the name that upstream registers it by."""
+    configuration = profiles.configuration(profiles.active(cluster))
+    return JsonResponse({"componentconfig": encode(configuration)})
+
+
+def _exposed(expose: Callable[[Cluster, str], Exposition]) -> Callable[..., HttpResponse]:
+    def respond(cluster: Cluster, accept: str) -> HttpResponse:
+        found = expose(cluster, accept)
+        return HttpResponse(found.text, content_type=found.content_type)
+
+    return respond
+
+
+_DOCUMENTS: Mapping[str, Callable[[Cluster, str], HttpResponse]] = {
+    "configz": _configz,
+    "metrics": _exposed(exposition.of_cluster),
+    "metrics/resources": _exposed(exposition.of_pods),
+}

@@ -1,0 +1,75 @@
+"""What `/metrics` answers, of one cluster or of the site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from apps.cluster.models import Cluster
+from apps.controlplane.metrics import pod_resources, site, stored
+from apps.controlplane.metrics.families import Families
+from apps.controlplane.metrics.waiting import waiting_pods
+
+
+@dataclass(frozen=True, slots=True)
+class Exposition:
+    """Text for Prometheus, in the dialect that was asked for."""
+
+    text: bytes
+    content_type: str
+
+
+def of_cluster(cluster: Cluster, accept: str = "") -> Exposition:
+    """What kube-scheduler's `/metrics` says, and what kube-state-metrics says of overhead."""
+    families = Families()
+    families.add(stored.load(cluster.pk), waiting_pods([cluster])[cluster.pk])
+    return render(accept, families.collect, lambda: pod_resources.overhead([cluster]))
+
+
+def of_pods(cluster: Cluster, accept: str = "") -> Exposition:
+    """What kube-scheduler's `/metrics/resources` says: what each pod requests and is limited to."""
+    return render(accept, lambda: pod_resources.requests_and_limits(cluster))
+
+
+def of_site(accept: str = "", parts: dict[str, str] | None = None) -> Exposition:
+    """The same of all clusters, told apart by the label `cluster`, and the site itself.
+
+    `parts`: the parts of the site and what is wrong with them, "" for those that work.
+    """
+    families = Families(("cluster",))
+    every = list(stored.load_all())
+    clusters = [cluster for cluster, _ in every]
+    waiting = waiting_pods(clusters)
+    for cluster, values in every:
+        families.add(values, waiting[cluster.pk], (cluster.name,))
+
+    def own() -> list[GaugeMetricFamily]:
+        return [*pod_resources.overhead(clusters, named=True), *site.families(clusters, parts)]
+
+    return render(accept, families.collect, own, process=True)
+
+
+class _Collected(Collector):
+    def __init__(self, collect: Callable[[], Iterable[Family]]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Family]:
+        return self._collect()
+
+
+def render(
+    accept: str, *sources: Callable[[], Iterable[Family]], process: bool = False
+) -> Exposition:
+    registry = CollectorRegistry(auto_describe=False)
+    for source in sources:
+        registry.register(_Collected(source))
+    if process:
+        ProcessCollector(registry=registry)
+    encoder, content_type = choose_encoder(accept)
+    return Exposition(encoder(registry), content_type)

@@ -1,0 +1,95 @@
+"""What pods ask for, as kube-scheduler's `/metrics/resources` and kube-state-metrics name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from django.db import connection
+from prometheus_client.metrics_core import GaugeMetricFamily
+
+from apps.cluster import footprint, sql
+from apps.cluster.models import Cluster
+from apps.scheduler import quantity
+
+_LABELS = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
+_BYTES = frozenset({"memory", "storage", "ephemeral-storage"})
+_NANO = 10**9
+
+#: kube-state-metrics' name -> resource, what it says
+_OVERHEAD = {
+    "kube_pod_overhead_cpu_cores": ("cpu", "CPU of a pod's overhead, in cores."),
+    "kube_pod_overhead_memory_bytes": ("memory", "Memory of a pod's overhead, in bytes."),
+}
+
+
+def requests_and_limits(cluster: Cluster) -> list[GaugeMetricFamily]:
+    """Requests and limits of every pod that has not ended, one series for each resource."""
+    requests = GaugeMetricFamily(
+        "kube_pod_resource_request",
+        "[STABLE] What a pod requests, as the scheduler counts it, in the resource's unit.",
+        labels=_LABELS,
+    )
+    limits = GaugeMetricFamily(
+        "kube_pod_resource_limit",
+        "[STABLE] What a pod is limited to, as the scheduler counts it, in the resource's unit.",
+        labels=_LABELS,
+    )
+    for labels, body in _running_pods(cluster):
+        for family, amounts in (
+            (requests, footprint.pod_requests(body)),
+            (limits, footprint.pod_limits(body)),
+        ):
+            for resource, amount in amounts.items():
+                if amount:
+                    value = amount / 1000 if resource == "cpu" else amount
+                    family.add_metric((*labels, resource, _unit(resource)), value)
+    return [requests, limits]
+
+
+def overhead(clusters: Sequence[Cluster], *, named: bool = False) -> list[GaugeMetricFamily]:
+    """The overhead of the pods that have one; `named` adds the cluster's name."""
+    labels = (*(("cluster",) if named else ()), "namespace", "pod", "uid")
+    families = [
+        GaugeMetricFamily(name, f"[EXPERIMENTAL] {text}", labels=labels)
+        for name, (_, text) in _OVERHEAD.items()
+    ]
+    names = {cluster.pk: cluster.name for cluster in clusters}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT cluster_id, namespace, name, uid::text, (body->'spec'->'overhead')::text "
+            "FROM cluster_pod WHERE cluster_id = ANY(%s) AND body->'spec' ? 'overhead' ORDER BY id",
+            [list(names)],
+        )
+        for pk, namespace, pod, uid, text in cursor.fetchall():
+            listed = sql.load_json(text)
+            values = (*((names[pk],) if named else ()), namespace, pod, uid)
+            for family, (resource, _) in zip(families, _OVERHEAD.values(), strict=True):
+                if resource in listed:
+                    with suppress(quantity.QuantityError):
+                        amount = quantity.parse(listed[resource]).nanos / _NANO
+                        family.add_metric(values, amount)
+    return families
+
+
+def _running_pods(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Labels and body (spec alone) of the pods that have not ended; one without node never has."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT namespace, name, node_name, scheduler_name, "
+            "coalesce(body->'spec'->>'priority', ''), (body->'spec')::text FROM cluster_pod "
+            "WHERE cluster_id = %s AND (node_name = '' OR phase NOT IN ('Succeeded', 'Failed')) "
+            "ORDER BY id",
+            [cluster.pk],
+        )
+        for *labels, spec in cursor.fetchall():
+            yield tuple(labels), {"spec": sql.load_json(spec)}
+
+
+def _unit(resource: str) -> str:
+    if resource == "cpu":
+        return "cores"
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        return "bytes"
+    return "integer" if resource.startswith("attachable-volumes-") else ""

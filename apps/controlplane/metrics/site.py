@@ -1,0 +1,74 @@
+"""What there is to know of the site itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.db import connection
+from prometheus_client.metrics_core import GaugeMetricFamily
+
+from apps.cluster.models import Cluster
+
+
+def families(
+    clusters: Sequence[Cluster], parts: Mapping[str, str] | None
+) -> list[GaugeMetricFamily]:
+    """Clusters, loops, and signs of life; `parts` as the site's readiness found them."""
+    found = [_clusters(clusters), *_loops(), _heartbeats()]
+    if parts is not None:
+        up = GaugeMetricFamily(
+            "schedweb_part_up",
+            "Whether a part of the site works, as /readyz says.",
+            labels=["part"],
+        )
+        for part, fault in parts.items():
+            up.add_metric([part], not fault)
+        found.append(up)
+    return found
+
+
+def _clusters(clusters: Sequence[Cluster]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily("schedweb_clusters", "Clusters, by state.", labels=["state"])
+    paused = sum(cluster.paused for cluster in clusters)
+    family.add_metric(["paused"], paused)
+    family.add_metric(["running"], len(clusters) - paused)
+    return family
+
+
+def _loops() -> list[GaugeMetricFamily]:
+    held = GaugeMetricFamily(
+        "schedweb_loop_held",
+        "Whether a worker holds the cluster's lease now.",
+        labels=["cluster"],
+    )
+    behind = GaugeMetricFamily(
+        "schedweb_loop_behind_versions",
+        "Changes of the cluster that its loop has not acted on yet.",
+        labels=["cluster"],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.name, coalesce(l.expires_at > clock_timestamp(), false), "
+            "c.resource_version - l.consumed_version FROM controlplane_looplease l "
+            "JOIN cluster_cluster c ON c.id = l.cluster_id ORDER BY c.name"
+        )
+        for name, is_held, versions in cursor.fetchall():
+            held.add_metric([name], is_held)
+            behind.add_metric([name], max(0, versions))
+    return [held, behind]
+
+
+def _heartbeats() -> GaugeMetricFamily:
+    family = GaugeMetricFamily(
+        "schedweb_heartbeat_age_seconds",
+        "Seconds since beat, and each worker process, last showed life.",
+        labels=["name"],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, extract(epoch FROM clock_timestamp() - at)::float8 "
+            "FROM controlplane_heartbeat ORDER BY name"
+        )
+        for name, age in cursor.fetchall():
+            family.add_metric([name], age)
+    return family

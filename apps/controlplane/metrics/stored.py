@@ -1,0 +1,50 @@
+"""A scheduler's metrics as one row of its cluster.
+
+The loop runs in worker processes and Prometheus asks web processes. The holder of a cluster's
+lease writes all its series, as absolute figures, in the transaction of every batch: a reader never
+sees an attempt without its ledger row, and nothing is lost or counted twice by a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import zstandard
+from django.db import connection
+
+from apps.cluster.models import Cluster
+from apps.controlplane.models import SchedulerMetrics as Row
+from apps.scheduler.metrics.series import SchedulerMetrics, Values
+
+_decoder = msgspec.msgpack.Decoder(Values)
+#: level 1: the row is written with every batch
+_compressor = zstandard.ZstdCompressor(level=1)
+
+
+def write(cluster_id: int, metrics: SchedulerMetrics) -> None:
+    """Keep all series, in the caller's transaction, which holds the cluster's lease."""
+    series = _compressor.compress(msgspec.msgpack.encode(metrics.dump()))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO controlplane_schedulermetrics (cluster_id, series) VALUES (%s, %s) "
+            "ON CONFLICT (cluster_id) DO UPDATE SET series = excluded.series",
+            [cluster_id, series],
+        )
+
+
+def load(cluster_id: int) -> Values:
+    """What was last written; nothing for a cluster whose loop never ran."""
+    row = Row.objects.filter(cluster=cluster_id).first()
+    return Values() if row is None else _decode(row)
+
+
+def load_all() -> Iterator[tuple[Cluster, Values]]:
+    """Every cluster with its series, by name."""
+    for cluster in Cluster.objects.select_related("schedulermetrics").order_by("name"):
+        row = getattr(cluster, "schedulermetrics", None)
+        yield cluster, Values() if row is None else _decode(row)
+
+
+def _decode(row: Row) -> Values:
+    return _decoder.decode(zstandard.decompress(bytes(row.series)))

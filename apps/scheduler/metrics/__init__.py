@@ -1,0 +1,1 @@
+"""What the scheduler counts and measures, by kube-scheduler's own names (pkg/scheduler/metrics)."""

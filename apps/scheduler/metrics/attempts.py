@@ -1,0 +1,131 @@
+"""What one finished attempt adds to the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.status import Code, Status
+from apps.scheduler.metrics import definitions
+from apps.scheduler.metrics.series import NANO, SchedulerMetrics
+
+#: the label of a pod that took this many attempts or more
+_MANY_ATTEMPTS = 15
+#: extension points at which a pod that has a node can be refused, in their order
+_AFTER_THE_CHOICE = ("Reserve", "Permit", "PreBind", "Bind")
+_SUCCESS, _WAIT = Code.SUCCESS.label, Code.WAIT.label
+
+
+def note_attempt(
+    metrics: SchedulerMetrics,
+    decision: Decision,
+    *,
+    now_ns: int,
+    at: float,
+    points: Mapping[str, tuple[str, ...]],
+) -> None:
+    """Add a final `decision`, whose binding (if any) is being written at `now_ns`.
+
+    `now_ns` is `perf_counter_ns`; `at` is when it was made, in seconds of the cluster's clock;
+    `points` are the plugins of its profile by extension point, in their order.
+    """
+    result, profile = decision.result, decision.profile
+    labels = (result.value, profile)
+    metrics.count(definitions.SCHEDULE_ATTEMPTS, labels)
+    ended_ns = now_ns if result is Result.SCHEDULED else decision.ended_ns
+    seconds = (ended_ns - decision.began_ns) * NANO
+    metrics.observe(definitions.ATTEMPT_DURATION, labels, seconds)
+    metrics.observe(definitions.ALGORITHM_DURATION, (), decision.algorithm_ns * NANO)
+    if result is Result.SCHEDULED:
+        _note_scheduled(metrics, decision, at)
+    if decision.post_filter_status is not None:
+        metrics.count(definitions.PREEMPTION_ATTEMPTS)
+        if decision.post_filter is not None and decision.post_filter.victims:
+            victims = len(decision.post_filter.victims)
+            metrics.observe(definitions.PREEMPTION_VICTIMS, (), victims)
+    if decision.permit_wait is not None and decision.permit_wait.outcome is not None:
+        outcome = decision.permit_wait.outcome.code.label
+        metrics.observe(definitions.PERMIT_WAIT, (outcome,), decision.permit_wait.seconds)
+    for point, status, nanoseconds in _extension_points(decision):
+        where = (point, status, profile)
+        metrics.observe(definitions.EXTENSION_POINT_DURATION, where, nanoseconds * NANO)
+    for plugin, point, times in evaluations(decision, points):
+        metrics.count(definitions.PLUGIN_EVALUATION, (plugin, point, profile), times)
+
+
+def _note_scheduled(metrics: SchedulerMetrics, decision: Decision, at: float) -> None:
+    attempts = decision.attempt
+    metrics.observe(definitions.POD_ATTEMPTS, (), attempts)
+    if decision.initial_attempt_at is not None:
+        label = str(attempts) if attempts < _MANY_ATTEMPTS else f"{_MANY_ATTEMPTS}+"
+        # a clock that is set by hand may have been set back
+        seconds = max(0.0, at - decision.initial_attempt_at)
+        metrics.observe(definitions.SLI_DURATION, (label,), seconds)
+    if decision.after_flush:
+        metrics.count(definitions.SCHEDULED_AFTER_FLUSH)
+
+
+def _extension_points(decision: Decision) -> Iterator[tuple[str, str, int]]:
+    """(extension point, status, nanoseconds) of those that were run."""
+    run = [point for point in decision.durations if point in _AFTER_THE_CHOICE]
+    for point, nanoseconds in decision.durations.items():
+        status = _SUCCESS
+        if point == "PreFilter":
+            status = decision.pre_filter.code.label
+        elif point == "PostFilter" and decision.post_filter_status is not None:
+            status = decision.post_filter_status.code.label
+        elif decision.rejection is not None and run and point == run[-1]:
+            status = decision.rejection.code.label
+        elif point == "Permit" and decision.permit_wait is not None:
+            status = _WAIT
+        elif point == "Extenders":
+            continue
+        yield point, status, nanoseconds
+
+
+def evaluations(
+    decision: Decision, points: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[str, str, int]]:
+    """(plugin, extension point, how often it was asked), as kube-scheduler counts.
+
+    There a filter is asked node by node, and only of nodes that no filter before it has refused.
+    """
+    asked = points.get("preFilter", ())
+    refusal = decision.pre_filter
+    # after a plain Unschedulable the other plugins are asked all the same
+    ended = refusal.code not in (Code.SUCCESS, Code.UNSCHEDULABLE)
+    if ended and refusal.plugin in asked:
+        asked = asked[: asked.index(refusal.plugin) + 1]
+    for plugin in asked:
+        if plugin not in decision.filter_skipped:
+            yield plugin, "PreFilter", 1
+    if decision.node_statuses is not None and decision.evaluated:
+        left, refused = decision.evaluated, _refusals(decision)
+        for plugin in points.get("filter", ()):
+            if plugin not in decision.filter_skipped and left > 0:
+                yield plugin, "Filter", left
+                left -= refused.get(plugin, 0)
+    if decision.scores or decision.score_skipped:
+        for plugin in points.get("preScore", ()):
+            if plugin not in decision.score_skipped:
+                yield plugin, "PreScore", 1
+        for plugin in decision.scores:
+            if plugin in points.get("score", ()):
+                yield plugin, "Score", len(decision.feasible)
+
+
+def _refusals(decision: Decision) -> dict[str, int]:
+    """Plugin -> nodes it was the first to refuse."""
+    statuses = decision.node_statuses
+    assert statuses is not None
+    if len(statuses.statuses) == 1:
+        return {}
+    counts = np.bincount(statuses.ids[statuses.ids > 0], minlength=len(statuses.statuses))
+    refused: dict[str, int] = {}
+    status: Status | None
+    for status, count in zip(statuses.statuses, counts.tolist(), strict=True):
+        if status is not None and count:
+            refused[status.plugin] = refused.get(status.plugin, 0) + count
+    return refused
