@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('cluster', '0003_quotas_and_admission'),
-        ('controlplane', '0003_find_decisions'),
+        ('controlplane', '0004_operations'),
     ]
 
     operations = [
