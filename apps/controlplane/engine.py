@@ -21,6 +21,7 @@ from apps.controlplane.clock import ClusterClock
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
+from apps.controlplane.ledger import Expected
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulerProfile
 from apps.controlplane.recorder import Made, Recorder
@@ -146,7 +147,7 @@ class Engine:
             acted = self._run_controllers()
             self._flush()
             batch = self._resolve_waiting()
-            batch += self._schedule_batch()
+            batch += self._schedule_batch(batch)
             self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
@@ -193,11 +194,22 @@ class Engine:
             known = {made.decision.pod_uid for made in batch}
             batch += [m for m in self._resolve_waiting() if m.decision.pod_uid not in known]
 
-    def _schedule_batch(self) -> list[Made]:
+    def _schedule_batch(self, ended: list[Made]) -> list[Made]:
+        """`ended`: what was resolved just now; nothing of it is written yet."""
         batch: list[Made] = []
         until = time.monotonic() + BATCH_SECONDS
         self._crowded = True
-        expected = tuple(self.scheduler.expected())
+        made_after = {
+            made.decision.pod_uid: made.cluster_version
+            for made in (*self._under_way.values(), *ended)
+        }
+        expected = tuple(
+            Expected(uid, node, made_after.get(uid, self.informer.position))
+            for uid, node in self.scheduler.expected()
+        )
+        released = tuple(
+            made.decision.pod_uid for made in ended if made.decision.result is not Result.SCHEDULED
+        )
         while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
             decision = self.scheduler.schedule_one()
             if decision is None:
@@ -211,12 +223,13 @@ class Engine:
                 self.informer.request_ids.get(decision.pod_uid, ""),
                 self.informer.loaded_at,
                 expected,
+                released,
                 decision.result is Result.SCHEDULED,
             )
             batch.append(made)
             if not decision.result.is_final:
                 self._under_way[decision.pod_uid] = made
-                expected += ((decision.pod_uid, decision.node),)
+                expected += (Expected(decision.pod_uid, decision.node, made.cluster_version),)
         return batch
 
     def _next_sequence(self) -> int:

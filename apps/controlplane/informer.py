@@ -93,7 +93,7 @@ class Informer:
         old = self._known.pop(key, None)
         new = None
         if change.type != "DELETED":
-            new = _decode(change.kind, change.object)
+            new = decode(change.kind, change.object)
             if new is None:
                 return
             self._known[key] = new
@@ -130,12 +130,12 @@ class Informer:
                 )
                 for (body,) in cursor.fetchall():
                     loaded = sql.load_json(body)
-                    item = _decode(kind.name, loaded)
+                    item = decode(kind.name, loaded)
                     if item is not None:
                         yield kind.name, item, loaded
 
 
-def _decode(kind: str, body: dict[str, object]) -> KubeObject | None:
+def decode(kind: str, body: dict[str, object]) -> KubeObject | None:
     """The typed object; None, with a line in the log, for one that only an older version took."""
     try:
         item: KubeObject = objects.decode(kind, body)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -49,6 +49,15 @@ class StoredNodes:
     alive: NDArray[np.bool_]
 
 
+class Expected(NamedTuple):
+    """A pod that had a node, of which nothing was known to be written."""
+
+    uid: str
+    node: str
+    #: the scheduler knew the pod as it was at this version
+    version: int
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a decision knew beside the objects of its version and the decisions just before it.
@@ -58,8 +67,9 @@ class Seen:
 
     #: the version at which its engine took in everything there was
     loaded_at: int = 0
-    #: (uid, node) of pods that had a node, of which nothing was known to be written
-    expected: tuple[tuple[str, str], ...] = ()
+    expected: tuple[Expected, ...] = ()
+    #: uids of pods that had lost the node where they were expected, which was not written yet
+    released: tuple[str, ...] = ()
     #: the pod had its node until the binding was refused: others saw it there
     undone: bool = False
 
@@ -216,14 +226,17 @@ def _restore_nodes(
 def seen_by(row: SchedulingDecision) -> Seen:
     """What the decision of this row knew beside the objects."""
     plain, _ = columns.decode(bytes(row.columns))
-    expected = tuple((uid, node) for uid, node in plain.get("expected", ()))
-    return Seen(plain.get("loaded_at", 0), expected, plain.get("undone", False))
+    expected = tuple(Expected(*each) for each in plain.get("expected", ()))
+    released = tuple(plain.get("released", ()))
+    return Seen(plain.get("loaded_at", 0), expected, released, plain.get("undone", False))
 
 
 def _plain_seen(seen: Seen) -> dict[str, Any]:
     plain: dict[str, Any] = {"loaded_at": seen.loaded_at}
     if seen.expected:
         plain["expected"] = [list(each) for each in seen.expected]
+    if seen.released:
+        plain["released"] = list(seen.released)
     if seen.undone:
         plain["undone"] = True
     return plain

@@ -49,7 +49,7 @@ class Scheduler:
     plugins that are not in the tree; without one, these too run in the caller's thread, which then
     waits. ``on_progress`` is called, from whatever thread, when ``resolve_waiting`` or
     ``take_intents`` has something new. ``extenders`` None = those of the configuration, which are
-    given objects as ``bodies`` has them.
+    given objects as ``bodies`` has them. ``draws`` draws one of so many things in place of ``seed``.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Scheduler:
         executor: Executor | None = None,
         on_progress: Callable[[], None] = lambda: None,
         observer: Observer | None = None,
+        draws: Callable[[int], int] | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -83,7 +84,7 @@ class Scheduler:
         self._client = Client(on_progress)
         #: position in the visiting order at which the next search begins
         self.next_start_node_index = 0
-        self._random = random.Random(seed)
+        self._draws = draws if draws is not None else random.Random(seed).randrange
         #: uid -> attempt, for pods that have a node but are not bound yet
         self._attempts: dict[str, Attempt] = {}
         #: those of them that wait for a step of their binding
@@ -199,7 +200,7 @@ class Scheduler:
         """The place of one of several things that nothing tells apart, listed by name."""
         if choices == 1 or self.tie_break == "first-name":
             return 0
-        return self._random.randrange(choices)
+        return self._draws(choices)
 
     def validate(self) -> None:
         """Raise AssertionError if the parts contradict each other; for tests."""

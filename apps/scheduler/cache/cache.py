@@ -133,8 +133,9 @@ class Cache:
             self.nodes[known.node_name].replace_pod(known.pod)
             return
         if known is not None:
-            self._take(pod.uid)
-        self._put(PodState(pod, pod.pod.spec.node_name))
+            self._replace(known, pod)
+        else:
+            self._put(PodState(pod, pod.pod.spec.node_name))
 
     def update_pod(self, pod: PodInfo) -> None:
         """A new version of a pod with a node name."""
@@ -192,6 +193,14 @@ class Cache:
         self.pods[state.pod.uid] = state
         self.assumed_pods += state.assumed
         self._note_pod(state.pod, name, 1)
+
+    def _replace(self, known: PodState, pod: PodInfo) -> None:
+        """A node lists its pods in the order in which they came, whatever changes of them there."""
+        before = list(self.nodes[known.node_name].pods)
+        self._take(pod.uid)
+        self._put(PodState(pod, pod.pod.spec.node_name))
+        if known.node_name == pod.pod.spec.node_name and known.pod.key == pod.key:
+            self.nodes[known.node_name].list_pods_as(before)
 
     def _take(self, uid: str) -> None:
         state = self.pods.pop(uid)

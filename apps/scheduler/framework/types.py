@@ -247,6 +247,10 @@ class NodeInfo:
             if pod.key in pods:
                 pods[pod.key] = pod
 
+    def list_pods_as(self, keys: Iterable[str]) -> None:
+        """List the pods in this order; ``keys`` are those of all of them."""
+        self.pods = {key: self.pods[key] for key in keys}
+
     def _count(self, pod: PodInfo, sign: int) -> None:
         for name, amount in pod.requests.items():
             self.requested[name] = self.requested.get(name, 0) + sign * amount

@@ -60,8 +60,12 @@ def restore(
                 parts.to_active(info, RESTORED, SubQueue.GATED)
             case _:
                 parts.unschedulable.put(info)
-        if entry.nominated_node:
-            nominations.append(Nomination(info.pod_info, entry.nominated_node, entry.nomination))
+        node = entry.nominated_node
+        if not node and entry.queue is not SubQueue.GATED:
+            # a pod that was held, or being bound, is expected where its status says
+            node = pod.status.nominated_node_name
+        if node:
+            nominations.append(Nomination(info.pod_info, node, entry.nomination))
     parts.nominator.restore(nominations)
 
 

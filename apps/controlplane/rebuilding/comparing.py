@@ -1,0 +1,91 @@
+"""Whether two decisions are equal, and where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apps.scheduler.decision import Decision
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import PostFilterResult
+
+Facts = dict[str, Any]
+
+
+def differences(recorded: Decision, recomputed: Decision) -> list[str]:
+    """What differs, as "name: recorded -> recomputed"; empty if the decisions are equal.
+
+    Everything up to the choice of the node is compared, and preemption. What comes after the
+    choice is not repeated: of a pod that had a node and was refused there later (by Permit, or in
+    its binding), the result and the sentence are not compared.
+    """
+    ours, theirs = _facts(recorded), _facts(recomputed)
+    if recorded.rejection is not None and recomputed.rejection is None:
+        for name in ("result", "message", "unschedulable plugins", "nominating", "rejection"):
+            ours.pop(name), theirs.pop(name)
+    return list(_differing(ours, theirs))
+
+
+def _differing(ours: Facts, theirs: Facts) -> Iterator[str]:
+    for name in sorted(ours.keys() | theirs.keys()):
+        if ours.get(name) != theirs.get(name):
+            yield f"{name}: {_short(ours.get(name))} -> {_short(theirs.get(name))}"
+
+
+def _facts(decision: Decision) -> Facts:
+    facts: Facts = {
+        "pod": decision.pod_key,
+        "profile": decision.profile,
+        "attempt": decision.attempt,
+        "result": decision.result.value,
+        "node": decision.node,
+        "message": (decision.filter_message, decision.message),
+        "nodes": [name for name in decision.nodes if name],
+        "start": decision.start,
+        "evaluated": decision.evaluated,
+        "fast path": decision.nominated_fast_path,
+        "pre-filter": decision.pre_filter,
+        "pre-filter nodes": decision.pre_filter_nodes,
+        "skipped": (decision.filter_skipped, decision.score_skipped),
+        "unschedulable plugins": decision.unschedulable_plugins,
+        "pending plugins": decision.pending_plugins,
+        "statuses": _statuses(decision, decision.node_statuses),
+        "ties": [decision.nodes[row] for row in decision.ties],
+        "draw": decision.draw,
+        "total": decision.total.tolist(),
+        "post-filter status": decision.post_filter_status,
+        "nominating": decision.nominating and decision.nominating.nominated_node,
+        "rejection": decision.rejection,
+        **_post_filter(decision, decision.post_filter),
+    }
+    for plugin, column in decision.scores.items():
+        facts[f"scores of {plugin}"] = (
+            column.weight,
+            column.raw.tolist(),
+            column.normalized.tolist(),
+        )
+    return facts
+
+
+def _post_filter(decision: Decision, found: PostFilterResult | None) -> Facts:
+    if found is None:
+        return {}
+    return {
+        "candidates": list(found.candidates),
+        "candidate ties": list(found.ties),
+        "decided by": found.decided_by,
+        "offset": found.offset,
+        "tried in vain": _statuses(decision, found.node_statuses),
+    }
+
+
+def _statuses(decision: Decision, statuses: NodeStatuses | None) -> Facts | None:
+    """Node name -> its status; None if there are none."""
+    if statuses is None:
+        return None
+    return {name: statuses.at(row) for row, name in enumerate(decision.nodes) if name}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]}…"

@@ -1,0 +1,58 @@
+"""The nodes as an engine knew them: their rows, the order of visits, the sizes of their images.
+
+These depend on the order in which nodes came, so they are walked from the version at which the
+engine took in everything there was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apps.cluster import kinds
+from apps.cluster.changelog import changes_after
+from apps.cluster.models import Cluster
+from apps.controlplane.informer import decode
+from apps.controlplane.rebuilding.objects import creation_order, objects_at
+from apps.scheduler.cache.cache import Cache
+from apps.scheduler.objects import Node
+
+_BATCH = 2000
+
+
+def put_nodes(
+    cache: Cache, cluster: Cluster, *, loaded_at: int, version: int, rows: Sequence[str]
+) -> None:
+    """Fill an empty cache with the nodes at `version`; `rows`: their names in the order of rows."""
+    walked = _walked(cluster, loaded_at, version)
+    named = [name for name in rows if name in walked.nodes]
+    for name in dict.fromkeys([*named, *walked.nodes]):
+        node = walked.nodes[name].node
+        assert node is not None
+        cache.add_node(node)
+    cache.node_tree, cache.image_states = walked.node_tree, walked.image_states
+
+
+def _walked(cluster: Cluster, loaded_at: int, version: int) -> Cache:
+    cache = Cache()
+    start = max(loaded_at, cluster.forgotten_version)
+    for each in creation_order(cluster, objects_at(cluster, min(start, version), [kinds.NODE])):
+        assert isinstance(each.item, Node)
+        cache.add_node(each.item)
+    while start < version:
+        changes = changes_after(cluster.pk, start, kinds=[kinds.NODE.name], limit=_BATCH)
+        for change in changes:
+            if change.version > version:
+                return cache
+            _apply(cache, change.name, change.type, change.object)
+        if len(changes) < _BATCH:
+            break
+        start = changes[-1].version
+    return cache
+
+
+def _apply(cache: Cache, name: str, change: str, body: dict[str, object]) -> None:
+    node = decode("Node", body) if change != "DELETED" else None
+    if isinstance(node, Node):
+        cache.add_node(node)
+    elif name in cache.nodes:
+        cache.remove_node(name)

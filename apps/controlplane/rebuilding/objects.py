@@ -1,0 +1,93 @@
+"""Everything the scheduler reads, as it was at a version: the tables, undone by the change log."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from django.db import connection
+
+from apps.cluster import sql
+from apps.cluster.errors import Expired
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster
+from apps.controlplane.informer import WATCHED, decode
+from apps.scheduler.objects import KubeObject
+
+TOO_OLD = "The change log does not reach back to this version any more."
+
+
+@dataclass(frozen=True, slots=True)
+class PastObject:
+    """An object as it was."""
+
+    kind: str
+    item: KubeObject
+    #: id of its row; None if it was changed or deleted since
+    row: int | None
+
+
+def objects_at(
+    cluster: Cluster, version: int, kinds: Collection[Kind] = WATCHED
+) -> list[PastObject]:
+    """The objects of these kinds at `version`, in no order.
+
+    Raises Expired when the log does not reach back that far.
+    """
+    if version < cluster.forgotten_version:
+        raise Expired(TOO_OLD)
+    names = [kind.name for kind in kinds]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _statement(tuple(kinds)),
+            {"cluster": cluster.pk, "version": version, "kinds": names},
+        )
+        rows = cursor.fetchall()
+    if any(body is None for _, _, body in rows):
+        raise Expired(TOO_OLD)
+    return list(_decoded(rows))
+
+
+def creation_order(cluster: Cluster, objects: Collection[PastObject]) -> list[PastObject]:
+    """The objects in the order in which they were made, as a new engine takes them in."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT uid::text, version FROM cluster_change "
+            "WHERE cluster_id = %s AND uid = ANY(%s::uuid[]) AND type = 'ADDED'",
+            [cluster.pk, [each.item.metadata.uid for each in objects]],
+        )
+        added: dict[str, int] = dict(cursor.fetchall())
+
+    def age(each: PastObject) -> tuple[int, int]:
+        # what the log has forgotten is older than what it knows
+        return added.get(each.item.metadata.uid, 0), each.row or 0
+
+    return sorted(objects, key=age)
+
+
+def _decoded(rows: Collection[tuple[str, int | None, str]]) -> Iterator[PastObject]:
+    for kind, row, body in rows:
+        item = decode(kind, sql.load_json(body))
+        if item is not None:
+            yield PastObject(kind, item, row)
+
+
+@cache
+def _statement(kinds: tuple[Kind, ...]) -> str:
+    """One statement, so that what it reads of tables and log belongs together."""
+    unchanged = " UNION ALL ".join(
+        f"SELECT '{kind.name}', o.id, o.body::text FROM {kind.model._meta.db_table} o "
+        "WHERE o.cluster_id = %(cluster)s AND o.resource_version <= %(version)s "
+        "AND NOT EXISTS (SELECT FROM later l WHERE l.uid = o.uid)"
+        for kind in kinds
+    )
+    return (
+        "WITH later AS MATERIALIZED (SELECT DISTINCT ON (uid) uid, kind, previous_version "
+        "FROM cluster_change WHERE cluster_id = %(cluster)s AND version > %(version)s "
+        "AND kind = ANY(%(kinds)s) ORDER BY uid, version) "
+        f"{unchanged} UNION ALL "
+        'SELECT l.kind, NULL, c."object"::text FROM later l LEFT JOIN cluster_change c '
+        "ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
+        "WHERE l.previous_version IS NOT NULL"
+    )
