@@ -1,35 +1,23 @@
-"""A decision told to people: how many nodes each step left, who refused which, who scored what.
+"""A decision told to people: who refused which nodes, and why one node was not taken.
 
 Pure functions over the columns of a `Decision`: counts and the first rows, never a row a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.status import Status
 
 #: Node names shown of each refusal before one asks for all.
 FIRST_NODES = 12
-#: Rows of the score table.
-SCORE_ROWS = 20
 NOT_LOOKED_AT = NodeStatuses.NOT_EVALUATED
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the search: what it was, and how many nodes were left after it."""
-
-    name: str
-    nodes: int
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +64,6 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreTable:
-    """The best nodes first; nodes of equal totals by name."""
-
-    #: (plugin, weight) of each column, the one that decides most first.
-    columns: Sequence[tuple[str, int]]
-    page: NumberedPage[ScoreRow]
-
-
-@dataclass(frozen=True, slots=True)
 class NodeAnswer:
     """Why one node was not taken, or that it was."""
 
@@ -98,30 +77,6 @@ class NodeAnswer:
     def behind(self) -> int:
         """How many points it is behind the chosen node."""
         return self.chosen.total - self.row.total if self.row and self.chosen else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The time one extension point took, and its share of the whole (0 to 100)."""
-
-    name: str
-    nanoseconds: int
-    start: float
-    width: float
-
-
-def funnel(decision: Decision) -> list[Step]:
-    """The steps from all nodes to the one that was taken."""
-    steps = [Step("nodes in the cluster", decision.total_nodes)]
-    if decision.pre_filter_nodes is not None:
-        steps.append(Step("left by PreFilter", len(decision.pre_filter_nodes)))
-    if decision.node_statuses is not None and decision.evaluated:
-        steps.append(Step("looked at", decision.evaluated))
-    steps.append(Step("feasible", len(decision.feasible)))
-    if len(decision.total):
-        steps.append(Step("with the best score", len(decision.ties), f"{decision.total.max():,}"))
-    steps.append(Step("taken", 1 if decision.node else 0, decision.node))
-    return steps
 
 
 def refusals(decision: Decision) -> list[Refusal]:
@@ -151,20 +106,6 @@ def nodes_with(decision: Decision, number: int) -> list[str]:
     return sorted(decision.nodes[row] for row in rows_with(decision, number))
 
 
-def score_table(
-    decision: Decision, query: Mapping[str, str], *, size: int = SCORE_ROWS
-) -> ScoreTable:
-    """The page of scores that the address asks for, narrowed by `?q=`."""
-    columns = plugin_columns(decision)
-    ranked = _ranked(decision)
-    if text := query.get("q", "").strip():
-        ranked = [place for place in ranked if text in decision.nodes[decision.feasible[place[1]]]]
-    page = numbered_page(ranked, query, size=size)
-    rows = [_score_row(decision, columns, rank, place) for rank, place in page.rows]
-    shown = page.showing(rows)
-    return ScoreTable([(name, decision.scores[name].weight) for name in columns], shown)
-
-
 def plugin_columns(decision: Decision) -> list[str]:
     """The scoring plugins: those whose weighted scores differ most between nodes first."""
     spread = {
@@ -187,16 +128,6 @@ def answer_about(decision: Decision, node: str) -> NodeAnswer | None:
     return NodeAnswer(node, row=_row_of(decision, node), chosen=_row_of(decision, decision.node))
 
 
-def spans(decision: Decision) -> list[Span]:
-    """The extension points in the order they ran, as parts of the whole."""
-    whole = sum(decision.durations.values()) or 1
-    found, before = [], 0
-    for name, nanoseconds in decision.durations.items():
-        found.append(Span(name, nanoseconds, 100 * before / whole, 100 * nanoseconds / whole))
-        before += nanoseconds
-    return found
-
-
 def _refusal(decision: Decision, number: int, status: Status, rows: NDArray[np.int64]) -> Refusal:
     names = sorted(decision.nodes[row] for row in rows)
     if number == NOT_LOOKED_AT:
@@ -205,19 +136,6 @@ def _refusal(decision: Decision, number: int, status: Status, rows: NDArray[np.i
     return Refusal(
         number, status.plugin, status.code.label, status.message, len(rows), names[:FIRST_NODES]
     )
-
-
-def _ranked(decision: Decision) -> list[tuple[int, int]]:
-    """(rank, place in `feasible`), best first.
-
-    Equal totals share a rank: the chosen node goes first, the others by name.
-    """
-    if not len(decision.total):
-        return []
-    names = np.array([decision.nodes[row] for row in decision.feasible])
-    order = np.lexsort((names, names != decision.node, -decision.total))
-    ranks = np.searchsorted(np.sort(-decision.total), -decision.total[order]) + 1
-    return list(zip(ranks.tolist(), order.tolist(), strict=True))
 
 
 def _score_row(decision: Decision, columns: Sequence[str], rank: int, place: int) -> ScoreRow:

@@ -7,9 +7,11 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from apps.dashboard.views import (
     accounts,
+    changes,
     clusters,
     decisions,
     events,
+    new_cluster,
     nodes,
     objects,
     overview,
@@ -17,6 +19,7 @@ from apps.dashboard.views import (
     profiles,
     queue,
     settings,
+    tasks,
 )
 
 _cluster: list[URLPattern | URLResolver] = [
@@ -24,6 +27,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/pause", clusters.pause, name="pause"),
     path("/resume", clusters.resume, name="resume"),
     path("/delete", clusters.delete_cluster, name="delete-cluster"),
+    path("/export", tasks.export, name="export"),
     path("/settings", settings.settings, name="cluster-settings"),
     path("/queue", queue.queue, name="queue"),
     path("/nodes", nodes.nodes, name="nodes"),
@@ -31,22 +35,28 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/nodes/<str:name>", nodes.node, name="node"),
     path("/nodes/<str:name>/cordon", nodes.cordon, name="cordon"),
     path("/pods", pods.pods, name="pods"),
+    path("/delete-pods", pods.delete_pods, name="delete-pods"),
     path("/new-pod", pods.new_pod, name="new-pod"),
     path("/pods/<str:namespace>/<str:name>", pods.pod, name="pod"),
+    path("/stories/<uuid:uid>", pods.story, name="pod-story"),
     path("/decisions", decisions.decisions, name="decisions"),
     path("/decisions/<int:number>", decisions.decision, name="decision"),
+    path("/decisions/<int:number>/scores.json", decisions.scores, name="decision-scores"),
     path(
         "/decisions/<int:number>/refused/<int:status>",
         decisions.refused_nodes,
         name="refused-nodes",
     ),
     path("/events", events.events, name="events"),
+    path("/changes", changes.changes, name="changes"),
+    path("/changes/<int:version>", changes.change, name="change"),
     path("/profiles", profiles.profiles, name="profiles"),
     path("/new-profile", profiles.new_profile, name="new-profile"),
     path("/profiles/<int:revision>", profiles.profile, name="profile"),
     path("/profiles/<int:revision>/activate", profiles.activate, name="activate-profile"),
     path("/import", objects.import_yaml, name="import"),
     path("/objects", objects.kind_list, name="kinds"),
+    path("/new/<str:resource>", objects.new_object, name="new-object"),
     path("/objects/<str:resource>", objects.objects, name="objects"),
     path("/objects/<str:resource>/<str:name>", objects.an_object, name="object"),
     path(
@@ -72,6 +82,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", clusters.cluster_list, name="clusters"),
     path("login", accounts.Login.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
-    path("new-cluster", clusters.new_cluster, name="new-cluster"),
+    path("new-cluster", new_cluster.new_cluster, name="new-cluster"),
+    path("tasks", tasks.tasks, name="tasks"),
+    path("tasks/<int:number>", tasks.task, name="task"),
+    path("tasks/<int:number>/cancel", tasks.cancel, name="cancel-task"),
+    path("tasks/<int:number>/output", tasks.output, name="task-output"),
     path("clusters/<str:cluster>", include(_cluster)),
 ]

@@ -20,8 +20,10 @@ _ARGUMENTS = {
     "status": 1,
     "revision": 1,
     "resource": "pods",
+    "uid": "00000000-0000-0000-0000-000000000001",
+    "version": 1,
 }
-_POST_ONLY = {"pause", "resume", "cordon", "activate-profile"}
+_POST_ONLY = {"pause", "resume", "cordon", "activate-profile", "delete-pods"}
 _FORMS = {
     "new-cluster",
     "cluster-settings",
@@ -30,6 +32,7 @@ _FORMS = {
     "new-pod",
     "new-profile",
     "import",
+    "new-object",
     "edit-object",
     "edit-namespaced-object",
     "delete-object",

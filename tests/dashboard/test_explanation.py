@@ -1,4 +1,4 @@
-"""A decision as the page tells it: the funnel, the refusals, the scores, one node's answer."""
+"""A decision as the page tells it: the refusals, one node's answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.dashboard import explanation
-from apps.dashboard.explanation import NOT_LOOKED_AT, Step
+from apps.dashboard.explanation import NOT_LOOKED_AT
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.runtime import ScoreColumn
@@ -44,16 +44,6 @@ def scheduled() -> Decision:
     )
 
 
-def test_the_funnel_goes_from_all_nodes_to_one(scheduled: Decision) -> None:
-    assert explanation.funnel(scheduled) == [
-        Step("nodes in the cluster", 7),
-        Step("looked at", 6),
-        Step("feasible", 3),
-        Step("with the best score", 2, "110"),
-        Step("taken", 1, "f"),
-    ]
-
-
 def test_refusals_are_grouped_with_their_nodes(scheduled: Decision) -> None:
     found = explanation.refusals(scheduled)
     assert [(each.plugin, each.reason, each.count, each.first_nodes) for each in found] == [
@@ -77,36 +67,6 @@ def test_a_long_refusal_names_the_first_nodes_and_counts_the_others() -> None:
     assert refusal.more == 4988
 
 
-def test_the_best_come_first_and_the_chosen_one_before_its_equals(scheduled: Decision) -> None:
-    table = explanation.score_table(scheduled, {})
-    assert [(row.rank, row.node, row.total) for row in table.page.rows] == [
-        (1, "f", 110),
-        (1, "d", 110),
-        (3, "e", 50),
-    ]
-    assert [(row.chosen, row.tied) for row in table.page.rows] == [
-        (True, True),
-        (False, True),
-        (False, False),
-    ]
-
-
-def test_the_plugin_that_decides_most_is_the_first_column(scheduled: Decision) -> None:
-    table = explanation.score_table(scheduled, {})
-    assert table.columns == [("Steep", 2), ("Flat", 1)]
-    steep, flat = table.page.rows[2].scores
-    assert (steep.raw, steep.normalized, steep.weighted) == (20, 20, 40)
-    assert flat.weighted == 10
-
-
-def test_scores_are_paged_and_searched(scheduled: Decision) -> None:
-    second = explanation.score_table(scheduled, {"page": "2"}, size=2)
-    assert [row.node for row in second.page.rows] == ["e"]
-    assert (second.page.first, second.page.total) == (3, 3)
-    found = explanation.score_table(scheduled, {"q": "d"})
-    assert [(row.rank, row.node) for row in found.page.rows] == [(1, "d")]
-
-
 def test_why_not_this_node(scheduled: Decision) -> None:
     refused = explanation.answer_about(scheduled, "a")
     assert refused is not None and refused.refused == CPU and refused.looked_at
@@ -119,16 +79,6 @@ def test_why_not_this_node(scheduled: Decision) -> None:
     assert explanation.answer_about(scheduled, "elsewhere") is None
 
 
-def test_time_is_told_as_parts_of_the_whole(scheduled: Decision) -> None:
-    spans = explanation.spans(scheduled)
-    assert [(each.name, each.start, each.width) for each in spans] == [
-        ("Filter", 0, 75),
-        ("Score", 75, 25),
-    ]
-
-
 def test_an_attempt_that_ended_before_the_filters_has_no_refusals() -> None:
     decision = Decision(pod_key="default/p", pod_uid="1", profile="x", total_nodes=0)
     assert explanation.refusals(decision) == []
-    assert explanation.score_table(decision, {}).page.rows == []
-    assert explanation.funnel(decision)[-1] == Step("taken", 0, "")

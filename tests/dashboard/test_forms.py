@@ -191,7 +191,7 @@ def test_an_object_is_deleted_after_one_was_told_what_that_means(
 ) -> None:
     alice.post("/clusters/bare/new-pod", POD)
     address = "/clusters/bare/delete/pods/default/web"
-    assert "can be read in the log" in alice.get(address).content.decode()
+    assert "The change stays in the log" in alice.get(address).content.decode()
     response = alice.post(address, follow=True)
     assert "Pod web is deleted." in response.content.decode()
     assert not Pod.objects.exists()

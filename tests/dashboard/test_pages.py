@@ -26,15 +26,18 @@ PAGES = [
     ("/nodes", "gpu-1", 6),
     ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 9),
     ("/pods", "web-1", 7),
-    ("/pods/default/web-1", "node-", 9),
-    ("/pods/default/huge", "Insufficient cpu", 9),
-    ("/decisions", "0/4 nodes are available", 5),
+    ("/pods/default/web-1", "node-", 13),
+    ("/pods/default/huge", "Insufficient cpu", 13),
+    ("/decisions", "0/4 nodes are available", 6),
     ("/events", "FailedScheduling", 5),
+    ("/changes", "spec.nodeName", 5),
+    ("/changes/1", "was created", 6),
     ("/profiles", "built in", 4),
     ("/profiles/1", "NodeResourcesFit", 4),
     ("/objects", "PriorityClass", 4),
-    ("/objects/priorityclasses.scheduling.k8s.io", "system-node-critical", 5),
-    ("/objects/priorityclasses.scheduling.k8s.io/system-node-critical", "2000001000", 5),
+    ("/objects/priorityclasses.scheduling.k8s.io", "system-node-critical", 6),
+    ("/objects/priorityclasses.scheduling.k8s.io/system-node-critical", "2000001000", 8),
+    ("/new/deployments.apps", "kind: Deployment", 3),
     ("/new-pod", "Scheduling gates", 5),
     ("/new-node", "Taints", 3),
     ("/new-profile", "KubeSchedulerConfiguration", 4),
@@ -99,7 +102,7 @@ def test_htmx_gets_the_region_alone(alice: Client, lab: Cluster, path: str) -> N
         ("/pods", "There is no pod yet"),
         ("/decisions", "Nothing was decided yet"),
         ("/events", "Nothing has happened yet"),
-        ("/objects/services", "Import one from YAML"),
+        ("/objects/services", "Make one from an example"),
     ],
 )
 def test_an_empty_page_says_what_to_do_next(
@@ -133,8 +136,8 @@ def test_what_is_not_there_is_a_page_that_says_so(alice: Client, lab: Cluster, p
 def test_a_pod_that_is_gone_leaves_the_way_to_its_decisions(alice: Client, lab: Cluster) -> None:
     response = alice.get("/clusters/lab/pods/default/gone-1")
     assert response.status_code == 404
-    assert "/clusters/lab/decisions?q=default/gone-1" in response.content.decode()
-    assert "web-1" in alice.get("/clusters/lab/decisions?q=default/web-1").content.decode()
+    assert "/clusters/lab/decisions?pod=default/gone-1" in response.content.decode()
+    assert "web-1" in alice.get("/clusters/lab/decisions?pod=default/web-1").content.decode()
 
 
 def test_a_live_page_names_its_stream_and_the_version_it_has_seen(

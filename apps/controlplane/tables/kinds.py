@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from apps.cluster.kinds import Kind
 from apps.controlplane.tables import events, nodes, pods, storage, workloads
 from apps.controlplane.tables.columns import AGE, NAME, NONE, Column, get, labels, path, selector
 
@@ -138,6 +139,11 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "StorageClass": storage.CLASSES,
     "VolumeAttachment": storage.ATTACHMENTS,
 }
+
+
+def columns_of(kind: Kind) -> tuple[Column, ...]:
+    """The columns of a kind, its name first."""
+    return COLUMNS.get(kind.name, DEFAULT)
 
 
 def row_conditions(kind: str, body: Body) -> list[dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -12,47 +13,19 @@ from django.core.exceptions import ValidationError
 from apps.cluster.documents import Unreadable, parse_yaml
 from apps.dashboard.forms.refusals import ObjectForm
 
-EXAMPLES = {
-    "pod": """\
-apiVersion: v1
-kind: Pod
-metadata:
-  name: web
-  namespace: default
-  labels:
-    app: web
-spec:
-  containers:
-  - name: main
-    image: example/main:1
-    resources:
-      requests:
-        cpu: 500m
-        memory: 256Mi
-""",
-    "node": """\
-apiVersion: v1
-kind: Node
-metadata:
-  name: node-new
-  labels:
-    kubernetes.io/hostname: node-new
-    topology.kubernetes.io/zone: zone-1
-status:
-  capacity: &capacity {cpu: "8", memory: 32Gi, pods: "110"}
-  allocatable: *capacity
-  conditions:
-  - {type: Ready, status: "True", reason: KubeletReady}
-""",
-    "priorityclass": """\
-apiVersion: scheduling.k8s.io/v1
-kind: PriorityClass
-metadata:
-  name: high
-value: 1000
-description: Pods that may take the place of others.
-""",
-}
+_EXAMPLES = Path(__file__).with_name("examples")
+#: What the server sets, and a new object does not carry over from another.
+_OF_THE_ORIGINAL = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "selfLink",
+)
 
 
 def yaml_area(rows: int) -> forms.Textarea:
@@ -67,7 +40,7 @@ class ManifestForm(ObjectForm):
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["manifest"].initial = EXAMPLES.get(example, "")
+        self.fields["manifest"].initial = example
 
 
 class EditForm(ObjectForm):
@@ -87,6 +60,23 @@ class EditForm(ObjectForm):
         if not isinstance(body, dict):
             raise ValidationError("an object with apiVersion, kind and metadata is expected")
         return body
+
+
+def example_of(kind: str) -> str:
+    """An object of this kind (in small letters) to start from; empty for a kind that has none."""
+    path = _EXAMPLES / f"{kind}.yaml"
+    return path.read_text() if kind.isalpha() and path.is_file() else ""
+
+
+def alike(body: Mapping[str, Any]) -> str:
+    """An object to start from that is like another: without what only that one can have."""
+    metadata = {k: v for k, v in body["metadata"].items() if k not in _OF_THE_ORIGINAL}
+    copy = {**body, "metadata": {**metadata, "name": f"{metadata['name']}-copy"}}
+    if copy["kind"] != "Node":
+        copy.pop("status", None)
+    if copy["kind"] == "Pod":
+        copy["spec"] = {k: v for k, v in body["spec"].items() if k != "nodeName"}
+    return as_yaml(copy)
 
 
 def as_yaml(body: Mapping[str, Any]) -> str:

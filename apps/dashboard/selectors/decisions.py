@@ -6,41 +6,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
-
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane import ledger, selectors
+from apps.controlplane import decisions, ledger, selectors
 from apps.controlplane.models import SchedulingDecision
-from apps.dashboard.paging import LogPage, log_page, whole_number
+from apps.dashboard.paging import LogPage, log_page
+from apps.dashboard.tables import Field
 from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
 from apps.scheduler.decision import Decision
 
-MOST_ATTEMPTS = 200
+#: Attempts of the same pod that are named before and after one.
+MOST_AROUND = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionList:
-    """A page of decisions, and the plugins the list can be narrowed by."""
+    """A page of decisions, and what the list can be narrowed by."""
 
     page: LogPage[SchedulingDecision]
-    plugins: Sequence[str]
+    filters: Sequence[Field]
+    #: What of the address cannot be read.
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A decision with its row, and the attempts of the same pod, newest first."""
+    """A decision with its row, and the attempts of the same pod around it, newest first."""
 
     row: SchedulingDecision
     decision: Decision
     attempts: Sequence[SchedulingDecision]
+    previous: SchedulingDecision | None
+    next: SchedulingDecision | None
     pod_exists: bool
 
 
 def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
-    """Decisions newest first, narrowed as the address asks."""
-    found = _narrowed(selectors.decisions(cluster), query)
-    return DecisionList(log_page(found, query), sorted(IN_TREE_PLUGINS))
+    """Decisions newest first, as the address asks; none, and why, where it cannot be read."""
+    problem, rows = "", SchedulingDecision.objects.none()
+    try:
+        rows = decisions.found(decisions.parse(query), cluster_id=cluster.pk)
+    except BadRequest as error:
+        problem = error.message
+    return DecisionList(log_page(rows, query), _filters(cluster), problem)
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
@@ -48,27 +56,33 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
     if row is None:
         raise NotFound("decisions", str(number))
+    attempts = selectors.decisions(cluster, pod_uid=row.pod_uid)
+    earlier = list(attempts.filter(pk__lt=row.pk)[:MOST_AROUND])
+    later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
     return LedgerEntry(
         row,
         ledger.load(row),
-        list(selectors.decisions(cluster, pod_uid=row.pod_uid)[:MOST_ATTEMPTS]),
-        Pod.objects.filter(cluster=cluster, uid=row.pod_uid).exists(),
+        attempts=[*reversed(later), row, *earlier],
+        previous=earlier[0] if earlier else None,
+        next=later[0] if later else None,
+        pod_exists=Pod.objects.filter(cluster=cluster, uid=row.pod_uid).exists(),
     )
 
 
-def _narrowed(
-    found: QuerySet[SchedulingDecision], query: Mapping[str, Any]
-) -> QuerySet[SchedulingDecision]:
-    if text := query.get("q", "").strip():
-        namespace, slash, name = text.rpartition("/")
-        found = found.filter(name__contains=name)
-        found = found.filter(namespace=namespace) if slash else found
-    for parameter in ("result", "node"):
-        if value := query.get(parameter, "").strip():
-            found = found.filter(**{parameter: value})
-    if plugin := query.get("plugin", ""):
-        found = found.filter(unschedulable_plugins__contains=[plugin])
-    if message := query.get("message", "").strip():
-        found = found.filter(message__icontains=message)
-    attempts = whole_number(query, "attempt")
-    return found if attempts is None else found.filter(attempt__gte=min(attempts, 2**31 - 1))
+def _filters(cluster: Cluster) -> list[Field]:
+    """A field for each filter of `apps.controlplane.decisions`, the usual ones first."""
+    moment = "2026-01-31 12:00"
+    return [
+        Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
+        Field("result", "Result", choices=SchedulingDecision.Result.values),
+        Field("node", "Node"),
+        Field("plugin", "Rejected by", suggestions=sorted(IN_TREE_PLUGINS)),
+        Field("reason", "Reason", hint="Insufficient cpu"),
+        Field("text", "Words", hint='cpu -taint, "too many"'),
+        Field("victim", "Victim", hint="ns/name"),
+        Field("profile", "Profile", suggestions=selectors.scheduler_names(cluster)),
+        Field("revision", "Revision", number=True),
+        Field("since", "Since", hint=moment),
+        Field("until", "Until", hint=moment),
+        Field("min_attempt", "Attempt from", number=True),
+    ]

@@ -1,28 +1,35 @@
-"""What the page of pods and the page of one pod show."""
+"""What the page of pods shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import BigIntegerField, F, Q, QuerySet
+from django.db.models.expressions import OrderBy
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
 
-from apps.cluster.errors import NotFound
-from apps.cluster.models import Change, Cluster, Event, Namespace, Pod
+from apps.cluster.errors import BadRequest
+from apps.cluster.models import Cluster, KubernetesObject, Namespace, Pod
 from apps.cluster.selectors import label_requirements
-from apps.controlplane import selectors
-from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.models import QueueEntry
 from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.dashboard.tables import Field, Sorting, asked_sorting
+
+Rows = TypeVar("Rows", bound=KubernetesObject)
 
 ENDED = ("Succeeded", "Failed")
-SORTS = {
+#: Column of the table -> what the rows are ordered by.
+SORTS: Mapping[str, tuple[str, ...]] = {
     "name": ("namespace", "name"),
     "created": ("created_at", "pk"),
     "priority": ("priority", "pk"),
     "node": ("node_name", "pk"),
+    "cpu": ("cpu", "pk"),
+    "memory": ("memory", "pk"),
 }
 STATES: Mapping[str, Q] = {
     "pending": Q(node_name="") & ~Q(phase__in=ENDED),
@@ -30,9 +37,8 @@ STATES: Mapping[str, Q] = {
     "succeeded": Q(phase="Succeeded"),
     "failed": Q(phase="Failed"),
 }
-MOST_ATTEMPTS = 50
-MOST_EVENTS = 20
-MOST_CHANGES = 30
+#: States of the list that are queues: pending pods, apart by where they wait.
+QUEUES = tuple(QueueEntry.Queue.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +55,11 @@ class PodRow:
 
 @dataclass(frozen=True, slots=True)
 class PodList:
-    """A page of pods, and what the list can be narrowed by."""
+    """A page of pods, how it is sorted, and what the list can be narrowed by."""
 
     page: NumberedPage[PodRow]
-    namespaces: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class OnePod:
-    """A pod and its story."""
-
-    pod: Pod
-    entry: QueueEntry | None
-    attempts: Sequence[SchedulingDecision]
-    attempt_count: int
-    events: Sequence[Event]
-    changes: Sequence[Change]
-
-    @property
-    def state(self) -> str:
-        return pod_state(self.pod, self.entry)
-
-    @property
-    def conditions(self) -> Sequence[Mapping[str, Any]]:
-        return (self.pod.body.get("status") or {}).get("conditions") or []
-
-    @property
-    def why_pending(self) -> str:
-        """One sentence; empty for a pod that does not wait."""
-        if self.state not in QueueEntry.Queue.values:
-            return ""
-        if self.entry is not None and self.entry.gated_by:
-            gates = [gate["name"] for gate in self.pod.body["spec"].get("schedulingGates") or ()]
-            return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
-        if self.attempts:
-            last = self.attempts[0]
-            return " ".join(filter(None, (last.message, last.post_filter_message)))
-        return "It waits in activeQ for its first attempt."
+    sorting: Sorting[tuple[str, ...]]
+    filters: Sequence[Field]
 
 
 def pod_state(pod: Pod, entry: QueueEntry | None) -> str:
@@ -99,47 +73,30 @@ def pod_state(pod: Pod, entry: QueueEntry | None) -> str:
 
 def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     """Pods narrowed and sorted as the address asks; BadRequest for a bad label selector."""
-    pods = Pod.objects.filter(cluster=cluster).defer("body")
+    sorting = asked_sorting(query, SORTS, default="name")
+    found = _sorted(narrowed_pods(cluster, query).defer("body"), sorting)
+    page = numbered_page(found, query)
+    entries = queue_entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
+    rows = [PodRow(pod, entries.get(pod.uid)) for pod in page.rows]
+    return PodList(page.showing(rows), sorting, _filters(cluster))
+
+
+def narrowed_pods(cluster: Cluster, query: Mapping[str, str]) -> QuerySet[Pod]:
+    """The pods an address asks for, unsorted; BadRequest for a parameter that cannot be read."""
+    pods = Pod.objects.filter(cluster=cluster)
     if text := query.get("q", "").strip():
         pods = pods.filter(name__contains=text)
     for parameter, column in (("namespace", "namespace"), ("node", "node_name")):
-        if value := query.get(parameter, ""):
+        if value := query.get(parameter, "").strip():
             pods = pods.filter(**{column: value})
-    pods = pods.filter(STATES.get(query.get("state", ""), Q()))
-    pods = with_labels(pods, query.get("labels", ""))
-    sort = query.get("sort", "name")
-    columns = SORTS.get(sort.removeprefix("-"), SORTS["name"])
-    sign = "-" if sort.startswith("-") else ""
-    page = numbered_page(pods.order_by(*(f"{sign}{column}" for column in columns)), query)
-    entries = _entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
-    rows = [PodRow(pod, entries.get(pod.uid)) for pod in page.rows]
-    namespaces = Namespace.objects.filter(cluster=cluster).order_by("name")
-    return PodList(
-        page.showing(rows),
-        list(namespaces.values_list("name", flat=True)),
-    )
+    if priority := query.get("priority", "").strip():
+        pods = pods.filter(priority=_priority(priority))
+    pods = _in_state(cluster, pods, query.get("state", ""))
+    return with_labels(pods, query.get("labels", ""))
 
 
-def one_pod(cluster: Cluster, namespace: str, name: str) -> OnePod:
-    """Everything the page of a pod shows; NotFound when there is none."""
-    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
-    if pod is None:
-        raise NotFound("pods", name)
-    attempts = selectors.decisions(cluster, pod_uid=pod.uid)
-    events = Event.objects.filter(cluster=cluster, involved_uid=str(pod.uid)).order_by("-pk")
-    changes = Change.objects.filter(cluster=cluster, uid=pod.uid).defer("object")
-    return OnePod(
-        pod=pod,
-        entry=_entries(cluster, [pod.uid]).get(pod.uid),
-        attempts=list(attempts[:MOST_ATTEMPTS]),
-        attempt_count=attempts.count(),
-        events=list(events[:MOST_EVENTS]),
-        changes=list(changes.order_by("-version")[:MOST_CHANGES]),
-    )
-
-
-def with_labels(pods: QuerySet[Pod], selector: str) -> QuerySet[Pod]:
-    """The pods a label selector picks; BadRequest when it cannot be read."""
+def with_labels(pods: QuerySet[Rows], selector: str) -> QuerySet[Rows]:
+    """The pods, or other objects, a label selector picks; BadRequest when it cannot be read."""
     for requirement in label_requirements(selector):
         key, values = requirement.key, list(requirement.values)
         has_one = Q(labels__has_key=key)
@@ -155,10 +112,55 @@ def with_labels(pods: QuerySet[Pod], selector: str) -> QuerySet[Pod]:
     return pods
 
 
-def _labelled(pods: QuerySet[Pod], key: str, values: list[str]) -> QuerySet[Pod]:
-    return pods.alias(label=KeyTextTransform(key, "labels")).filter(label__in=values)
-
-
-def _entries(cluster: Cluster, uids: Sequence[UUID]) -> dict[UUID, QueueEntry]:
+def queue_entries(cluster: Cluster, uids: Sequence[UUID]) -> dict[UUID, QueueEntry]:
+    """Where these pods wait, by uid."""
     found = QueueEntry.objects.filter(cluster=cluster, pod_uid__in=uids)
     return {entry.pod_uid: entry for entry in found.defer("state")}
+
+
+def _in_state(cluster: Cluster, pods: QuerySet[Pod], state: str) -> QuerySet[Pod]:
+    if state not in QUEUES:
+        return pods.filter(STATES.get(state, Q()))
+    pending = pods.filter(STATES["pending"])
+    queued = QueueEntry.objects.filter(cluster=cluster)
+    if state == QueueEntry.Queue.ACTIVE:
+        # a pod without an entry waits in activeQ for its first attempt
+        elsewhere = queued.exclude(queue=state)
+        return pending.exclude(uid__in=elsewhere.values("pod_uid"))
+    return pending.filter(uid__in=queued.filter(queue=state).values("pod_uid"))
+
+
+def _sorted(pods: QuerySet[Pod], sorting: Sorting[tuple[str, ...]]) -> QuerySet[Pod]:
+    if sorting.name in ("cpu", "memory"):
+        amount = Cast(KeyTextTransform(sorting.name, "requests"), BigIntegerField())
+        pods = pods.annotate(**{sorting.name: Coalesce(amount, 0)})
+    return pods.order_by(*(OrderBy(F(key), descending=sorting.downwards) for key in sorting.key))
+
+
+def _labelled(pods: QuerySet[Rows], key: str, values: list[str]) -> QuerySet[Rows]:
+    found = pods.alias(label=KeyTextTransform(key, "labels")).filter(label__in=values)
+    return cast("QuerySet[Rows]", found)
+
+
+def _priority(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise BadRequest(f"priority: {text!r} is not a whole number") from None
+    return max(-(2**31), min(number, 2**31 - 1))
+
+
+def _filters(cluster: Cluster) -> list[Field]:
+    namespaces = Namespace.objects.filter(cluster=cluster).order_by("name")
+    return [
+        Field("q", "Name", hint="contains"),
+        Field("namespace", "Namespace", choices=list(namespaces.values_list("name", flat=True))),
+        Field("state", "State", choices=[*STATES, *_queue_choices()]),
+        Field("node", "Node"),
+        Field("labels", "Labels", hint="app=web,tier!=db"),
+        Field("priority", "Priority"),
+    ]
+
+
+def _queue_choices() -> list[Any]:
+    return [(name, f"pending: {label}") for name, label in QueueEntry.Queue.choices]

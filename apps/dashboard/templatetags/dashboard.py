@@ -24,12 +24,17 @@ register = template.Library()
 SECTIONS = (
     ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
     ("Queue", "queue", {"queue"}),
-    ("Pods", "pods", {"pods", "pod", "new-pod"}),
+    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node"}),
     ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
     ("Events", "events", {"events"}),
+    ("Changes", "changes", {"changes", "change"}),
     ("Profiles", "profiles", {"profiles", "profile", "new-profile"}),
-    ("Objects", "kinds", {"kinds", "objects", "object", "namespaced-object", "import"}),
+    (
+        "Objects",
+        "kinds",
+        {"kinds", "objects", "object", "namespaced-object", "import", "new-object"},
+    ),
 )
 
 #: State -> (icon, colour class, words)
@@ -41,6 +46,7 @@ STATES = {
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
     "failed": ("cross", "red", "failed"),
+    "gone": ("cross", "quiet", "gone"),
     "scheduled": ("check", "teal", "scheduled"),
     "error": ("warning", "red", "error"),
     "ready": ("check", "teal", "ready"),
@@ -49,6 +55,8 @@ STATES = {
     "running": ("play", "teal", "running"),
     "paused": ("pause", "amber", "paused"),
     "others": ("clock", "quiet", "other schedulers"),
+    "waiting": ("clock", "quiet", "waiting"),
+    "cancelled": ("slash", "amber", "cancelled"),
     "Normal": ("check", "quiet", "Normal"),
     "Warning": ("warning", "amber", "Warning"),
 }
@@ -93,6 +101,12 @@ def until(at: datetime | None) -> dict[str, Any]:
     if at is None:
         return {"at": None}
     return {"at": at, "text": figures.span(at - timezone.now())}
+
+
+@register.simple_tag
+def took(begin: datetime, end: datetime) -> str:
+    """The time between two moments."""
+    return figures.nanoseconds(int((end - begin).total_seconds() * 1e9))
 
 
 @register.inclusion_tag("dashboard/inc/state.html")

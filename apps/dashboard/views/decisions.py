@@ -1,49 +1,63 @@
-"""Decisions: the list, one of them, the nodes that got one answer."""
+"""Decisions: the list, one of them, its scores as JSON, the nodes that got one answer."""
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.models import SchedulingDecision
 from apps.dashboard import explanation
+from apps.dashboard.decision_page.funnel import funnel
+from apps.dashboard.decision_page.preemption import preemption_table
+from apps.dashboard.decision_page.scores import VALUES, as_json, score_matrix, score_table
+from apps.dashboard.decision_page.waterfall import waterfall
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.decisions import decision_list, ledger_entry
+from apps.dashboard.selectors.decisions import LedgerEntry, decision_list, ledger_entry
 
 NODES_SHOWN = 500
+#: A decision never changes: what was fetched once is good for a year.
+_KEPT = "private, max-age=31536000, immutable"
 
 
 @require_GET
 @cluster_page
 def decisions(request: Request, cluster: Cluster) -> HttpResponse:
-    context = {
-        "cluster": cluster,
-        "decisions": decision_list(cluster, request.GET),
-        "results": SchedulingDecision.Result.values,
-    }
-    return page(request, "decisions", context)
+    found = decision_list(cluster, request.GET)
+    context = {"cluster": cluster, "decisions": found}
+    return page(request, "decisions", context, status=422 if found.problem else 200)
 
 
 @require_GET
 @cluster_page
 def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """One decision; htmx gets the region it names as its target: the answer, or the scores."""
     entry = ledger_entry(cluster, number)
-    asked = request.GET.get("node", "").strip()
-    context = {
-        "cluster": cluster,
-        "entry": entry,
-        "funnel": explanation.funnel(entry.decision),
-        "refusals": explanation.refusals(entry.decision),
-        "table": explanation.score_table(entry.decision, request.GET.dict()),
-        "tied": entry.decision.tied_nodes(),
-        "spans": explanation.spans(entry.decision),
-        "asked": asked,
-        "answer": explanation.answer_about(entry.decision, asked) if asked else None,
-    }
+    region = "decision" if request.htmx and request.htmx.target == "decision" else "scores"
+    context = {"cluster": cluster, "entry": entry, "region": region}
+    context |= _answer(request, entry) | _scores(request, entry)
+    if not request.htmx:
+        context |= {
+            "funnel": funnel(entry.decision),
+            "refusals": explanation.refusals(entry.decision),
+            "tied": entry.decision.tied_nodes(),
+            "preemption": preemption_table(entry.decision),
+            "spans": waterfall(entry.decision),
+        }
     return page(request, "decision", context)
+
+
+@require_GET
+@gzip_page
+@cluster_page
+def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """The whole matrix of scores, for the browser to sort and draw."""
+    matrix = score_matrix(ledger_entry(cluster, number).decision)
+    return JsonResponse(as_json(matrix), headers={"Cache-Control": _KEPT})
 
 
 @require_GET
@@ -63,3 +77,14 @@ def refused_nodes(request: Request, cluster: Cluster, number: int, status: int) 
         "page": numbered_page(names, request.GET, size=NODES_SHOWN),
     }
     return page(request, "refused_nodes", context)
+
+
+def _answer(request: Request, entry: LedgerEntry) -> dict[str, Any]:
+    asked = request.GET.get("node", "").strip()
+    answer = explanation.answer_about(entry.decision, asked) if asked else None
+    return {"asked": asked, "answer": answer}
+
+
+def _scores(request: Request, entry: LedgerEntry) -> dict[str, Any]:
+    table = score_table(score_matrix(entry.decision), request.GET.dict())
+    return {"table": table, "sorting": table.sorting, "values": VALUES}

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster import kinds, store
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.controlplane import manifests
-from apps.dashboard.forms.manifest import EditForm, ManifestForm
-from apps.dashboard.forms.refusals import show_refusal
+from apps.controlplane.story import last_body
+from apps.dashboard.forms.manifest import EditForm, ManifestForm, alike, example_of
+from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.rendering import Request, actor, cluster_page, page
-from apps.dashboard.selectors.nodes import pods_on_node
-from apps.dashboard.selectors.objects import kind_counts, kind_of, object_list, one_object
+from apps.dashboard.selectors.consequences import consequences
+from apps.dashboard.selectors.objects import (
+    kind_counts,
+    kind_of,
+    object_list,
+    object_of,
+    one_object,
+)
 
 
 @require_GET
@@ -31,7 +40,8 @@ def kind_list(request: Request, cluster: Cluster) -> HttpResponse:
 def objects(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
     kind = kind_of(resource)
     found = object_list(cluster, kind, request.GET.dict())
-    return page(request, "objects", {"cluster": cluster, "kind": kind, "page": found})
+    context = {"cluster": cluster, "kind": kind, "objects": found, "sorting": found.sorting}
+    return page(request, "objects", context)
 
 
 @require_GET
@@ -50,18 +60,18 @@ def edit(
 ) -> HttpResponse:
     """The object as YAML; refused when somebody else changed it meanwhile."""
     kind = kind_of(resource)
-    one = one_object(cluster, kind, namespace, name)
-    form = EditForm(request.POST or None, body=one.object.body)
+    found = object_of(cluster, kind, namespace, name)
+    form = EditForm(request.POST or None, body=found.body)
     if request.method == "POST" and form.is_valid():
         try:
             body = form.cleaned_data["manifest"]
             store.update(cluster, kind, namespace, name, body, actor=actor(request))
         except ApiError as refusal:
-            show_refusal(form, refusal, field="manifest")
+            show_in_yaml(form, "manifest", refusal)
         else:
             messages.success(request, f"{kind.name} {name} is changed.")
             return redirect(object_url(cluster, kind, namespace, name))
-    context = {"cluster": cluster, "one": one, "form": form}
+    context = {"cluster": cluster, "kind": kind, "object": found, "form": form}
     return page(request, "edit_object", context, status=422 if form.errors else 200)
 
 
@@ -76,27 +86,55 @@ def delete(
         store.delete(cluster, kind, namespace, name, actor=actor(request))
         messages.success(request, f"{kind.name} {name} is deleted.")
         return redirect(_list_url(cluster, kind))
-    one = one_object(cluster, kind, namespace, name)
-    stranded = pods_on_node(cluster, name).count() if kind is kinds.NODE else 0
-    context = {"cluster": cluster, "one": one, "stranded": stranded}
+    found = object_of(cluster, kind, namespace, name)
+    said = consequences(cluster, kind, found)
+    context = {"cluster": cluster, "kind": kind, "object": found, "consequences": said}
     return page(request, "delete_object", context)
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def new_object(request: Request, cluster: Cluster, resource: str) -> HttpResponse:
+    """A new object of a kind, from an example or from another one (`?like=` its uid)."""
+    kind = kind_of(resource)
+    start = _start(cluster, kind, request.GET.get("like", ""))
+    form = ManifestForm(request.POST or None, example=start)
+    if request.method == "POST" and form.is_valid():
+        try:
+            text = form.cleaned_data["manifest"]
+            made = manifests.import_yaml(cluster, text, actor=actor(request))
+        except ApiError as refusal:
+            show_in_yaml(form, "manifest", refusal)
+        else:
+            return _to_what_was_made(request, cluster, made)
+    context = {"cluster": cluster, "kind": kind, "form": form}
+    return page(request, "new_object", context, status=422 if form.errors else 200)
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
     """Create every object of a YAML text, or none."""
-    form = ManifestForm(request.POST or None, example=request.GET.get("example", ""))
+    form = ManifestForm(request.POST or None, example=example_of(request.GET.get("example", "")))
     if request.method == "POST" and form.is_valid():
         try:
             text = form.cleaned_data["manifest"]
             made = manifests.import_yaml(cluster, text, actor=actor(request))
         except ApiError as refusal:
-            show_refusal(form, refusal, field="manifest")
+            show_in_yaml(form, "manifest", refusal)
         else:
             return _to_what_was_made(request, cluster, made)
     context = {"cluster": cluster, "form": form}
     return page(request, "import", context, status=422 if form.errors else 200)
+
+
+def _start(cluster: Cluster, kind: Kind, like: str) -> str:
+    """The YAML a new object starts from: another one's, also of one that is gone, or an example."""
+    try:
+        body = last_body(cluster, UUID(like)) if like else None
+    except ValueError:
+        raise BadRequest(f"like: {like!r} is not a uid") from None
+    return alike(body) if body is not None else example_of(kind.name.lower())
 
 
 def _to_what_was_made(

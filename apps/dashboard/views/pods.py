@@ -1,11 +1,13 @@
-"""Pods: the list, one of them, new ones."""
+"""Pods: the list, one of them, new ones, several to delete."""
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster import kinds, store
 from apps.cluster.errors import ApiError, NotFound
@@ -13,26 +15,56 @@ from apps.cluster.models import Cluster
 from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.rendering import Request, actor, cluster_page, page
-from apps.dashboard.selectors.pods import STATES, one_pod, pod_list
+from apps.dashboard.selectors.consequences import pods_to_delete
+from apps.dashboard.selectors.pod import namesakes, one_pod, pod_story
+from apps.dashboard.selectors.pods import pod_list
 
 
 @require_GET
 @cluster_page
 def pods(request: Request, cluster: Cluster) -> HttpResponse:
     found = pod_list(cluster, request.GET.dict())
-    return page(request, "pods", {"cluster": cluster, "pods": found, "states": list(STATES)})
+    context = {"cluster": cluster, "pods": found, "sorting": found.sorting}
+    return page(request, "pods", context)
 
 
 @require_GET
 @cluster_page
 def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
-    """A pod; of one that is gone, the way to its decisions."""
+    """A pod; of one that is gone, the way to the stories of those that had its name."""
     try:
         one = one_pod(cluster, namespace, name)
     except NotFound:
-        context = {"cluster": cluster, "namespace": namespace, "name": name}
+        known = namesakes(cluster, namespace, name)
+        context = {"cluster": cluster, "namespace": namespace, "name": name, "namesakes": known}
         return page(request, "gone", context, status=404)
     return page(request, "pod", {"cluster": cluster, "one": one})
+
+
+@require_GET
+@cluster_page
+def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
+    """A pod by its uid, whether it is still there or not."""
+    return page(request, "pod", {"cluster": cluster, "one": pod_story(cluster, uid)})
+
+
+@require_POST
+@cluster_page
+def delete_pods(request: Request, cluster: Cluster) -> HttpResponse:
+    """Say what deleting the chosen pods brings about; delete them when one is sure."""
+    found = pods_to_delete(cluster, request.POST.getlist("pod"))
+    if not found.pods:
+        messages.warning(request, "No pod was chosen, or they are gone already.")
+        return redirect("pods", cluster=cluster.name)
+    if "sure" not in request.POST:
+        return page(request, "delete_pods", {"cluster": cluster, "chosen": found})
+    removals = [store.Remove(kinds.POD, each.namespace, each.name) for each in found.pods]
+    outcomes = store.write(cluster, removals, actor=actor(request), collect_refusals=True)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
+    messages.success(request, f"{len(outcomes) - len(refused)} pods are deleted.")
+    for refusal in refused[:5]:
+        messages.error(request, refusal.message)
+    return redirect("pods", cluster=cluster.name)
 
 
 @require_http_methods(["GET", "POST"])

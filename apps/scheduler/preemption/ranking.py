@@ -36,7 +36,7 @@ CRITERIA: Final = (
     Criterion.START_TIME,
 )
 #: added to each priority before summing, so that a further victim of negative priority is a loss
-_SHIFT: Final = 2**31
+PRIORITY_SHIFT: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def figures(victims: Victims) -> tuple[int, ...]:
     return (
         victims.pdb_violations,
         priorities[0],
-        sum(priorities) + _SHIFT * len(pods),
+        sum(priorities) + PRIORITY_SHIFT * len(pods),
         len(pods),
         min(start_time(pod) for pod in pods if pod.priority == highest),
     )

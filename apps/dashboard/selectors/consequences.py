@@ -1,0 +1,135 @@
+"""What deleting something brings about, said before it is done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster, KubernetesObject, Pod
+from apps.controlplane.tables.columns import get
+from apps.dashboard.selectors.nodes import pods_on_node
+from apps.dashboard.selectors.related import pods_with_claim, selected_pods
+
+#: Pods that can be chosen at once.
+MOST_CHOSEN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPods:
+    """Pods to delete, what becomes free, and the workloads that will replace some of them."""
+
+    pods: Sequence[Pod]
+    bound: int
+    #: (resource, amount) on nodes
+    freed: Sequence[tuple[str, int]]
+    #: (workload, its pods among these)
+    replaced: Sequence[tuple[str, int]]
+
+
+def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> ChosenPods:
+    """The pods named `namespace/name` that are there; names beyond MOST_CHOSEN are not read."""
+    wanted = Q(pk__in=())
+    for key in chosen[:MOST_CHOSEN]:
+        namespace, _, name = key.partition("/")
+        wanted |= Q(namespace=namespace, name=name)
+    pods = list(Pod.objects.filter(wanted, cluster=cluster).order_by("namespace", "name"))
+    freed: Counter[str] = Counter()
+    replaced: Counter[str] = Counter()
+    for pod in pods:
+        if pod.node_name:
+            freed.update(pod.requests)
+        for owner in get(pod.body, "metadata", "ownerReferences", default=[]):
+            if owner.get("controller"):
+                replaced[f"{owner.get('kind')} {owner.get('name')}"] += 1
+    return ChosenPods(
+        pods,
+        bound=sum(bool(pod.node_name) for pod in pods),
+        freed=sorted(freed.items()),
+        replaced=sorted(replaced.items()),
+    )
+
+
+def consequences(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[str]:
+    """What follows when this object is deleted, a sentence each."""
+    tell = _PARTICULAR.get(kind.name, _others)
+    return [*tell(cluster, found), "The change stays in the log; it cannot be undone."]
+
+
+def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    stranded = pods_on_node(cluster, found.name).count()
+    if not stranded:
+        return ["No pod is bound to it."]
+    many = "1 pod that is" if stranded == 1 else f"{stranded:,} pods that are"
+    return [f"{many} bound to it will be left without a node."]
+
+
+def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    assert isinstance(found, Pod)
+    said = []
+    if found.node_name:
+        said.append(f"What it requests becomes free on {found.node_name}.")
+    for owner in get(found.body, "metadata", "ownerReferences", default=[]):
+        if owner.get("controller"):
+            said.append(f"{owner['kind']} {owner['name']} will make another one in its place.")
+    return [*said, "Its decisions and its story are kept."]
+
+
+def _namespace(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    pods = Pod.objects.filter(cluster=cluster, namespace=found.name).count()
+    also = f" Its {_count(pods, 'pod')} will be deleted, too." if pods else ""
+    return [f"Everything in it will be deleted with it, and nothing new can be made in it.{also}"]
+
+
+def _budget(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    pods, _ = selected_pods(cluster, found)
+    return [
+        f"{_count(pods.count(), 'pod')} it selects will no longer be protected from "
+        "evictions, and preemption will no longer spare them."
+    ]
+
+
+def _priority_class(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    value = get(found.body, "value", default=0)
+    pods = Pod.objects.filter(cluster=cluster, priority=value).count()
+    return [
+        f"{_count(pods, 'pod')} of priority {value:,} keep it. New pods that name this class "
+        "will be refused."
+    ]
+
+
+def _workload(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    pods, _ = selected_pods(cluster, found)
+    return [f"{_count(pods.count(), 'pod')} it keeps will be deleted, too."]
+
+
+def _claim(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    pods = pods_with_claim(cluster, found.namespace, found.name).count()
+    return [f"{_count(pods, 'pod')} mount it; as long as one does, it stays."]
+
+
+def _others(cluster: Cluster, found: KubernetesObject) -> list[str]:
+    return ["Objects that refer to it no longer find it."]
+
+
+_PARTICULAR: Mapping[str, Callable[[Cluster, KubernetesObject], list[str]]] = {
+    "DaemonSet": _workload,
+    "Deployment": _workload,
+    "Job": _workload,
+    "Namespace": _namespace,
+    "Node": _node,
+    "PersistentVolumeClaim": _claim,
+    "Pod": _pod,
+    "PodDisruptionBudget": _budget,
+    "PriorityClass": _priority_class,
+    "ReplicaSet": _workload,
+    "ReplicationController": _workload,
+    "StatefulSet": _workload,
+}
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,115 @@
+"""What the page of one pod shows, also of one that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from apps.cluster.errors import NotFound
+from apps.cluster.models import Cluster, Event, Pod
+from apps.controlplane import selectors
+from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.story import Chapter, last_body, story
+from apps.dashboard.selectors.changes import ChangeRow, object_changes
+from apps.dashboard.selectors.pods import pod_state, queue_entries
+
+MOST_ATTEMPTS = 50
+MOST_EVENTS = 50
+MOST_CHANGES = 50
+#: Pods of one name that are offered when none has it any more.
+MOST_NAMESAKES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OnePod:
+    """A pod and its story; of one that is gone, what is still known (`pod` is None then)."""
+
+    uid: UUID
+    namespace: str
+    name: str
+    pod: Pod | None
+    body: Mapping[str, Any]
+    entry: QueueEntry | None
+    attempts: Sequence[SchedulingDecision]
+    attempt_count: int
+    events: Sequence[Event]
+    changes: Sequence[ChangeRow]
+    chapters: Sequence[Chapter]
+
+    @property
+    def state(self) -> str:
+        return pod_state(self.pod, self.entry) if self.pod is not None else "gone"
+
+    @property
+    def conditions(self) -> Sequence[Mapping[str, Any]]:
+        return (self.body.get("status") or {}).get("conditions") or []
+
+    @property
+    def why_pending(self) -> str:
+        """One sentence; empty for a pod that does not wait."""
+        if self.state not in QueueEntry.Queue.values:
+            return ""
+        if self.entry is not None and self.entry.gated_by:
+            gates = [gate["name"] for gate in self.body["spec"].get("schedulingGates") or ()]
+            return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
+        if self.attempts:
+            last = self.attempts[0]
+            return " ".join(filter(None, (last.message, last.post_filter_message)))
+        return "It waits in activeQ for its first attempt."
+
+
+@dataclass(frozen=True, slots=True)
+class Namesake:
+    """A pod of a name, which may be gone, and its last attempt."""
+
+    uid: UUID
+    attempt: SchedulingDecision
+
+
+def one_pod(cluster: Cluster, namespace: str, name: str) -> OnePod:
+    """Everything the page of a pod shows; NotFound when there is none."""
+    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
+    if pod is None:
+        raise NotFound("pods", name)
+    return _told(cluster, pod.uid, pod, pod.body)
+
+
+def pod_story(cluster: Cluster, uid: UUID) -> OnePod:
+    """The same by uid, also of a pod that is gone; NotFound when nothing is known of it."""
+    pod = Pod.objects.filter(cluster=cluster, uid=uid).first()
+    if pod is not None:
+        return _told(cluster, uid, pod, pod.body)
+    return _told(cluster, uid, None, last_body(cluster, uid) or {})
+
+
+def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
+    """The pods that had a name, newest first, as far as the ledger knows them."""
+    attempts = selectors.decisions(cluster, namespace=namespace, name=name)[:1000]
+    last: dict[UUID, SchedulingDecision] = {}
+    for attempt in attempts:
+        last.setdefault(attempt.pod_uid, attempt)
+    return [Namesake(uid, attempt) for uid, attempt in last.items()][:MOST_NAMESAKES]
+
+
+def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
+    found = selectors.decisions(cluster, pod_uid=uid)
+    attempts = list(found[:MOST_ATTEMPTS])
+    if not body and not attempts:
+        raise NotFound("pods", str(uid))
+    events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
+    metadata = body.get("metadata") or {}
+    return OnePod(
+        uid=uid,
+        namespace=metadata.get("namespace") or attempts[0].namespace,
+        name=metadata.get("name") or attempts[0].name,
+        pod=pod,
+        body=body,
+        entry=queue_entries(cluster, [uid]).get(uid),
+        attempts=attempts,
+        attempt_count=len(attempts) if len(attempts) < MOST_ATTEMPTS else found.count(),
+        events=list(events[:MOST_EVENTS]),
+        changes=object_changes(cluster, uid, most=MOST_CHANGES),
+        chapters=story(cluster, uid),
+    )

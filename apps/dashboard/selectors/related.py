@@ -1,0 +1,203 @@
+"""What an object has to do with others: its owners, what it selects, what uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+
+from apps.cluster import kinds
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster, KubernetesObject, Pod
+from apps.controlplane.tables.columns import NONE, get, labels, selector
+from apps.dashboard.links import object_url
+from apps.dashboard.selectors.pods import with_labels
+
+Body = Mapping[str, Any]
+
+#: Objects of a relation that are named.
+MOST_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An object and its page."""
+
+    words: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Objects that stand in one relation to another; `address` lists all of them, if there is."""
+
+    label: str
+    links: Sequence[Link]
+    total: int
+    address: str = ""
+
+    @property
+    def more(self) -> int:
+        return self.total - len(self.links)
+
+
+def relations(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[Relation]:
+    """Everything an object is related to; relations to nothing are left out."""
+    made = [_owners(cluster, found), *_PARTICULAR.get(kind.name, _nothing)(cluster, found)]
+    return [relation for relation in made if relation.total]
+
+
+def selected_pods(cluster: Cluster, found: KubernetesObject) -> tuple[QuerySet[Pod], str]:
+    """The pods that an object's selector picks in its namespace, and the selector as text."""
+    text = _selector(found.body)
+    pods = Pod.objects.filter(cluster=cluster, namespace=found.namespace)
+    return (with_labels(pods, text) if text else pods.none()), text
+
+
+def pods_with_claim(cluster: Cluster, namespace: str, claim: str) -> QuerySet[Pod]:
+    """The pods that mount a claim."""
+    volume = [{"persistentVolumeClaim": {"claimName": claim}}]
+    pods = Pod.objects.filter(cluster=cluster, namespace=namespace)
+    return pods.filter(body__spec__volumes__contains=volume)
+
+
+def _selector(body: Body) -> str:
+    """A selector as text; of services and replication controllers it is a plain map."""
+    written = get(body, "spec", "selector", default={})
+    is_map = body["kind"] in ("Service", "ReplicationController")
+    text = labels(written) if is_map else selector(written)
+    return "" if text == NONE else text
+
+
+def _owners(cluster: Cluster, found: KubernetesObject) -> Relation:
+    references = get(found.body, "metadata", "ownerReferences", default=[])
+    links = [
+        link
+        for each in references
+        if (link := _link(cluster, each.get("kind", ""), found.namespace, each.get("name", "")))
+    ]
+    return Relation("Owned by", links, len(links))
+
+
+def _selects(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    pods, text = selected_pods(cluster, found)
+    if text:
+        query = {"namespace": found.namespace, "labels": text}
+        yield _pods(cluster, "Pods it selects", pods, query)
+
+
+def _deployment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    owned = [{"uid": str(found.uid)}]
+    sets = kinds.by_name("ReplicaSet").model._default_manager.filter(
+        cluster=cluster,
+        namespace=found.namespace,
+        body__metadata__ownerReferences__contains=owned,
+    )
+    yield _objects(cluster, "ReplicaSets", kinds.by_name("ReplicaSet"), sets)
+    yield from _selects(cluster, found)
+
+
+def _priority_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    value = get(found.body, "value", default=0)
+    pods = Pod.objects.filter(cluster=cluster, priority=value)
+    yield _pods(cluster, "Pods of this priority", pods, {"priority": str(value)})
+
+
+def _namespace(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    pods = Pod.objects.filter(cluster=cluster, namespace=found.name)
+    yield _pods(cluster, "Pods in it", pods, {"namespace": found.name})
+
+
+def _claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    yield _one(cluster, "Volume", "PersistentVolume", get(found.body, "spec", "volumeName"))
+    storage_class = get(found.body, "spec", "storageClassName")
+    yield _one(cluster, "Storage class", "StorageClass", storage_class)
+    pods = pods_with_claim(cluster, found.namespace, found.name)
+    yield _pods(cluster, "Pods that mount it", pods, None)
+
+
+def _volume(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    claim = get(found.body, "spec", "claimRef", default={})
+    link = _link(cluster, "PersistentVolumeClaim", claim.get("namespace", ""), claim.get("name"))
+    yield Relation("Bound to", [link] if link else [], 1 if link else 0)
+    storage_class = get(found.body, "spec", "storageClassName")
+    yield _one(cluster, "Storage class", "StorageClass", storage_class)
+
+
+def _storage_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    for name, label in (("PersistentVolumeClaim", "Claims"), ("PersistentVolume", "Volumes")):
+        kind = kinds.by_name(name)
+        objects = kind.model._default_manager.filter(cluster=cluster)
+        using = objects.filter(body__spec__storageClassName=found.name)
+        yield _objects(cluster, f"{label} of this class", kind, using)
+
+
+def _attachment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    yield _one(cluster, "Node", "Node", get(found.body, "spec", "nodeName"))
+    volume = get(found.body, "spec", "source", "persistentVolumeName")
+    yield _one(cluster, "Volume", "PersistentVolume", volume)
+
+
+def _of_node(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    if found.body["kind"] != "Lease" or found.namespace == "kube-node-lease":
+        yield _one(cluster, "Node", "Node", found.name)
+
+
+def _nothing(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+    yield from ()
+
+
+_PARTICULAR: Mapping[str, Callable[[Cluster, KubernetesObject], Iterator[Relation]]] = {
+    "CSINode": _of_node,
+    "DaemonSet": _selects,
+    "Deployment": _deployment,
+    "Job": _selects,
+    "Lease": _of_node,
+    "Namespace": _namespace,
+    "PersistentVolume": _volume,
+    "PersistentVolumeClaim": _claim,
+    "PodDisruptionBudget": _selects,
+    "PriorityClass": _priority_class,
+    "ReplicaSet": _selects,
+    "ReplicationController": _selects,
+    "Service": _selects,
+    "StatefulSet": _selects,
+    "StorageClass": _storage_class,
+    "VolumeAttachment": _attachment,
+}
+
+
+def _one(cluster: Cluster, label: str, kind: str, name: str) -> Relation:
+    link = _link(cluster, kind, "", name)
+    return Relation(label, [link] if link else [], 1 if link else 0)
+
+
+def _pods(
+    cluster: Cluster, label: str, pods: QuerySet[Pod], query: Mapping[str, str] | None
+) -> Relation:
+    made = _objects(cluster, label, kinds.POD, pods)
+    address = f"{object_url(cluster, kinds.POD)}?{urlencode(query)}" if query else ""
+    return Relation(made.label, made.links, made.total, address)
+
+
+def _objects(cluster: Cluster, label: str, kind: Kind, objects: QuerySet[Any]) -> Relation:
+    named = objects.order_by("namespace", "name").values_list("namespace", "name")
+    first: list[tuple[str, str]] = list(named[: MOST_NAMED + 1])
+    total = len(first) if len(first) <= MOST_NAMED else objects.count()
+    links = [
+        Link(name, object_url(cluster, kind, namespace, name))
+        for namespace, name in first[:MOST_NAMED]
+    ]
+    return Relation(label, links, total)
+
+
+def _link(cluster: Cluster, kind: str, namespace: str, name: str | None) -> Link | None:
+    """None for what has no page here."""
+    known = {each.name: each for each in kinds.ALL}.get(kind)
+    if known is None or not name:
+        return None
+    where = namespace if known.namespaced else ""
+    return Link(f"{known.name} {name}", object_url(cluster, known, where, name))

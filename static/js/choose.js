@@ -1,0 +1,45 @@
+/* Choosing rows of a table: all of a page at once, and how many are chosen. What was chosen
+   stays so when the table is refreshed. */
+"use strict";
+
+(() => {
+  const boxes = (form) => [...form.querySelectorAll("tbody input[type=checkbox]")];
+
+  function tell(form) {
+    const all = boxes(form);
+    const chosen = all.filter((box) => box.checked).length;
+    const every = form.querySelector("[data-choose-all]");
+    every.hidden = false;
+    every.checked = chosen > 0 && chosen === all.length;
+    every.indeterminate = chosen > 0 && chosen < all.length;
+    form.querySelector("[data-choose-count]").textContent = chosen ? `${chosen} chosen` : "";
+    form.querySelector("button:not([type=button])").disabled = chosen === 0;
+  }
+
+  const tellAll = () => document.querySelectorAll("form[data-choose]").forEach(tell);
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-choose]");
+    if (!form) return;
+    if (event.target.matches("[data-choose-all]")) {
+      for (const box of boxes(form)) box.checked = event.target.checked;
+    }
+    tell(form);
+  });
+
+  /* a click of shift takes the rows between with it */
+  let last = null;
+  document.addEventListener("click", (event) => {
+    const form = event.target.closest("form[data-choose]");
+    if (!form || !event.target.matches("tbody input[type=checkbox]")) return;
+    const all = boxes(form);
+    if (event.shiftKey && last && all.includes(last)) {
+      const [from, to] = [all.indexOf(last), all.indexOf(event.target)].sort((a, b) => a - b);
+      for (const box of all.slice(from, to + 1)) box.checked = event.target.checked;
+    }
+    last = event.target;
+  });
+
+  document.addEventListener("htmx:afterSettle", tellAll);
+  tellAll();
+})();

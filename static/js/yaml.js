@@ -1,0 +1,61 @@
+/* Areas for YAML: line numbers beside them, wrong lines marked, and "Line 12" leads to line 12.
+   What they hold is an ordinary text area's: this only adds to it. */
+"use strict";
+
+(() => {
+  for (const area of document.querySelectorAll("textarea.code")) {
+    const wrong = new Set((area.dataset.wrong || "").split(",").filter(Boolean).map(Number));
+    const gutter = document.createElement("div");
+    gutter.className = "gutter";
+    gutter.setAttribute("aria-hidden", "true");
+    const frame = document.createElement("div");
+    frame.className = "editor";
+    area.replaceWith(frame);
+    frame.append(gutter, area);
+    area.wrap = "off";
+
+    let lines = 0;
+    const number = () => {
+      const wanted = area.value.split("\n").length;
+      if (wanted !== lines) {
+        lines = wanted;
+        gutter.replaceChildren(
+          ...Array.from({ length: lines }, (_, index) => {
+            const line = document.createElement("span");
+            line.textContent = wrong.has(index + 1) ? `▸ ${index + 1}` : index + 1;
+            if (wrong.has(index + 1)) line.className = "wrong";
+            return line;
+          }),
+        );
+      }
+      gutter.scrollTop = area.scrollTop;
+    };
+    area.addEventListener("input", number);
+    area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));
+    number();
+
+    const goTo = (line) => {
+      const before = area.value.split("\n").slice(0, line - 1).join("\n");
+      const start = before.length + (line > 1 ? 1 : 0);
+      const end = area.value.indexOf("\n", start);
+      area.focus();
+      area.setSelectionRange(start, end < 0 ? area.value.length : end);
+      const height = parseFloat(getComputedStyle(area).lineHeight);
+      area.scrollTop = Math.max(0, (line - 4) * height);
+    };
+    const field = frame.closest(".field");
+    for (const problem of field ? field.querySelectorAll(".problem p") : []) {
+      const text = [...problem.childNodes].find((node) => node.nodeType === Node.TEXT_NODE);
+      const found = text && /^Line (\d+)/.exec(text.data);
+      if (!found) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "link";
+      button.textContent = found[0];
+      button.addEventListener("click", () => goTo(Number(found[1])));
+      text.data = text.data.slice(found[0].length);
+      text.before(button);
+    }
+    if (wrong.size) goTo(Math.min(...wrong));
+  }
+})();

@@ -1,0 +1,207 @@
+"""One decision as its page draws it: the funnel, the scores, preemption, the time it took."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apps.dashboard.decision_page.funnel import funnel
+from apps.dashboard.decision_page.preemption import preemption_table
+from apps.dashboard.decision_page.scores import (
+    ScoreTable,
+    as_json,
+    score_matrix,
+    score_table,
+    shades_of,
+)
+from apps.dashboard.decision_page.waterfall import waterfall
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
+from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.status import Code, Status
+from apps.scheduler.preemption.importance import NOT_STARTED
+from apps.scheduler.preemption.ranking import PRIORITY_SHIFT
+
+CPU = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")
+TAINT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint",), "Taint")
+
+
+def column(*values: int, weight: int = 1) -> ScoreColumn:
+    raw = np.array(values, dtype=np.int64)
+    return ScoreColumn(raw, raw, weight)
+
+
+@pytest.fixture
+def scheduled() -> Decision:
+    """d to f are feasible; d and f tie, f was drawn. g was not looked at."""
+    statuses = NodeStatuses(np.array([1, 1, 2, 0, 0, 0, -1], dtype=np.int32), [None, CPU, TAINT])
+    return Decision(
+        pod_key="default/p",
+        pod_uid="1",
+        profile="default-scheduler",
+        result=Result.SCHEDULED,
+        node="f",
+        nodes=("a", "b", "c", "d", "e", "f", "g"),
+        total_nodes=7,
+        node_statuses=statuses,
+        evaluated=6,
+        feasible=np.array([3, 4, 5]),
+        scores={"Flat": column(10, 10, 10), "Steep": column(50, 20, 50, weight=2)},
+        total=np.array([110, 50, 110]),
+        ties=np.array([3, 5]),
+        draw=1,
+        durations={"Filter": 3000, "Score": 1000},
+    )
+
+
+def names(table: ScoreTable) -> list[str]:
+    return [row.node for row in table.page.rows]
+
+
+def test_the_funnel_goes_from_all_nodes_to_one_and_names_who_took_the_others_out(
+    scheduled: Decision,
+) -> None:
+    steps = funnel(scheduled)
+    assert [(step.name, step.nodes, step.out, step.detail) for step in steps] == [
+        ("nodes in the cluster", 7, False, ""),
+        ("rejected by NodeResourcesFit", 2, True, ""),
+        ("rejected by Taint", 1, True, ""),
+        ("not looked at", 1, True, ""),
+        ("feasible", 3, False, ""),
+        ("scored", 3, False, ""),
+        ("with the best score", 2, False, "110 points"),
+        ("taken", 1, False, "f"),
+    ]
+    first = steps[1]
+    assert first.start == pytest.approx(500 / 7) and first.width == pytest.approx(200 / 7)
+
+
+def test_what_pre_filter_left_out_is_not_said_to_be_unseen(scheduled: Decision) -> None:
+    scheduled.pre_filter_nodes = frozenset("abcdef")
+    out = [(step.name, step.nodes) for step in funnel(scheduled) if step.out]
+    assert ("rejected by PreFilter", 1) in out
+    assert "not looked at" not in dict(out)
+
+
+def test_a_refusal_of_the_pod_itself_takes_every_node_out() -> None:
+    refused = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("no claim",), "VolumeBinding")
+    decision = Decision(pod_key="default/p", pod_uid="1", profile="x", pre_filter=refused)
+    decision.total_nodes, decision.nodes = 2, ("a", "b")
+    for statuses in (None, NodeStatuses.empty(2)):
+        decision.node_statuses = statuses
+        assert [(step.name, step.nodes) for step in funnel(decision)] == [
+            ("nodes in the cluster", 2),
+            ("rejected by VolumeBinding", 2),
+            ("feasible", 0),
+            ("taken", 0),
+        ]
+
+
+def test_the_best_come_first_and_the_chosen_one_before_its_equals(scheduled: Decision) -> None:
+    table = score_table(score_matrix(scheduled), {})
+    assert [(row.rank, row.node, row.total) for row in table.page.rows] == [
+        (1, "f", 110),
+        (1, "d", 110),
+        (3, "e", 50),
+    ]
+    assert [(row.chosen, row.tied) for row in table.page.rows] == [
+        (True, True),
+        (False, True),
+        (False, False),
+    ]
+
+
+def test_the_plugin_that_decides_most_is_the_first_column(scheduled: Decision) -> None:
+    matrix = score_matrix(scheduled)
+    assert [(plugin.name, plugin.weight) for plugin in matrix.plugins] == [
+        ("Steep", 2),
+        ("Flat", 1),
+    ]
+    steep, flat = score_table(matrix, {"value": "raw"}).page.rows[2].cells
+    assert (steep.shown, steep.raw, steep.normalised, steep.weighted) == (20, 20, 20, 40)
+    assert flat.weighted == 10
+
+
+def test_scores_are_sorted_and_narrowed_as_the_address_asks(scheduled: Decision) -> None:
+    matrix = score_matrix(scheduled)
+    assert names(score_table(matrix, {"sort": "node"})) == ["d", "e", "f"]
+    assert names(score_table(matrix, {"sort": "-node"})) == ["f", "e", "d"]
+    assert names(score_table(matrix, {"sort": "Steep"})) == ["e", "f", "d"]
+    assert names(score_table(matrix, {"sort": "-rank"})) == ["e", "d", "f"]
+    assert names(score_table(matrix, {"only": "tied"})) == ["f", "d"]
+    assert names(score_table(matrix, {"q": "d"})) == ["d"]
+    assert names(score_table(matrix, {"sort": "nonsense", "value": "nonsense"})) == ["f", "d", "e"]
+
+
+def test_a_column_without_differences_has_no_shade() -> None:
+    assert shades_of(np.array([7, 7, 7])).tolist() == [0, 0, 0]
+    assert shades_of(np.array([0, 50, 100])).tolist() == [0, 2, 5]
+    assert shades_of(np.array([], dtype=np.int64)).tolist() == []
+
+
+def test_the_whole_matrix_says_equal_columns_once(scheduled: Decision) -> None:
+    whole = as_json(score_matrix(scheduled))
+    assert whole["nodes"] == ["f", "d", "e"] and whole["ranks"] == [1, 1, 3]
+    assert (whole["tied"], whole["chosen"]) == (2, True)
+    assert [plugin["raw"] for plugin in whole["plugins"]] == [[50, 50, 20], 10]
+
+
+def test_an_attempt_that_scored_nothing_has_an_empty_matrix() -> None:
+    decision = Decision(pod_key="default/p", pod_uid="1", profile="x")
+    table = score_table(score_matrix(decision), {})
+    assert list(table.page.rows) == [] and as_json(table.matrix)["nodes"] == []
+
+
+def candidate(node: str, *victims: str, pdb: int = 0, top: int = 5, start: int = 1) -> Candidate:
+    total = len(victims) * (PRIORITY_SHIFT + top)
+    return Candidate(node, victims, pdb, (pdb, top, total, len(victims), start))
+
+
+def test_each_candidate_for_preemption_says_which_criterion_put_it_out() -> None:
+    decision = Decision(pod_key="default/p", pod_uid="1", profile="x")
+    decision.post_filter_status = Status(Code.SUCCESS)
+    decision.nominating = NominatingInfo("b")
+    decision.post_filter = PostFilterResult(
+        candidates=(
+            candidate("a", "default/x", pdb=1),
+            candidate("b", "default/y", start=NOT_STARTED),
+            candidate("c", "default/z", "default/w"),
+            candidate("d", "default/v", top=9),
+        ),
+        decided_by="smallest sum of the victims' priorities",
+    )
+    table = preemption_table(decision)
+    assert table is not None and table.decided_by == "smallest sum of the victims' priorities"
+    assert [(row.node, row.chosen, row.lost_by) for row in table.rows] == [
+        ("b", True, ""),
+        ("c", False, "smallest sum of the victims' priorities"),
+        ("d", False, "lowest priority of the most important victim"),
+        ("a", False, "fewest PodDisruptionBudget violations"),
+    ]
+    taken = table.rows[0]
+    assert [figure.text for figure in taken.figures] == ["0", "5", "5", "1", "not started"]
+    assert [figure.lost for figure in table.rows[1].figures] == [False, False, True, False, False]
+    assert table.rows[1].figures[4].text == "1970-01-01 00:00:00"
+
+
+def test_without_preemption_there_is_no_table() -> None:
+    assert preemption_table(Decision(pod_key="default/p", pod_uid="1", profile="x")) is None
+
+
+def test_nodes_where_evictions_would_not_help_are_counted_by_reason() -> None:
+    decision = Decision(pod_key="default/p", pod_uid="1", profile="x")
+    decision.post_filter_status = Status(Code.UNSCHEDULABLE, ("preemption: nothing helps",))
+    tried = NodeStatuses(np.array([1, 1, -1], dtype=np.int32), [None, CPU])
+    decision.post_filter = PostFilterResult(node_statuses=tried)
+    table = preemption_table(decision)
+    assert table is not None and not table.rows
+    assert [(each.reason, each.nodes) for each in table.in_vain] == [("Insufficient cpu", 2)]
+
+
+def test_time_is_told_as_parts_of_the_whole(scheduled: Decision) -> None:
+    spans = waterfall(scheduled)
+    assert [(each.name, each.start, each.width, each.share) for each in spans] == [
+        ("Filter", 0, 75, 75),
+        ("Score", 75, 25, 25),
+    ]
