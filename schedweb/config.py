@@ -41,6 +41,10 @@ class Config:
     public_url: str
     #: Servers keep connections; a command has one, and fails at once when there is none.
     connection_pool: bool
+    #: "text" for people, "json" for programs.
+    log_format: str = "text"
+    #: 0 to 10, as kube-scheduler's -v: how much is told of each decision.
+    verbosity: int = 1
     #: Scheduler plugins from outside, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
 
@@ -81,6 +85,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
         public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
         connection_pool=environ.get("SCHEDWEB_CONNECTION_POOL") != "0",
+        log_format=_one_of(environ, "SCHEDWEB_LOG_FORMAT", ("text", "json")),
+        verbosity=_integer(environ, "SCHEDWEB_VERBOSITY", 1, lowest=0, highest=10),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
 
@@ -99,6 +105,14 @@ def _switch(environ: Mapping[str, str], name: str) -> bool:
     if text not in {"", "0", "1", "false", "true", "no", "yes"}:
         raise ConfigError(f"{name} must be 1 or 0, not {text!r}")
     return text in {"1", "true", "yes"}
+
+
+def _one_of(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """One of *choices*, of which the first is the default."""
+    text = environ.get(name, "").lower() or choices[0]
+    if text not in choices:
+        raise ConfigError(f"{name} must be {' or '.join(choices)}, not {text!r}")
+    return text
 
 
 def _database_url(environ: Mapping[str, str]) -> str:

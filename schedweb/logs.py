@@ -1,17 +1,24 @@
-"""Log lines that carry the request they belong to."""
+"""Log lines that carry the request they belong to, for people or as JSON.
+
+A record may have `fields` (``extra={"fields": {...}}``): what it is about, by name.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+from datetime import UTC, datetime
+from typing import Any
 
 from apps.cluster.context import current_request_id
 
 
 class RequestId(logging.Filter):
-    """Give every record a ``request_id``, "-" outside requests."""
+    """Give every record a ``request_id``: its own, that of the request at work, or "-"."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.request_id = current_request_id() or "-"
+        if not getattr(record, "request_id", ""):
+            record.request_id = current_request_id() or "-"
         return True
 
 
@@ -20,3 +27,39 @@ class NotRoutine(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return getattr(getattr(record, "request", None), "path", "") != "/readyz"
+
+
+class Line(logging.Formatter):
+    """`time LEVEL logger [request] message name="value" …`"""
+
+    def __init__(self) -> None:
+        super().__init__("{asctime} {levelname} {name} [{request_id}] {message}", style="{")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        line = super().formatMessage(record)
+        for name, value in _fields(record).items():
+            shown = value if isinstance(value, (int, float)) else json.dumps(str(value))
+            line += f" {name}={shown}"
+        return line
+
+
+class JsonLine(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, request, the fields, the traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": getattr(record, "request_id", "-"),
+            **_fields(record),
+        }
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told, default=str, ensure_ascii=False)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = getattr(record, "fields", {})
+    return fields

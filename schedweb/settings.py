@@ -216,6 +216,9 @@ SCHEDWEB_PLUGINS = CONFIG.plugins
 
 # --- Logging ----------------------------------------------------------------------------------
 
+#: What the loop tells of its decisions: apps.controlplane.decision_log.
+VERBOSITY = CONFIG.verbosity
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -224,16 +227,14 @@ LOGGING = {
         "routine": {"()": "schedweb.logs.NotRoutine"},
     },
     "formatters": {
-        "line": {
-            "format": "{asctime} {levelname} {name} [{request_id}] {message}",
-            "style": "{",
-        },
+        "text": {"()": "schedweb.logs.Line"},
+        "json": {"()": "schedweb.logs.JsonLine"},
     },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "filters": ["request_id"],
-            "formatter": "line",
+            "formatter": CONFIG.log_format,
         },
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},

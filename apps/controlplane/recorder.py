@@ -20,7 +20,7 @@ from apps.cluster.binding import bind_change, binding_to, with_condition
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor, Create, Modify, Operation, Remove
-from apps.controlplane import ledger
+from apps.controlplane import decision_log, ledger
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
 from apps.controlplane.metrics import stored
@@ -116,6 +116,7 @@ class Recorder:
         for made in batch:
             if made.decision.result == Result.SCHEDULED:
                 scheduler.bound(made.decision)
+        decision_log.tell(self._cluster, batch)
 
     def _commit(
         self,

@@ -24,6 +24,8 @@ def test_an_empty_environment_is_enough() -> None:
         ("SCHEDWEB_TLS_PORT", "65536"),
         ("SCHEDWEB_WORKERS", "0"),
         ("SCHEDWEB_DEBUG", "maybe"),
+        ("SCHEDWEB_LOG_FORMAT", "xml"),
+        ("SCHEDWEB_VERBOSITY", "11"),
         ("SCHEDWEB_DATABASE_URL", "mysql://localhost/x"),
     ],
 )
