@@ -74,6 +74,13 @@ class Seen:
     undone: bool = False
 
 
+class Draws(NamedTuple):
+    """How a cluster draws among equals, and the seed of its draws."""
+
+    tie_break: str = ""
+    seed: int = 0
+
+
 class NodeTables:
     """Finds or stores the table of node names that decisions refer to."""
 
@@ -108,6 +115,7 @@ class NodeTables:
 
 
 _NOTHING_SEEN = Seen()
+_NO_DRAWS = Draws()
 
 
 def row_of(
@@ -121,6 +129,7 @@ def row_of(
     sequence: int,
     request_id: str,
     seen: Seen = _NOTHING_SEEN,
+    draws: Draws = _NO_DRAWS,
 ) -> dict[str, Any]:
     """The ledger row of a decision, by column name."""
     namespace, _, name = decision.pod_key.partition("/")
@@ -154,7 +163,7 @@ def row_of(
         "duration_us": sum(decision.durations.values()) // 1000,
         "request_id": request_id,
         "node_table_id": nodes.id,
-        "columns": _encode(decision, nodes.alive, seen),
+        "columns": _encode(decision, nodes.alive, seen, draws),
     }
 
 
@@ -195,6 +204,7 @@ def load(row: SchedulingDecision) -> Decision:
         nominating=_nominating(plain["nominating"]),
         rejection=_status(plain["rejection"]),
         durations=plain["durations"],
+        plugin_durations=_laps(plain.get("laps", [])),
         permit_wait=_permit_wait(plain.get("permit_wait")),
         extender_calls=[_extender_call(call) for call in plain.get("extender_calls", ())],
     )
@@ -242,7 +252,13 @@ def _plain_seen(seen: Seen) -> dict[str, Any]:
     return plain
 
 
-def _encode(decision: Decision, alive: NDArray[np.bool_], seen: Seen) -> bytes:
+def draws_of(row: SchedulingDecision) -> Draws:
+    """How its cluster drew then; nothing is known of that in the oldest decisions."""
+    plain, _ = columns.decode(bytes(row.columns))
+    return Draws(*plain.get("draws", ()))
+
+
+def _encode(decision: Decision, alive: NDArray[np.bool_], seen: Seen, draws: Draws) -> bytes:
     arrays: dict[str, NDArray[Any]] = {}
     plain: dict[str, Any] = {
         "node": decision.node,
@@ -261,7 +277,9 @@ def _encode(decision: Decision, alive: NDArray[np.bool_], seen: Seen) -> bytes:
         "nominating": decision.nominating and decision.nominating.nominated_node,
         "rejection": _plain_status(decision.rejection),
         "durations": dict(decision.durations),
+        "laps": _plain_laps(decision.plugin_durations),
         "scored": bool(len(decision.total)),
+        "draws": list(draws),
         **_plain_seen(seen),
     }
     if decision.permit_wait is not None:
@@ -341,6 +359,20 @@ def _post_filter(
         decided_by=result["decided_by"],
         offset=result["offset"],
     )
+
+
+def _plain_laps(durations: Mapping[str, Mapping[str, int]]) -> list[Any]:
+    """[point, plugin, ...] of each point, then all times: names that go together compress well."""
+    names = [[point, *spent] for point, spent in durations.items() if spent]
+    return [names, [time for spent in durations.values() for time in spent.values()]]
+
+
+def _laps(plain: list[Any]) -> dict[str, dict[str, int]]:
+    if not plain:
+        return {}
+    names, times = plain
+    remaining = iter(times)
+    return {point: {plugin: next(remaining) for plugin in plugins} for point, *plugins in names}
 
 
 def _plain_permit_wait(wait: PermitWait) -> list[Any]:

@@ -172,6 +172,7 @@ class Recorder:
             cluster_version=made.cluster_version,
             sequence=made.sequence,
             request_id=made.request_id,
+            draws=ledger.Draws(self._cluster.tie_break, self._cluster.seed),
             seen=ledger.Seen(
                 made.loaded_at,
                 made.expected,

@@ -115,6 +115,9 @@ class Decision:
     intents: tuple[Intent, ...] = ()
     #: extension point -> nanoseconds
     durations: Mapping[str, int] = field(default_factory=dict)
+    #: extension point -> plugin -> nanoseconds, of the plugins that ran, in their order; a filter's
+    #: with the second round for nominated pods, a scorer's with NormalizeScore
+    plugin_durations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     #: when the attempt began, and ended without a node; `perf_counter_ns`, of this process alone
     began_ns: int = 0

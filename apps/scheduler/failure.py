@@ -85,6 +85,7 @@ def finish_decision(attempt: Attempt) -> None:
             call.nanoseconds for call in decision.extender_calls if call.verb in _OF_THEIR_OWN
         )
     decision.durations = state.durations
+    decision.plugin_durations = state.plugin_durations
     decision.intents = intents.of(state)
     if diagnosis is not None:
         decision.unschedulable_plugins = frozenset(diagnosis.unschedulable_plugins)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from apps.scheduler.framework.interface import PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import StatusError, unresolvable
+from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.sampling import num_feasible_nodes_to_find
 
 if TYPE_CHECKING:
@@ -105,10 +105,12 @@ def find_nodes_that_pass_filters(
     """
     snapshot, framework = sched.snapshot, attempt.framework
     nodes = snapshot if rows is None else snapshot.select(rows)
-    start, durations = perf_counter_ns(), attempt.state.durations
-    found = framework.run_filter_plugins_with_nominated_pods(attempt.state, attempt.pod, nodes)
-    # a nominated node that is refused is followed by a search among all
-    durations["Filter"] = durations.get("Filter", 0) + perf_counter_ns() - start
+    # a nominated node that is refused is followed by a search among all: both are in its time
+    watch = Stopwatch(attempt.state, "Filter")
+    found = framework.run_filter_plugins_with_nominated_pods(
+        attempt.state, attempt.pod, nodes, watch
+    )
+    watch.stop()
     statuses.statuses = found.statuses
     if rows is None:
         statuses.ids = found.ids

@@ -124,7 +124,9 @@ def test_the_ledger_keeps_what_the_choice_was_made_of(cluster: Cluster) -> None:
     engines.run(cluster.pk)
     row = SchedulingDecision.objects.get(cluster=cluster, name="vip", attempt=1)
     assert row.nominated_node == "only"
-    result = ledger.load(row).post_filter
+    decision = ledger.load(row)
+    assert decision.plugin_durations["PostFilter"]["DefaultPreemption"] > 0
+    result = decision.post_filter
     assert result is not None
     (candidate,) = result.candidates
     assert (candidate.node, candidate.victims) == ("only", ("default/large",))

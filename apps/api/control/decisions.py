@@ -106,7 +106,7 @@ class DecisionViewSet(_Decisions):
     def retrieve(self, request: Request, pk: str) -> Response:
         """One decision with the verdict on every node, and the scores of the feasible ones."""
         row = decision_row(pk)
-        decision = ledger.load(row)
+        decision, draws = ledger.load(row), ledger.draws_of(row)
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
             {
@@ -116,7 +116,12 @@ class DecisionViewSet(_Decisions):
                 "ties": decision.tied_nodes(),
                 "pre_filter": explaining.status(decision.pre_filter),
                 "rejection": explaining.status(decision.rejection),
+                "search": explaining.search(decision),
+                "preemption": explaining.preemption(decision),
+                "tie_break": draws.tie_break,
+                "seed": draws.seed,
                 "durations": dict(decision.durations),
+                "plugin_durations": decision.plugin_durations,
                 "extender_calls": explaining.extender_calls(decision),
                 "permit_wait": explaining.permit_wait(decision),
             }

@@ -9,6 +9,7 @@ import numpy as np
 
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.status import Status
+from apps.scheduler.preemption.ranking import CRITERIA
 
 Body = dict[str, Any]
 
@@ -59,6 +60,43 @@ def node_verdict(decision: Decision, node: str) -> Body:
         )
     found["total"] = sum(score["weighted"] for score in found["scores"])
     return found
+
+
+def search(decision: Decision) -> Body:
+    """Where the search for nodes began, how far it went, and which of the best was drawn."""
+    narrowed = decision.pre_filter_nodes
+    return {
+        "start": decision.start,
+        "evaluated": decision.evaluated,
+        "nominated_node_only": decision.nominated_fast_path,
+        "pre_filter_nodes": None if narrowed is None else sorted(narrowed),
+        "filter_skipped": sorted(decision.filter_skipped),
+        "score_skipped": sorted(decision.score_skipped),
+        "draw": decision.draw if len(decision.ties) else None,
+    }
+
+
+def preemption(decision: Decision) -> Body | None:
+    """The nodes where evictions would make room, and what told the best; None if none was asked."""
+    if decision.post_filter_status is None:
+        return None
+    found = decision.post_filter
+    return {
+        "outcome": _told(decision.post_filter_status),
+        "nominated_node": decision.nominating.nominated_node if decision.nominating else None,
+        "candidates": [
+            {
+                "node": candidate.node,
+                "victims": list(candidate.victims),
+                "pdb_violations": candidate.pdb_violations,
+                "figures": dict(zip(CRITERIA, candidate.figures, strict=False)),
+            }
+            for candidate in (found.candidates if found else ())
+        ],
+        "ties": list(found.ties) if found else [],
+        "decided_by": found.decided_by if found else "",
+        "offset": found.offset if found else 0,
+    }
 
 
 def extender_calls(decision: Decision) -> list[Body]:

@@ -191,6 +191,40 @@ class ExtenderCallSerializer(serializers.Serializer[Any]):
     ignored = serializers.BooleanField(help_text="The attempt went on in spite of the error.")
 
 
+class SearchSerializer(serializers.Serializer[Any]):
+    start = serializers.IntegerField(help_text="Place in the visiting order where it began.")
+    evaluated = serializers.IntegerField(help_text="Nodes that the filters looked at.")
+    nominated_node_only = serializers.BooleanField(help_text="The pod's nominated node was taken.")
+    pre_filter_nodes = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="Null: PreFilter left all."
+    )
+    filter_skipped = serializers.ListField(child=serializers.CharField())
+    score_skipped = serializers.ListField(child=serializers.CharField())
+    draw = serializers.IntegerField(
+        allow_null=True, help_text="Which of `ties` was taken, in the order of the snapshot."
+    )
+
+
+class CandidateSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField()
+    victims = serializers.ListField(
+        child=serializers.CharField(), help_text="`namespace/name`, the most important first."
+    )
+    pdb_violations = serializers.IntegerField()
+    figures = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Criterion -> figure, in order of comparison."
+    )
+
+
+class PreemptionSerializer(serializers.Serializer[Any]):
+    outcome = StatusSerializer()
+    nominated_node = serializers.CharField(allow_null=True)
+    candidates = CandidateSerializer(many=True)
+    ties = serializers.ListField(child=serializers.CharField())
+    decided_by = serializers.CharField(help_text="The criterion that told the best candidate.")
+    offset = serializers.IntegerField(help_text="Where among the nodes the search began.")
+
+
 class PermitWaitSerializer(serializers.Serializer[Any]):
     timeouts = serializers.DictField(
         child=serializers.FloatField(), help_text="Plugin -> seconds it would have waited."
@@ -205,8 +239,16 @@ class DecisionDetailSerializer(DecisionSerializer):
     ties = serializers.ListField(child=serializers.CharField())
     pre_filter = StatusSerializer(allow_null=True)
     rejection = StatusSerializer(allow_null=True)
+    search = SearchSerializer()
+    preemption = PreemptionSerializer(allow_null=True, help_text="Null: PostFilter was not run.")
+    tie_break = serializers.CharField(help_text="How the cluster drew; empty in old decisions.")
+    seed = serializers.IntegerField(help_text="Of the cluster's draws.")
     durations = serializers.DictField(
         child=serializers.IntegerField(), help_text="Extension point -> nanoseconds."
+    )
+    plugin_durations = serializers.DictField(
+        child=serializers.DictField(child=serializers.IntegerField()),
+        help_text="Extension point -> plugin -> nanoseconds.",
     )
     extender_calls = ExtenderCallSerializer(many=True)
     permit_wait = PermitWaitSerializer(allow_null=True)
@@ -219,7 +261,12 @@ class DecisionDetailSerializer(DecisionSerializer):
             "ties",
             "pre_filter",
             "rejection",
+            "search",
+            "preemption",
+            "tie_break",
+            "seed",
             "durations",
+            "plugin_durations",
             "extender_calls",
             "permit_wait",
         )

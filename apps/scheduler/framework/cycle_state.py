@@ -23,7 +23,7 @@ T = TypeVar("T")
 class CycleState:
     """Per-cycle data keyed by a plugin-chosen string, e.g. ``PreFilterNodeResourcesFit``."""
 
-    __slots__ = ("_data", "durations", "skip_filter", "skip_score")
+    __slots__ = ("_data", "durations", "plugin_durations", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._data: dict[str, StateData] = {}
@@ -33,6 +33,8 @@ class CycleState:
         self.skip_score: set[str] = set()
         #: extension point -> nanoseconds it took
         self.durations: dict[str, int] = {}
+        #: extension point -> plugin -> nanoseconds, of the plugins that ran
+        self.plugin_durations: dict[str, dict[str, int]] = {}
 
     def write(self, key: str, data: StateData) -> None:
         self._data[key] = data

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter_ns
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +55,7 @@ from apps.scheduler.framework.status import (
     unresolvable,
 )
 from apps.scheduler.framework.steps import Step, Steps
+from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
 
@@ -203,11 +203,12 @@ class Framework:
 
         When no node is left by the plugins together, the outcome is a rejection that names them.
         """
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "PreFilter")
         result, narrowing = PreFilterResult(), set[str]()
         outcome = SUCCESS
         for plugin in self._pre_filter:
             narrowed, status = _pre_filter(plugin, state, pod, nodes)
+            watch.lap(plugin.name)
             if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -224,7 +225,7 @@ class Framework:
                 if not result.node_names:
                     outcome = _nothing_left(narrowing)
                     break
-        state.durations["PreFilter"] = perf_counter_ns() - start
+        watch.stop()
         return result, outcome, narrowing
 
     def run_filter_plugins(
@@ -233,13 +234,14 @@ class Framework:
         pod: PodInfo,
         nodes: NodeTable,
         own: OwnStates | None = None,
+        watch: Stopwatch | None = None,
     ) -> NodeStatuses:
         """The first refusal for every line that is alive. Raises StatusError on an internal error.
 
         ``nodes`` may be an overlay; see framework.interface. If its lines have states of their
         ``own``, plugins with PreFilterExtensions are asked with these.
         """
-        return self._run_filters(self._filter, state, pod, nodes, own)
+        return self._run_filters(self._filter, state, pod, nodes, own, watch)
 
     def run_local_filter_plugins(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
@@ -258,6 +260,7 @@ class Framework:
         pod: PodInfo,
         nodes: NodeTable,
         own: OwnStates | None,
+        watch: Stopwatch | None = None,
     ) -> NodeStatuses:
         found = NodeStatuses(np.where(nodes.alive, 0, NodeStatuses.NOT_EVALUATED), [None])
         for plugin in plugins:
@@ -274,21 +277,28 @@ class Framework:
                 else:
                     open_lines = np.flatnonzero(found.ids == NodeStatuses.FEASIBLE)
                     verdicts = by_line.filter_lines(state, pod, nodes, open_lines)
-                if verdicts is not None and not _refuse(found, verdicts, plugin.name):
-                    break
+                goes_on = verdicts is None or _refuse(found, verdicts, plugin.name)
             except Exception as raised:
                 raise guard.while_running(plugin.name, "filter", raised) from raised
+            if watch is not None:
+                watch.lap(plugin.name)
+            if not goes_on:
+                break
         return found
 
     def run_filter_plugins_with_nominated_pods(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeTable,
+        watch: Stopwatch | None = None,
     ) -> NodeStatuses:
         """Filter as if pods nominated to a node ran there, and as if not: both must pass.
 
         Only nominated pods of equal or higher priority count: they keep the room they were
         promised, while required affinity must not lean on pods that are not there yet.
         """
-        found = self.run_filter_plugins(state, pod, nodes)
+        found = self.run_filter_plugins(state, pod, nodes, watch=watch)
         nominated = self.nominated_pods(pod, nodes)
         if nominated is None:
             return found
@@ -298,7 +308,8 @@ class Framework:
         if not self.is_local(state):
             own = OwnStates(overlay, [state.clone() for _ in range(len(overlay))])
             self.tell_each("add_pod", own, pod, change)
-        found.overrule(nominated.lines, self.run_filter_plugins(state, pod, overlay, own))
+        others = self.run_filter_plugins(state, pod, overlay, own, watch)
+        found.overrule(nominated.lines, others)
         return found
 
     def nominated_pods(self, pod: PodInfo, nodes: NodeTable) -> PodChange | None:
@@ -362,18 +373,19 @@ class Framework:
 
         Any answer but Unschedulable ends the round.
         """
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "PostFilter")
         result: PostFilterResult | None = None
         refusals: list[Status] = []
         for plugin in self._post_filter:
             found, outcome = _post_filter(plugin, state, pod, diagnosis)
+            watch.lap(plugin.name)
             if outcome.code is not Code.UNSCHEDULABLE:
-                state.durations["PostFilter"] = perf_counter_ns() - start
+                watch.stop()
                 return found, outcome
             refusals.append(outcome)
             if found is not None and found.nominating is not None:
                 result = found
-        state.durations["PostFilter"] = perf_counter_ns() - start
+        watch.stop()
         reasons = tuple(reason for status in refusals for reason in status.reasons)
         return result, Status(Code.UNSCHEDULABLE, reasons, refusals[0].plugin)
 
@@ -382,25 +394,26 @@ class Framework:
     def run_pre_score_plugins(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
     ) -> Status:
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "PreScore")
         for plugin in self._pre_score:
             try:
                 status = plugin.pre_score(state, pod, nodes, lines)
             except Exception as raised:
                 status = guard.failure(plugin.name, "PreScore", raised)
+            watch.lap(plugin.name)
             if status is None or status.is_success:
                 continue
             if not status.is_skip:
                 return error(f'running PreScore plugin "{plugin.name}": {status.message}')
             state.skip_score.add(plugin.name)
-        state.durations["PreScore"] = perf_counter_ns() - start
+        watch.stop()
         return SUCCESS
 
     def run_score_plugins(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
     ) -> dict[str, ScoreColumn]:
         """Score and normalise; plugin -> its column. Raises StatusError on an internal error."""
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "Score")
         columns: dict[str, ScoreColumn] = {}
         for name, scorer, normalizer, weight in self._score:
             if name in state.skip_score:
@@ -414,20 +427,22 @@ class Framework:
                 raise guard.while_running(name, "Score", raised) from raised
             _check_range(name, normalized)
             columns[name] = ScoreColumn(raw, normalized, weight)
-        state.durations["Score"] = perf_counter_ns() - start
+            watch.lap(name)
+        watch.stop()
         return columns
 
     # -- after a node was chosen ---------------------------------------------------------------
 
     def run_reserve_plugins_reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """The first failure, or success; after a failure the caller runs unreserve."""
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "Reserve")
         outcome = SUCCESS
         for plugin in self._reserve:
             outcome = guard.answer(plugin.name, "Reserve", plugin.reserve, state, pod, node)
+            watch.lap(plugin.name)
             if not outcome.is_success:
                 break
-        state.durations["Reserve"] = perf_counter_ns() - start
+        watch.stop()
         return outcome
 
     def run_reserve_plugins_unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
@@ -437,17 +452,18 @@ class Framework:
 
     def run_permit_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """Success, a rejection, or WAIT: the pod is then held in ``handle.waiting_pods``."""
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "Permit")
         outcome = SUCCESS
         timeouts: dict[str, float] = {}
         for plugin in self._permit:
             status, timeout = _permit(plugin, state, pod, node)
+            watch.lap(plugin.name)
             if status.is_wait:
                 timeouts[plugin.name] = min(timeout, MAX_PERMIT_TIMEOUT)
             elif not status.is_success:
                 outcome, timeouts = status, {}
                 break
-        state.durations["Permit"] = perf_counter_ns() - start
+        watch.stop()
         if not timeouts:
             return outcome
         self.handle.waiting_pods.hold(pod, node, timeouts, self.handle.clock.now())
@@ -455,7 +471,7 @@ class Framework:
 
     def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
         """The first failure, or success; a step for each plugin that may take its time."""
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "PreBind")
         outcome = SUCCESS
         for plugin in self._pre_bind:
             if plugin.name in self._slow:
@@ -463,14 +479,15 @@ class Framework:
                 outcome = yield Step(plugin.name, partial(guard.answer, *args))
             else:
                 outcome = guard.answer(plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
+            watch.lap(plugin.name)
             if not outcome.is_success:
                 break
-        state.durations["PreBind"] = perf_counter_ns() - start
+        watch.stop()
         return outcome
 
     def run_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
         """The answer of the first that does not skip, Skip if all do; steps as in PreBind."""
-        start = perf_counter_ns()
+        watch = Stopwatch(state, "Bind")
         outcome = SKIP
         for plugin in self._bind:
             if plugin.name in self._slow:
@@ -478,9 +495,10 @@ class Framework:
                 outcome = yield Step(plugin.name, partial(guard.answer, *args))
             else:
                 outcome = guard.answer(plugin.name, "Bind", plugin.bind, state, pod, node)
+            watch.lap(plugin.name)
             if not outcome.is_skip:
                 break
-        state.durations["Bind"] = perf_counter_ns() - start
+        watch.stop()
         return outcome
 
     def run_post_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> None:

@@ -110,6 +110,44 @@ def test_a_decision_tells_every_node_and_every_score(api: Api, lab: Cluster) -> 
     assert (one["refusal"], one["total"]) == (None, scores["total"][0])
 
 
+def test_a_decision_tells_how_it_was_searched_drawn_and_timed(api: Api, lab: Cluster) -> None:
+    (row,) = api.get("/decisions?pod=a").json()["results"]
+    full = api.get(f"/decisions/{row['id']}").json()
+    assert (full["search"]["start"], full["search"]["evaluated"]) == (0, 3)
+    assert full["ties"][full["search"]["draw"]] == full["node"]
+    assert (full["tie_break"], full["seed"]) == ("first-name", lab.seed)
+    assert full["preemption"] is None
+    for point, spent in full["plugin_durations"].items():
+        assert 0 < sum(spent.values()) <= full["durations"][point] or not spent
+    assert full["plugin_durations"]["Score"].keys() == {
+        column["plugin"] for column in full["scores"]["plugins"]
+    }
+
+
+def test_a_decision_tells_whom_preemption_would_have_met(api: Api, lab: Cluster) -> None:
+    low, high = ({"metadata": {"name": f"p{n}"}, "value": n} for n in (1, 9))
+    wide = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "5"}}}]}
+    fillers = [{**pod(f"f{n}"), "spec": {**wide, "priorityClassName": "p1"}} for n in range(3)]
+    vip = {**pod("vip"), "spec": {**wide, "priorityClassName": "p9"}}
+    operations = [store.Create(kinds.PRIORITY_CLASS, each) for each in (low, high)]
+    store.write(lab, operations, actor=Actor("tests"))
+    for bodies in (fillers, [vip]):
+        operations = [store.Create(kinds.POD, body, "default") for body in bodies]
+        store.write(lab, operations, actor=Actor("tests"))
+        Engines().run(lab.pk)
+    row = api.get("/clusters/lab/decisions?pod=vip&attempt=1").json()["results"][0]
+    (victim,) = row["victims"]
+    assert [each["name"] for each in api.get(f"/decisions?victim={victim}").json()["results"]] == [
+        "vip"
+    ]
+    found = api.get(f"/decisions/{row['id']}").json()["preemption"]
+    assert found["nominated_node"] == row["nominated_node"]
+    assert found["decided_by"] == "tie" or found["decided_by"] in found["candidates"][0]["figures"]
+    chosen = next(each for each in found["candidates"] if each["node"] == found["nominated_node"])
+    assert chosen["victims"] == [victim]
+    assert len(found["candidates"]) == 3
+
+
 def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> None:
     extender = """
         apiVersion: kubescheduler.config.k8s.io/v1
