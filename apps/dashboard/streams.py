@@ -3,6 +3,9 @@
 Each event is named after a topic, the plural of a kind ("pods") or CONTROL, and carries the
 cluster's version as its data and id. Changes of half a second are told together. The page asks for
 what came after the version it was rendered from (`?after=`), so nothing falls between the two.
+
+Pages above the clusters hear of all of them: `site` streams one topic, SITE, whenever anything
+happened anywhere. Its position is `site_stamp`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import close_old_connections, connection
 
-from apps.cluster import kinds
+from apps.cluster import kinds, listen
 from apps.cluster.listen import Subscription, listener
 from apps.cluster.models import Cluster
 
@@ -29,12 +32,16 @@ Send = Callable[[Message], Awaitable[None]]
 #: The topic of what is not in the change log, such as the queue; told with every news, since
 #: news of several kinds may arrive as one.
 CONTROL = "control"
+#: The topic of what happens anywhere.
+SITE = "site"
 #: The last event of a stream whose cluster was deleted.
 GONE = "gone"
 TOPICS = tuple(kind.plural for kind in kinds.ALL)
 
 #: Changes are collected this long; a busy cluster's pages refetch no oftener.
 _COLLECT_SECONDS = 0.5
+#: Pages of the whole site refetch no oftener.
+_SITE_SECONDS = 1.5
 #: A comment is sent after so much silence, so that proxies and dead clients are noticed.
 _SILENCE_SECONDS = 15.0
 #: A page further behind than this is told that everything changed.
@@ -45,6 +52,14 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
+
+
+_STAMP = """
+    SELECT coalesce(sum(resource_version), 0), count(*), count(*) FILTER (WHERE paused),
+        (SELECT coalesce(max(id), 0) FROM controlplane_operation),
+        (SELECT count(*) FROM controlplane_operation WHERE finished_at IS NOT NULL)
+    FROM cluster_cluster
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +84,23 @@ async def live(
         await send({"type": "http.response.body", "body": b""})
         return
     cluster_id, version = found
+    await _until_either_ends(_tell(cluster_id, _after(scope, version), send), receive, send)
+
+
+async def site(
+    scope: MutableMapping[str, Any],
+    receive: Receive,
+    send: Send,
+    match: re.Match[str],
+    user: User,
+) -> None:
+    """Stream that something happened, anywhere, until the client leaves."""
+    await _until_either_ends(_tell_of_site(_asked(scope), send), receive, send)
+
+
+async def _until_either_ends(stream: Awaitable[None], receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-    telling = asyncio.ensure_future(_tell(cluster_id, _after(scope, version), send))
+    telling = asyncio.ensure_future(stream)
     leaving = asyncio.ensure_future(_until_client_leaves(receive))
     try:
         await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -98,6 +128,26 @@ async def _tell(cluster_id: int, position: int, send: Send) -> None:
                 await _send_topics(send, topics, position)
                 await asyncio.sleep(_COLLECT_SECONDS)
             news = await _wait_for_news(subscription, send)
+
+
+async def _tell_of_site(seen: str, send: Send) -> None:
+    """One event whenever there is news, and at once for a page that is older than the site."""
+    async with listener().subscribe(listen.SITE) as subscription:
+        await _send_text(send, "retry: 1000\n\n")
+        news = await _in_thread(site_stamp) != seen
+        while True:
+            if news:
+                stamp = await _in_thread(site_stamp)
+                await _send_text(send, f"id: {stamp}\nevent: {SITE}\ndata: {stamp}\n\n")
+                await asyncio.sleep(_SITE_SECONDS)
+            news = await _wait_for_news(subscription, send)
+
+
+def site_stamp() -> str:
+    """A text that is another one when a cluster or a task was made, changed or deleted."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STAMP)
+        return "-".join(str(number) for number in cursor.fetchone())
 
 
 async def _wait_for_news(subscription: Subscription, send: Send) -> bool:
@@ -128,8 +178,13 @@ async def _until_client_leaves(receive: Receive) -> None:
 
 def _after(scope: MutableMapping[str, Any], version: int) -> int:
     """The version the page has seen; what it says beyond the present is not believed."""
-    asked = parse_qs(scope["query_string"].decode("latin-1")).get("after", [""])[0]
+    asked = _asked(scope)
     return min(int(asked), version) if asked.isascii() and asked.isdecimal() else version
+
+
+def _asked(scope: MutableMapping[str, Any]) -> str:
+    query: bytes = scope["query_string"]
+    return parse_qs(query.decode("latin-1")).get("after", [""])[0]
 
 
 async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -11,6 +11,7 @@ from apps.dashboard.views import (
     clusters,
     decisions,
     events,
+    new_cluster,
     nodes,
     objects,
     overview,
@@ -18,6 +19,7 @@ from apps.dashboard.views import (
     profiles,
     queue,
     settings,
+    tasks,
 )
 
 _cluster: list[URLPattern | URLResolver] = [
@@ -25,6 +27,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/pause", clusters.pause, name="pause"),
     path("/resume", clusters.resume, name="resume"),
     path("/delete", clusters.delete_cluster, name="delete-cluster"),
+    path("/export", tasks.export, name="export"),
     path("/settings", settings.settings, name="cluster-settings"),
     path("/queue", queue.queue, name="queue"),
     path("/nodes", nodes.nodes, name="nodes"),
@@ -79,6 +82,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", clusters.cluster_list, name="clusters"),
     path("login", accounts.Login.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
-    path("new-cluster", clusters.new_cluster, name="new-cluster"),
+    path("new-cluster", new_cluster.new_cluster, name="new-cluster"),
+    path("tasks", tasks.tasks, name="tasks"),
+    path("tasks/<int:number>", tasks.task, name="task"),
+    path("tasks/<int:number>/cancel", tasks.cancel, name="cancel-task"),
+    path("tasks/<int:number>/output", tasks.output, name="task-output"),
     path("clusters/<str:cluster>", include(_cluster)),
 ]

@@ -59,6 +59,7 @@ STREAMS = (
         "apps.api.streams.watch",
     ),
     Stream(r"/clusters/(?P<cluster>[^/]+)/live", "apps.dashboard.streams.live"),
+    Stream(r"/live", "apps.dashboard.streams.site"),
 )
 
 

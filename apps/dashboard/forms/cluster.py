@@ -1,4 +1,4 @@
-"""The forms for a new cluster, and for the settings of one that is there."""
+"""The form for the settings of a cluster that is there."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from apps.cluster.admission.plugins.registry import PLUGINS
-from apps.cluster.models import Cluster
-from apps.controlplane.clusters import MAX_GENERATED_NODES
 from apps.dashboard.forms.refusals import ObjectForm
 
 UNSCHEDULABLE_LABEL = "Longest time unschedulable, in seconds"
@@ -40,46 +38,6 @@ class ParametersField(forms.CharField):
         if not isinstance(parameters, dict):
             raise ValidationError("These must be names with values.")
         return parameters
-
-
-class ClusterForm(ObjectForm):
-    """The arguments of `create_cluster`."""
-
-    name = forms.CharField(
-        max_length=63,
-        help_text="Lower-case letters, digits and “-”.",
-        widget=forms.TextInput({"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
-    )
-    nodes = forms.IntegerField(
-        initial=10,
-        min_value=0,
-        max_value=MAX_GENERATED_NODES,
-        help_text="Each with 8 CPUs, 32 GiB and room for 110 pods. 0: begin empty.",
-    )
-    zones = forms.IntegerField(
-        initial=2, min_value=1, max_value=1000, help_text="The nodes are spread over them evenly."
-    )
-    tie_break = forms.ChoiceField(
-        label="Ties",
-        choices=Cluster.TieBreak.choices,
-        help_text="Which of the best nodes gets the pod when several score the same.",
-    )
-    seed = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=2**63 - 1,
-        help_text="The same seed draws the same nodes again. Empty: a random one.",
-    )
-    pod_max_in_unschedulable_pods_seconds = forms.IntegerField(
-        label=UNSCHEDULABLE_LABEL,
-        initial=300,
-        min_value=1,
-        max_value=MOST_SECONDS,
-        help_text=UNSCHEDULABLE_HELP,
-    )
-    paused = forms.BooleanField(
-        required=False, label="Start paused", help_text="Nothing is scheduled before you resume it."
-    )
 
 
 class ClusterSettingsForm(ObjectForm):

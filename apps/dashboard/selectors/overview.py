@@ -10,6 +10,7 @@ from django.db import connection
 from apps.cluster.models import Cluster
 from apps.controlplane import selectors
 from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.dashboard.selectors.clusters import Throughput, throughputs
 from apps.dashboard.selectors.usage import (
     NodesUse,
     ZoneUse,
@@ -18,17 +19,8 @@ from apps.dashboard.selectors.usage import (
     resource_names,
 )
 
-#: The throughput chart: this many bars of this many seconds.
-BARS = 30
-BAR_SECONDS = 2
 RECENT_DECISIONS = 8
 
-_THROUGHPUT = """
-    SELECT least(floor(extract(epoch FROM now() - at) / %s), %s - 1)::int AS bar, count(*)
-    FROM controlplane_schedulingdecision
-    WHERE cluster_id = %s AND at > now() - make_interval(secs => %s) AND result = 'scheduled'
-    GROUP BY bar
-"""
 _STATES = """
     SELECT phase, node_name <> '' AS bound, count(*) FROM cluster_pod
     WHERE cluster_id = %s GROUP BY 1, 2
@@ -50,23 +42,6 @@ class PodStates:
     def total(self) -> int:
         waiting = sum(self.queues.values()) + self.of_others
         return waiting + self.bound + self.succeeded + self.failed
-
-
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """Pods bound in each of the last `BARS` spans, oldest first."""
-
-    bars: Sequence[int]
-
-    @property
-    def per_second(self) -> float:
-        """Over the last ten seconds that are whole."""
-        spans = self.bars[-6:-1]
-        return sum(spans) / (len(spans) * BAR_SECONDS)
-
-    @property
-    def highest_per_second(self) -> float:
-        return max(self.bars) / BAR_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +69,7 @@ def cluster_overview(cluster: Cluster, *, resource: str) -> Overview:
         resources=known,
         resource=resource,
         pods=pod_states(cluster),
-        throughput=throughput(cluster),
+        throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(selectors.decisions(cluster)[:RECENT_DECISIONS]),
     )
 
@@ -112,11 +87,3 @@ def pod_states(cluster: Cluster) -> PodStates:
     queues = selectors.queue_sizes(cluster)
     others = max(0, pending - sum(queues.values()))
     return PodStates(queues, bound, succeeded, failed, others)
-
-
-def throughput(cluster: Cluster) -> Throughput:
-    """Pods bound over the last minute."""
-    with connection.cursor() as cursor:
-        cursor.execute(_THROUGHPUT, [BAR_SECONDS, BARS, cluster.pk, BARS * BAR_SECONDS])
-        counted = dict(cursor.fetchall())
-    return Throughput([counted.get(bar, 0) for bar in reversed(range(BARS))])

@@ -1,4 +1,4 @@
-"""All clusters: the list, a new one, pausing, deleting."""
+"""All clusters: the list, pausing, deleting."""
 
 from __future__ import annotations
 
@@ -8,44 +8,40 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.cluster.context import current_request_id
-from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.controlplane import clusters
-from apps.dashboard.forms.cluster import ClusterForm
-from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.selectors.clusters import cluster_cards
 from apps.dashboard.selectors.overview import pod_states
+from apps.dashboard.selectors.tasks import unfinished_tasks
+from apps.dashboard.streams import site_stamp
+from apps.dashboard.tables import Field, asked_sorting
+
+SORTS = {"name": "name", "made": "created_at"}
+FILTERS = [
+    Field("q", "Name", hint="contains"),
+    Field("sort", "Order", choices=[("-made", "newest first")], nothing="by name"),
+]
 
 
 @require_GET
 def cluster_list(request: Request) -> HttpResponse:
-    found = Cluster.objects.order_by("name")
+    stamp = site_stamp()
+    sorting = asked_sorting(request.GET.dict(), SORTS, default="name")
+    sign = "-" if sorting.downwards else ""
+    found = Cluster.objects.order_by(f"{sign}{sorting.key}", "name")
     if text := request.GET.get("q", "").strip():
         found = found.filter(name__contains=text)
     numbered = numbered_page(found, request.GET, size=24)
-    cards = cluster_cards(list(numbered.rows))
-    return page(request, "clusters", {"page": numbered, "cards": cards})
-
-
-@require_http_methods(["GET", "POST"])
-def new_cluster(request: Request) -> HttpResponse:
-    form = ClusterForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            cluster = clusters.create_cluster(
-                **form.cleaned_data,
-                user=request.user.get_username(),
-                request_id=current_request_id(),
-            )
-        except ApiError as refusal:
-            show_refusal(form, refusal)
-        else:
-            messages.success(request, f"Cluster {cluster.name} is made.")
-            return redirect("cluster", cluster=cluster.name)
-    return page(request, "new_cluster", {"form": form}, status=422 if form.errors else 200)
+    context = {
+        "page": numbered,
+        "cards": cluster_cards(list(numbered.rows)),
+        "making": unfinished_tasks(),
+        "filters": FILTERS,
+        "stamp": stamp,
+    }
+    return page(request, "clusters", context)
 
 
 @require_POST

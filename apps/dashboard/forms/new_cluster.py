@@ -1,0 +1,165 @@
+"""The form for a new cluster: what every one has, and what each way of making one needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters import MAX_GENERATED_NODES, NodeSize
+from apps.dashboard.forms.cluster import MOST_SECONDS, UNSCHEDULABLE_HELP, UNSCHEDULABLE_LABEL
+from apps.dashboard.forms.lines import LinesField, check_quantity
+from apps.dashboard.forms.manifest import yaml_area
+from apps.dashboard.forms.refusals import ObjectForm
+
+
+class SizesField(LinesField):
+    """`cpu memory [pods]` a line -> NodeSizes; one ordinary size where there is none."""
+
+    def clean(self, value: Any) -> Any:
+        sizes = []
+        for place, line in self.lines(value):
+            words = line.split()
+            if not 2 <= len(words) <= 3:
+                raise ValidationError(f"{place}: {line!r} is not of the form: cpu memory [pods]")
+            for word in words:
+                check_quantity(word, f"{place}: ")
+            sizes.append(NodeSize(*words))
+        return sizes or [NodeSize()]
+
+
+class CsvField(forms.FileField):
+    """An uploaded CSV file -> its name and text."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=forms.FileInput({"accept": ".csv,text/csv"}), **kwargs)
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        file: UploadedFile[Any] | None = super().clean(data, initial)
+        if file is None:
+            return None
+        try:
+            return [file.name, file.read().decode("utf-8-sig")]
+        except UnicodeDecodeError as error:
+            raise ValidationError(f"the file is not UTF-8: {error}") from None
+
+
+class ClusterForm(ObjectForm):
+    """What every new cluster has."""
+
+    #: Fields that `create_cluster` takes as they are.
+    settings: ClassVar[Sequence[str]] = ("name", "paused")
+
+    name = forms.CharField(
+        max_length=63,
+        help_text="Lower-case letters, digits and “-”.",
+        widget=forms.TextInput({"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    paused = forms.BooleanField(
+        required=False, label="Start paused", help_text="Nothing is scheduled before you resume it."
+    )
+
+    def cluster(self) -> dict[str, Any]:
+        """The arguments of `create_cluster` as typed."""
+        return {name: self.cleaned_data[name] for name in self.settings}
+
+
+class DrawnForm(ClusterForm):
+    """A cluster that is no copy: how its ties are broken, and how long pods wait for events."""
+
+    settings = (
+        *ClusterForm.settings,
+        "tie_break",
+        "seed",
+        "pod_max_in_unschedulable_pods_seconds",
+    )
+
+    tie_break = forms.ChoiceField(
+        label="Ties",
+        choices=Cluster.TieBreak.choices,
+        help_text="Which of the best nodes gets the pod when several score the same.",
+    )
+    seed = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**63 - 1,
+        help_text="The same seed draws the same nodes again. Empty: a random one.",
+    )
+    pod_max_in_unschedulable_pods_seconds = forms.IntegerField(
+        label=UNSCHEDULABLE_LABEL,
+        initial=300,
+        min_value=1,
+        max_value=MOST_SECONDS,
+        help_text=UNSCHEDULABLE_HELP,
+    )
+
+
+class GeneratedForm(DrawnForm):
+    """Nodes × zones × sizes."""
+
+    settings = (*DrawnForm.settings, "nodes", "zones")
+
+    nodes = forms.IntegerField(
+        initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: begin empty."
+    )
+    zones = forms.IntegerField(
+        initial=2, min_value=1, max_value=1000, help_text="The nodes are spread over them evenly."
+    )
+    sizes = SizesField(
+        label="Sizes of nodes",
+        example="8 32Gi 110\n64 256Gi 250",
+        help_text="One size a line: CPU, memory, pods. In each zone the nodes take turns. "
+        "Empty: all have 8 CPUs, 32 GiB and room for 110 pods.",
+    )
+
+    def cluster(self) -> dict[str, Any]:
+        sizes = [[size.cpu, size.memory, size.pods] for size in self.cleaned_data["sizes"]]
+        return {**super().cluster(), "sizes": sizes}
+
+
+class YamlForm(DrawnForm):
+    """Objects from a manifest, such as an export of another cluster."""
+
+    manifest = forms.CharField(label="YAML", strip=False, widget=yaml_area(18))
+
+
+class TraceForm(DrawnForm):
+    """An openb trace."""
+
+    nodes_file = CsvField(
+        label="Nodes (CSV)", help_text="Columns sn, cpu_milli, memory_mib, gpu, model."
+    )
+    pods_file = CsvField(
+        label="Pods (CSV)",
+        help_text="Columns name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos.",
+    )
+
+
+class CopyForm(ClusterForm):
+    """Everything another cluster has now: objects and active profile, not its history."""
+
+    source = forms.ChoiceField(choices=(), label="Copy of")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = Cluster.objects.order_by("name").values_list("name", flat=True)
+        self.fields["source"] = forms.ChoiceField(
+            choices=[(name, name) for name in names],
+            label="Copy of",
+            help_text="Its objects as they are, bound pods bound, and its active profile. The "
+            "copy's decisions and changes begin anew.",
+        )
+        self.fields["paused"].initial = True
+
+
+#: Way of making a cluster -> what it is called, its form.
+WAYS: Mapping[str, tuple[str, type[ClusterForm]]] = {
+    "generated": ("Generated nodes", GeneratedForm),
+    "yaml": ("From YAML", YamlForm),
+    "trace": ("From a trace", TraceForm),
+    "copy": ("Copy of a cluster", CopyForm),
+}

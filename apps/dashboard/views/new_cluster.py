@@ -1,0 +1,76 @@
+"""Making a cluster, in one of four ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
+from apps.controlplane import clusters
+from apps.controlplane.models import Operation
+from apps.controlplane.operations import service
+from apps.dashboard.forms.new_cluster import WAYS, ClusterForm
+from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.rendering import Request, actor, page
+
+#: More nodes than this are made by a worker.
+MOST_AT_ONCE = 500
+
+
+@require_http_methods(["GET", "POST"])
+def new_cluster(request: Request) -> HttpResponse:
+    """`?way=` names the way; the form says `way` too."""
+    asked = request.POST.get("way") or request.GET.get("way", "")
+    way = asked if asked in WAYS else "generated"
+    form = WAYS[way][1](request.POST or None, request.FILES or None, initial=request.GET.dict())
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _made(request, way, form)
+        except ApiError as refusal:
+            show_refusal(form, refusal)
+    context = {"form": form, "way": way, "ways": [(name, text) for name, (text, _) in WAYS.items()]}
+    return page(request, "new_cluster", context, status=422 if form.errors else 200)
+
+
+def _made(request: Request, way: str, form: ClusterForm) -> HttpResponse:
+    """Make it here if that is quick, else begin to; raises what the name or a field is refused."""
+    typed = form.cleaned_data
+    if way == "generated" and typed["nodes"] <= MOST_AT_ONCE:
+        cluster = clusters.create_cluster(
+            **{**form.cluster(), "sizes": typed["sizes"]},
+            user=request.user.get_username(),
+            request_id=current_request_id(),
+        )
+        messages.success(request, f"Cluster {cluster.name} is made.")
+        return redirect("cluster", cluster=cluster.name)
+    clusters.check_name(typed["name"])
+    operation = _begun(request, way, form)
+    return redirect("task", number=operation.pk)
+
+
+def _begun(request: Request, way: str, form: ClusterForm) -> Operation:
+    typed = form.cleaned_data
+    kind, payload = "generate", None
+    arguments: dict[str, Any]
+    if way == "copy":
+        source = Cluster.objects.get(name=typed["source"])
+        kind = "copy"
+        title = f"Copy cluster {source.name} as {typed['name']}"
+        arguments = {"source": source.pk, "name": typed["name"], "paused": typed["paused"]}
+        return service.start(kind, title, actor=actor(request), arguments=arguments)
+    title = f"Make cluster {typed['name']}"
+    if way == "yaml":
+        kind, payload, title = "create-from-yaml", {"yaml": typed["manifest"]}, f"{title} from YAML"
+    elif way == "trace":
+        files = {"nodes": typed["nodes_file"], "pods": typed["pods_file"]}
+        kind, payload, title = "create-from-trace", files, f"{title} from a trace"
+    else:
+        title = f"{title} of {typed['nodes']:,} nodes"
+    arguments = {"cluster": form.cluster()}
+    return service.start(kind, title, actor=actor(request), arguments=arguments, payload=payload)
