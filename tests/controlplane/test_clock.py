@@ -109,7 +109,7 @@ def test_how_long_a_pod_may_stay_unschedulable_is_set_while_the_loop_is_warm(
     engines.run(cluster.pk)
     assert attempts(cluster) == 1
     woken: list[int] = []
-    monkeypatch.setattr(tasks, "wake", lambda cluster_id, expires: woken.append(cluster_id))
+    monkeypatch.setattr(tasks, "wake", lambda cluster_id, **how: woken.append(cluster_id))
     clock.advance(cluster, 1)
     tasks.flush_unschedulable()
     assert woken == [cluster.pk]
@@ -130,7 +130,7 @@ def test_beat_finds_what_is_due_by_the_clusters_clock(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     woken: list[int] = []
-    monkeypatch.setattr(tasks, "wake", lambda cluster_id, expires: woken.append(cluster_id))
+    monkeypatch.setattr(tasks, "wake", lambda cluster_id, **how: woken.append(cluster_id))
     create_pod(cluster, "too-big", cpu="100")
     Engines().run(cluster.pk)
     tasks.flush_unschedulable()
