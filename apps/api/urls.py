@@ -9,6 +9,7 @@ from rest_framework.routers import DefaultRouter
 
 from apps.api.control.base import NothingHereView
 from apps.api.control.decisions import ClusterDecisionViewSet, DecisionViewSet
+from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
@@ -23,11 +24,19 @@ router.register(
     basename="api-cluster-decision",
 )
 router.register("decisions", DecisionViewSet, basename="api-decision")
+router.register("operations", OperationViewSet, basename="api-operation")
 
 _members = {"permission_classes": [IsAuthenticated]}
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueView.as_view(), name="api-queue"),
+    path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
+    path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
+    path(
+        "api/v1/clusters/<str:cluster>/nodes/<str:node>/drain",
+        DrainView.as_view(),
+        name="api-drain",
+    ),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
     re_path(r"^api/v1/[\s\S]*\Z", NothingHereView.as_view()),

@@ -14,6 +14,9 @@ from apps.controlplane import drains
 from apps.controlplane.drains import Leaving
 from apps.controlplane.operations.progress import Progress
 
+#: Seconds after which a drain gives up, unless asked for longer.
+DEFAULT_TIMEOUT = 300
+LONGEST_TIMEOUT = 86_400
 #: Between two looks at what holds the pods.
 _LOOK_SECONDS = 0.5
 

@@ -1,0 +1,176 @@
+"""Long work: what there is, how far it is, cancelling it; copying clusters and draining nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import zstandard
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
+
+from apps.api.control.base import ControlView, cluster_named, whole_number
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster import kinds, selectors
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.store import Actor
+from apps.controlplane import clusters
+from apps.controlplane.models import Operation
+from apps.controlplane.operations import service
+from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
+
+MAX_PAGE = 1000
+_REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
+
+
+class OperationSerializer(serializers.ModelSerializer[Operation]):
+    cluster = serializers.CharField(
+        source="cluster.name", default=None, allow_null=True, help_text="Null until it is made."
+    )
+
+    class Meta:
+        model = Operation
+        fields = (
+            "id",
+            "kind",
+            "title",
+            "cluster",
+            "state",
+            "done",
+            "total",
+            "message",
+            "cause",
+            "cancel_requested",
+            "attempts",
+            "output_name",
+            "user",
+            "request_id",
+            "created_at",
+            "started_at",
+            "finished_at",
+        )
+
+
+class CopySerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="Of the copy.")
+    paused = serializers.BooleanField(default=True)
+
+
+class DrainSerializer(serializers.Serializer[Any]):
+    force = serializers.BooleanField(
+        default=False, help_text="Also evict pods that no controller makes again."
+    )
+    timeout_seconds = serializers.IntegerField(
+        default=DEFAULT_TIMEOUT, min_value=1, max_value=LONGEST_TIMEOUT
+    )
+
+
+class OperationViewSet(ControlView, GenericViewSet[Operation]):
+    """Long work, newest first."""
+
+    queryset = Operation.objects.none()
+    serializer_class = OperationSerializer
+    lookup_value_regex = r"\d{1,18}"
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("cluster", str),
+            OpenApiParameter("state", str, enum=Operation.State.values),
+            OpenApiParameter("limit", int, default=100),
+            OpenApiParameter("before", int, description="Only those with a smaller id."),
+        ],
+        responses=OperationSerializer(many=True),
+    )
+    def list(self, request: Request) -> Response:
+        """What is at work, and what was in the last 30 days."""
+        found = service.operations()
+        if name := request.query_params.get("cluster"):
+            found = found.filter(cluster=cluster_named(name))
+        if state := request.query_params.get("state"):
+            if state not in Operation.State.values:
+                raise BadRequest(f"state: {state!r} is none of {', '.join(Operation.State.values)}")
+            found = found.filter(state=state)
+        if before := whole_number(request, "before", 0, highest=10**9):
+            found = found.filter(pk__lt=before)
+        limit = whole_number(request, "limit", 100, highest=MAX_PAGE)
+        return Response(self.get_serializer(found[:limit], many=True).data)
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """One of them."""
+        return Response(self.get_serializer(service.operation_numbered(int(pk))).data)
+
+    @extend_schema(request=None, responses={200: OperationSerializer, **_REFUSALS})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Stop it at its next step; imports and copies leave nothing behind."""
+        operation = service.cancel(service.operation_numbered(int(pk)))
+        return Response(self.get_serializer(operation).data)
+
+    @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR, 404: ErrorSerializer})
+    @action(detail=True, methods=["get"])
+    def output(self, request: Request, pk: str) -> HttpResponse:
+        """The file that came out of an export."""
+        operation = service.operation_numbered(int(pk))
+        packed = Operation.objects.values_list("output", flat=True).get(pk=operation.pk)
+        if packed is None:
+            raise NotFound("outputs of operations", pk)
+        return HttpResponse(zstandard.decompress(bytes(packed)), content_type="application/yaml")
+
+
+class CopyView(ControlView, APIView):
+    """Copies of a cluster."""
+
+    @extend_schema(request=CopySerializer, responses={202: OperationSerializer, **_REFUSALS})
+    def post(self, request: Request, cluster: str) -> Response:
+        """Begin to copy objects and active profile, as they are at one moment."""
+        source = cluster_named(cluster)
+        wanted = CopySerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        clusters.check_name(wanted.validated_data["name"])
+        title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
+        arguments = {"source": source.pk, **wanted.validated_data}
+        return _begun(service.start("copy", title, actor=_actor(request), arguments=arguments))
+
+
+class ExportView(ControlView, APIView):
+    """Exports of a cluster that take their time."""
+
+    @extend_schema(request=None, responses={202: OperationSerializer, **_REFUSALS})
+    def post(self, request: Request, cluster: str) -> Response:
+        """Begin to write every object as YAML; `/operations/{id}/output` has it in the end."""
+        found = cluster_named(cluster)
+        title = f"Export cluster {found.name} as YAML"
+        return _begun(service.start("export", title, actor=_actor(request), cluster=found))
+
+
+class DrainView(ControlView, APIView):
+    """Draining a node."""
+
+    @extend_schema(request=DrainSerializer, responses={202: OperationSerializer, **_REFUSALS})
+    def post(self, request: Request, cluster: str, node: str) -> Response:
+        """Cordon the node and evict its pods as their disruption budgets allow."""
+        found = cluster_named(cluster)
+        selectors.get(found, kinds.NODE, "", node)
+        wanted = DrainSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        typed = wanted.validated_data
+        arguments = {"node": node, "force": typed["force"], "timeout": typed["timeout_seconds"]}
+        title = f"Drain {node}"
+        return _begun(
+            service.start("drain", title, actor=_actor(request), cluster=found, arguments=arguments)
+        )
+
+
+def _begun(operation: Operation) -> Response:
+    return Response(OperationSerializer(operation).data, status=status.HTTP_202_ACCEPTED)
+
+
+def _actor(request: Request) -> Actor:
+    return Actor(request.user.get_username(), current_request_id())
