@@ -2,6 +2,7 @@
 # make test    the tests, with everything they need
 # make bench   pods per second of the scheduling core
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
+# make soak    50 kills and stops during runs of 5,000 pods, then ten quiet minutes; on both brokers
 # make check   style, types, layers, settings, migrations
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ BIN := .venv/bin
 # Of production, for `manage.py check --deploy`.
 PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 
-.PHONY: up db test check bench screenshots format runtime development
+.PHONY: up db test soak check bench screenshots format runtime development
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -20,6 +21,10 @@ db: runtime
 test: development
 	@tools/chromium.sh
 	$(BIN)/python -m pytest
+
+# SOAK_SEED, SOAK_KILLS, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes), SOAK_BROKER make it shorter.
+soak: development
+	$(BIN)/python -m tests.faults.soak
 
 bench: runtime
 	$(BIN)/python -m bench.core

@@ -9,10 +9,11 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,8 +38,20 @@ class House:
             "SCHEDWEB_TLS_PORT": "0",
             **variables,
         }
-        self.output = ""
         self._process: subprocess.Popen[str] | None = None
+        self._said: IO[str] | None = None
+
+    @property
+    def output(self) -> str:
+        """What the supervisor has said since it was started."""
+        if self._said is None:
+            return ""
+        self._said.seek(0)
+        return self._said.read()
+
+    @property
+    def database_url(self) -> str:
+        return (self.data / "run" / "database").read_text().strip()
 
     @property
     def pid(self) -> int:
@@ -47,21 +60,23 @@ class House:
 
     def start(self) -> str:
         """Start and wait until the house is ready; returns everything it said until then."""
-        self._process = self.spawn()
-        assert self._process.stdout is not None
-        self.output = ""
-        for line in self._process.stdout:
-            self.output += line
-            if "ready after" in line:
-                return self.output
-        raise AssertionError(f"the house did not start:\n{self.output}{self._logs()}")
+        if self._said is not None:
+            self._said.close()
+        # a file, since nobody reads while the house runs
+        self._said = tempfile.TemporaryFile("a+")  # noqa: SIM115
+        self._process = self.spawn(self._said)
+        while "ready after" not in self.output:
+            if self._process.poll() is not None or "not everything works" in self.output:
+                raise AssertionError(f"the house did not start:\n{self.output}{self._logs()}")
+            time.sleep(0.05)
+        return self.output
 
-    def spawn(self) -> subprocess.Popen[str]:
+    def spawn(self, output: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "schedweb.supervisor"],
             cwd=ROOT,
             env=self.environment,
-            stdout=subprocess.PIPE,
+            stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
         )
@@ -74,15 +89,14 @@ class House:
 
     def wait(self) -> int:
         assert self._process is not None
-        rest, _ = self._process.communicate(timeout=60)
-        self.output += rest
-        return self._process.returncode
+        return self._process.wait(timeout=60)
 
     def close(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self.end(signal.SIGKILL)
-        if self._process is not None and self._process.stdout is not None:
-            self._process.stdout.close()
+        if self._said is not None:
+            self._said.close()
+            self._said = None
 
     def processes(self) -> dict[int, str]:
         """The command lines of the supervisor's living descendants, by process id."""

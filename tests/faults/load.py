@@ -1,0 +1,155 @@
+"""What clients do while processes die: send pods until each is accepted, watch without a gap."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.faults.invariants import NOWHERE
+from tests.stack.house import House
+
+_CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
+#: An answer that does not come for so long is asked for again.
+PATIENCE_SECONDS = 60.0
+
+
+class Client:
+    """One connection to a house, opened anew after every failure; counts what it meets."""
+
+    def __init__(self, house: House, token: str) -> None:
+        # a house that starts again may not have said yet where it is
+        self._port = house.port()
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._web: http.client.HTTPConnection | None = None
+        self.met: Counter[str] = Counter()
+
+    def ask(self, method: str, path: str, body: Any = None) -> int:
+        """The status of the answer; 0 when there was none."""
+        try:
+            if self._web is None:
+                self._web = self._connect()
+            self._web.request(method, path, json.dumps(body), self._headers)
+            answer = self._web.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.met[type(error).__name__] += 1
+            self.close()
+            return 0
+        if answer.status >= 500:
+            self.met[f"{answer.status} {answer.headers.get('Retry-After', 'no Retry-After')}"] += 1
+        return answer.status
+
+    @contextmanager
+    def stream(self, path: str) -> Iterator[http.client.HTTPResponse]:
+        """A stream on a connection of its own."""
+        web = self._connect()
+        try:
+            web.request("GET", path, headers=self._headers)
+            with web.getresponse() as answer:
+                yield answer
+        finally:
+            web.close()
+
+    def close(self) -> None:
+        if self._web is not None:
+            self._web.close()
+            self._web = None
+
+    def _connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("localhost", self._port, timeout=PATIENCE_SECONDS)
+
+
+class Poster(threading.Thread):
+    """Sends the pods of one cluster, each again and again until the server has it."""
+
+    def __init__(self, house: House, token: str, cluster: str, count: int, seed: int) -> None:
+        super().__init__(name=f"poster {cluster}", daemon=True)
+        self.client = Client(house, token)
+        self.cluster = cluster
+        self.pods = {f"p{number:05}" for number in range(count)}
+        #: answers that no client should get
+        self.wrong: Counter[str] = Counter()
+        self._random = random.Random(seed)
+
+    def run(self) -> None:
+        path = f"/k8s/{self.cluster}/api/v1/namespaces/default/pods"
+        for name in sorted(self.pods):
+            body = self._pod(name)
+            tried = False
+            while True:
+                status = self.client.ask("POST", path, body)
+                if status == 201 or (status == 409 and tried):
+                    # created, by this request or by an earlier one whose answer was lost
+                    break
+                if status not in (0, 503):
+                    self.wrong[f"POST was answered {status}"] += 1
+                tried = True
+                time.sleep(0.2)
+        self.client.close()
+
+    def _pod(self, name: str) -> dict[str, Any]:
+        draw = self._random.random()
+        labels, spec = {"app": "soak"}, {"containers": [_CONTAINER]}
+        if draw < 0.02:
+            labels[NOWHERE] = "true"
+            spec["nodeSelector"] = {"there-is": "none"}  # type: ignore[assignment]
+        elif draw < 0.12:
+            term = {
+                "labelSelector": {"matchLabels": {"app": "soak"}},
+                "topologyKey": "topology.kubernetes.io/zone",
+            }
+            affinity = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+            spec["affinity"] = {"podAffinity": affinity}  # type: ignore[assignment]
+        return {"metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
+class Watcher(threading.Thread):
+    """Watches the pods of a cluster, begins again where it was broken off, and keeps each version.
+
+    A watch that cannot go on where it ended (410) is a wrong answer: nothing is forgotten here.
+    """
+
+    def __init__(self, house: House, token: str, cluster: str) -> None:
+        super().__init__(name=f"watcher {cluster}", daemon=True)
+        self.cluster = cluster
+        self.versions: list[int] = []
+        self.reconnects = -1
+        self.wrong: Counter[str] = Counter()
+        self._client = Client(house, token)
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            self.reconnects += 1
+            try:
+                self._watch()
+            except (OSError, http.client.HTTPException, ValueError):
+                # broken off, perhaps in the middle of a line
+                self._stopped.wait(0.2)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _watch(self) -> None:
+        last = self.versions[-1] if self.versions else 0
+        path = f"/k8s/{self.cluster}/api/v1/pods?watch=true&timeoutSeconds=20&resourceVersion="
+        with self._client.stream(f"{path}{last or 1}") as answer:
+            if answer.status != 200:
+                if answer.status != 503:
+                    self.wrong[f"a watch was answered {answer.status}"] += 1
+                return
+            while not self._stopped.is_set() and (line := answer.readline()):
+                self._take(json.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        if event["type"] == "ERROR":
+            self.wrong[f"a watch ended with {event['object'].get('reason')}"] += 1
+            return
+        self.versions.append(int(event["object"]["metadata"]["resourceVersion"]))

@@ -1,0 +1,163 @@
+"""Parts are killed and stopped while pods come in: nothing is lost, and nothing happens twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.faults.broker import free_port
+from tests.faults.chaos import PROCESSES, Chaos, Fault
+from tests.faults.invariants import violations
+from tests.faults.load import Client, Poster
+from tests.faults.run import run, token_of, wait_until_quiet
+from tests.stack.house import House, wait_until
+
+pytestmark = pytest.mark.stack
+
+PODS = {"left": 150, "right": 350}
+KILLS = tuple(Fault(name, signal.SIGKILL, 1) for name in ("worker", "beat", "web", "database"))
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[House]:
+    with tempfile.TemporaryDirectory(prefix="schedweb-faults-") as folder:
+        Path(folder).chmod(0o755)
+        house = House(
+            Path(folder),
+            SCHEDWEB_ADMIN_PASSWORD="correct horse battery",
+            SCHEDWEB_WORKERS="2",
+            SCHEDWEB_PORT=str(free_port()),
+        )
+        house.start()
+        yield house
+        house.end(signal.SIGTERM)
+        house.close()
+
+
+def rows(house: House, statement: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(house.database_url) as database:
+        return database.execute(statement.encode()).fetchall()
+
+
+def holders(house: House) -> dict[str, tuple[str, int]]:
+    """Who is at work in the test's clusters just now, and under which epoch."""
+    at_work = rows(
+        house,
+        "SELECT name, holder, epoch FROM controlplane_looplease l "
+        "JOIN cluster_cluster c ON c.id = l.cluster_id "
+        "WHERE name LIKE 'spread-%' AND expires_at > clock_timestamp()",
+    )
+    return {name: (holder, epoch) for name, holder, epoch in at_work}
+
+
+def silent(house: House) -> str:
+    """The worker that has shown no life for longer than any other."""
+    return str(
+        rows(
+            house,
+            "SELECT name FROM controlplane_heartbeat WHERE name LIKE 'loop\\_%' "
+            "ORDER BY at LIMIT 1",
+        )[0][0]
+    )
+
+
+def fill_paused(house: House, token: str, names: list[str], pods: int) -> list[Poster]:
+    """Paused clusters with pods that wait."""
+    client = Client(house, token)
+    for name in names:
+        body = {"name": name, "nodes": 5 + pods // 50, "paused": True}
+        assert client.ask("POST", "/api/v1/clusters", body) == 201
+    posters = [Poster(house, token, name, pods, seed) for seed, name in enumerate(names)]
+    for poster in posters:
+        poster.start()
+    for poster in posters:
+        poster.join()
+    for name in names:
+        assert client.ask("POST", f"/api/v1/clusters/{name}/resume") == 200
+    client.close()
+    return posters
+
+
+def test_a_worker_that_was_stopped_beyond_its_lease_comes_back_too_late_to_write(
+    house: House,
+) -> None:
+    """Six busy clusters are spread over two workers; one of them is stopped at work."""
+    names = [f"spread-{number}" for number in range(6)]
+    posters = fill_paused(house, token_of(house), names, pods=250)
+    wait_until(lambda: len({holder for holder, _ in holders(house).values()}) == 2, seconds=60)
+    stopped = next(
+        pid for pid, line in house.processes().items() if re.search(PROCESSES["worker"], line)
+    )
+    os.kill(stopped, signal.SIGSTOP)
+    before = holders(house)
+    try:
+        # the other one does it all
+        assert wait_until_quiet(house, names) == []
+        loser = silent(house)
+        assert {holder for holder, _ in before.values()} >= {loser}
+        taken_over = [name for name, (holder, _) in before.items() if holder == loser]
+        after = {
+            name: (holder, epoch)
+            for name, holder, epoch in rows(
+                house,
+                "SELECT name, holder, epoch FROM controlplane_looplease l "
+                "JOIN cluster_cluster c ON c.id = l.cluster_id",
+            )
+        }
+        for name in taken_over:
+            assert after[name][0] != loser
+            assert after[name][1] > before[name][1]
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    refused = re.compile(r"lease lost: cluster|idle-in-transaction timeout")
+    logs = [house.data / "log" / f"worker-{number}.log" for number in (1, 2)]
+    wait_until(lambda: any(refused.search(log.read_text()) for log in logs), seconds=60)
+    for poster in posters:
+        assert violations(house.database_url, poster.cluster, poster.pods) == []
+
+
+def test_kill_9_of_each_part_loses_nothing_and_does_nothing_twice(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The order is drawn, the seed printed; a kill comes when the pods are that far."""
+    seed = random.randrange(10**6)
+    for name, pods in PODS.items():
+        house.manage("create_cluster", name, "--nodes", str(5 + pods // 50))
+    said: list[str] = []
+    chaos = Chaos(house, seed, KILLS, say=said.append)
+
+    def strike(goes_on: Callable[[], bool]) -> None:
+        while chaos.done < len(KILLS) and goes_on():
+            chaos.pause(0.5, 2.0)
+            chaos.strike()
+
+    outcome = run(house, token_of(house), PODS, strike, seed=seed, settle=chaos.settle)
+    with capsys.disabled():
+        print(f" [seed {seed}, {outcome.seconds:.0f} s: {'; '.join(said)}]", end="")
+    assert chaos.done == len(KILLS), "the run was over before everybody was killed"
+    assert outcome.wrong == []
+
+
+def test_a_house_that_lost_every_process_at_once_comes_up_with_all_it_had(house: House) -> None:
+    """Kill -9 of the supervisor: the kernel ends all the others with it."""
+    house.manage("create_cluster", "left", "--nodes", "5")
+    token = token_of(house)
+
+    def strike(goes_on: Callable[[], bool]) -> None:
+        time.sleep(1)
+        house.end(signal.SIGKILL)
+        house.start()
+
+    outcome = run(house, token, {"left": 150}, strike, seed=1)
+    assert outcome.wrong == []
+    assert outcome.met, "no client noticed: the run was over before"
