@@ -70,15 +70,18 @@ def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str
         return {version: sql.load_json(text) for version, text in cursor.fetchall()}
 
 
-def creation_requests(cluster_id: int, uids: Iterable[str]) -> dict[str, str]:
-    """The request that created each of these objects; uid -> request id."""
+def creations(cluster_id: int, uids: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """The change that created each of these objects; uid -> (version, request id).
+
+    Those whose creation is no longer in the log are left out.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT uid::text, request_id FROM cluster_change "
+            "SELECT uid::text, version, request_id FROM cluster_change "
             "WHERE cluster_id = %s AND uid = ANY(%s::uuid[]) AND type = 'ADDED'",
             [cluster_id, list(uids)],
         )
-        return dict(cursor.fetchall())
+        return {uid: (version, request_id) for uid, version, request_id in cursor.fetchall()}
 
 
 def _logged(row: tuple[Any, ...]) -> LoggedChange:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import sql
 from apps.cluster.errors import Expired
@@ -71,3 +74,56 @@ def list_at(
         raise Expired(_TOO_OLD)
     bodies = (sql.load_json(body) for _, _, body in sorted(rows))
     return [body for body in bodies if matcher.matches(body)]
+
+
+def reaches_back(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
+    """Whether everything as it was at `version` can still be read."""
+    cursor.execute(
+        "SELECT c.forgotten_version <= %(version)s AND NOT EXISTS ("
+        "SELECT FROM cluster_change l WHERE l.cluster_id = c.id AND l.version > %(version)s "
+        "AND l.previous_version <= %(version)s AND NOT EXISTS (SELECT FROM cluster_change o "
+        "WHERE o.cluster_id = c.id AND o.version = l.previous_version)) "
+        "FROM cluster_cluster c WHERE c.id = %(cluster)s",
+        {"cluster": cluster_id, "version": version},
+    )
+    row = cursor.fetchone()
+    return bool(row and row[0])
+
+
+def everything(
+    cursor: CursorWrapper, cluster_id: int, kind: Kind
+) -> Iterator[tuple[Body, datetime]]:
+    """The objects of a kind, with when each was created, in the order of creation."""
+    cursor.execute(
+        f"SELECT body::text, created_at FROM {kind.model._meta.db_table} "
+        "WHERE cluster_id = %s ORDER BY id",
+        [cluster_id],
+    )
+    for body, created_at in cursor.fetchall():
+        yield sql.load_json(body), created_at
+
+
+def everything_at(
+    cursor: CursorWrapper, cluster_id: int, kind: Kind, version: int
+) -> Iterator[tuple[Body, datetime]]:
+    """`everything` as it was at `version`, to which the log `reaches_back`; what is gone last.
+
+    To be asked in the one snapshot of the database in which everything is read.
+    """
+    table = kind.model._meta.db_table
+    cursor.execute(
+        "WITH later AS (SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
+        "WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind = %(kind)s "
+        "ORDER BY uid, version) "
+        f"SELECT o.id, o.body::text, o.created_at FROM {table} o "
+        "WHERE o.cluster_id = %(cluster)s AND o.resource_version <= %(version)s "
+        "UNION ALL "
+        'SELECT o.id, c."object"::text, coalesce(o.created_at, '
+        "(c.\"object\" #>> '{metadata,creationTimestamp}')::timestamptz) FROM later l "
+        "JOIN cluster_change c ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
+        f"LEFT JOIN {table} o ON o.cluster_id = %(cluster)s AND o.uid = l.uid "
+        "ORDER BY 1 NULLS LAST",
+        {"cluster": cluster_id, "version": version, "kind": kind.name},
+    )
+    for _, body, created_at in cursor.fetchall():
+        yield sql.load_json(body), created_at

@@ -47,7 +47,7 @@ class StoreLookups:
         return self._known_or_read(
             ("StorageClass", ""),
             "SELECT body::text FROM cluster_storageclass WHERE cluster_id = %s "
-            "AND body #>> %s = 'true' ORDER BY created_at DESC, name LIMIT 1",
+            "AND body #>> %s = 'true' ORDER BY date_trunc('second', created_at) DESC, name LIMIT 1",
             [self._cluster.pk, ["metadata", "annotations", _IS_DEFAULT]],
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError
@@ -28,6 +28,8 @@ class Row:
     version: int | None
     body: Body | None
     changed: bool = False
+    #: when it was created, if that is part of this write
+    created_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class PendingChange:
     previous: PendingChange | None
     previous_version: int | None
     version: int = 0
+    at: datetime | None = None
 
 
 def commit(
@@ -52,8 +55,10 @@ def commit(
     now: datetime,
     wake: bool,
 ) -> tuple[int, bool, int]:
-    """Give every change its version and write rows and log.
+    """Give every change its version and time and write rows and log.
 
+    The changes of one write are a microsecond apart: pods that were created together have an
+    order, by which they are scheduled, and which can be read again from their rows.
     Returns the last version, whether the cluster's loop has to be woken, and how many quotas the
     cluster has.
     """
@@ -61,11 +66,14 @@ def commit(
     first = last - len(changes) + 1
     for version, change in enumerate(changes, start=first):
         change.version = version
+        change.at = now + timedelta(microseconds=version - first)
+        if change.type == Change.Type.ADDED:
+            change.row.created_at = change.at
         change.body["metadata"]["resourceVersion"] = str(version)
         if change.previous is not None and change.type != Change.Type.ADDED:
             change.previous_version = change.previous.version
     _write_rows(cursor, cluster, [row for row in rows if row.changed])
-    log = [_log_row(change, cluster, actor, now) for change in changes]
+    log = [_log_row(change, cluster, actor) for change in changes]
     sql.insert_rows(cursor, Change, log)
     return last, became_due, quotas
 
@@ -105,9 +113,10 @@ def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) ->
         kind = kinds.by_name(name)
         _delete(cursor, kind, [row.id for row in of_kind if row.body is None and row.id])
         kept = [(row, row.body) for row in of_kind if row.body is not None]
-        _insert(cursor, cluster, kind, [each for each in kept if each[0].id is None])
-        changed = [{"id": row.id, **_columns(cluster, kind, body)} for row, body in kept if row.id]
-        sql.update_rows(cursor, kind.model, changed)
+        new = [each for each in kept if each[0].id is None]
+        known = [each for each in kept if each[0].id is not None]
+        _insert(cursor, cluster, kind, new)
+        _update(cursor, cluster, kind, known)
         if kind is kinds.NODE:
             _project_taints(cursor, kept)
 
@@ -115,7 +124,7 @@ def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) ->
 def _insert(
     cursor: CursorWrapper, cluster: Cluster, kind: Kind, new: Sequence[tuple[Row, Body]]
 ) -> None:
-    columns = [_columns(cluster, kind, body) for _, body in new]
+    columns = [{**_columns(cluster, kind, body), "created_at": row.created_at} for row, body in new]
     try:
         ids = sql.insert_rows(cursor, kind.model, columns)
     except IntegrityError as collision:
@@ -126,6 +135,23 @@ def _insert(
     if kind is kinds.NODE:
         for (row, _), row_id in zip(new, ids, strict=True):
             row.id = row_id
+
+
+def _update(
+    cursor: CursorWrapper, cluster: Cluster, kind: Kind, kept: Sequence[tuple[Row, Body]]
+) -> None:
+    columns = [
+        {
+            "id": row.id,
+            **_columns(cluster, kind, body),
+            # of an object that was deleted and made anew
+            **({"created_at": row.created_at} if row.created_at else {}),
+        }
+        for row, body in kept
+    ]
+    for is_new in (False, True):
+        rows = [each for each in columns if ("created_at" in each) == is_new]
+        sql.update_rows(cursor, kind.model, rows)
 
 
 def _delete(cursor: CursorWrapper, kind: Kind, gone: Sequence[int]) -> None:
@@ -146,14 +172,11 @@ def _columns(cluster: Cluster, kind: Kind, body: Body) -> dict[str, Any]:
         "resource_version": int(metadata["resourceVersion"]),
         "labels": metadata.get("labels") or {},
         "body": body,
-        "created_at": metadata["creationTimestamp"],
         **{column: read(body) for column, read in kind.model.projected.items()},
     }
 
 
-def _log_row(
-    change: PendingChange, cluster: Cluster, actor: Actor, now: datetime
-) -> dict[str, Any]:
+def _log_row(change: PendingChange, cluster: Cluster, actor: Actor) -> dict[str, Any]:
     metadata = change.body["metadata"]
     return {
         "cluster_id": cluster.pk,
@@ -165,7 +188,7 @@ def _log_row(
         "uid": metadata["uid"],
         "object": change.body,
         "previous_version": change.previous_version,
-        "at": now,
+        "at": change.at,
         "user": actor.user,
         "request_id": actor.request_id,
     }

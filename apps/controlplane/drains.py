@@ -101,7 +101,7 @@ def landings(cluster: Cluster, node: str, leaving: Sequence[Leaving]) -> Iterato
         bodies=StoredBodies(cluster.pk),
     )
     try:
-        Informer(cluster.pk, scheduler.handle).load(lambda pending: pending)
+        Informer(cluster.pk, scheduler.handle).load()
         _cordon(cluster, scheduler, node)
         for pod in leaving:
             yield _landing(scheduler, pod.body)

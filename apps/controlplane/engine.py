@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
-import msgspec
 from django.db import connection, transaction
 
 from apps.cluster.announce import announcer
 from apps.cluster.models import Cluster
-from apps.controlplane import plugins, profiles
+from apps.controlplane import plugins, profiles, restoring
 from apps.controlplane.bodies import StoredBodies
 from apps.controlplane.clock import ClusterClock
 from apps.controlplane.controllers.manager import Controllers
@@ -23,12 +22,10 @@ from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
 from apps.controlplane.ledger import Expected
 from apps.controlplane.metrics import stored
-from apps.controlplane.models import LoopLease, QueueEntry, SchedulerProfile
+from apps.controlplane.models import SchedulerProfile
 from apps.controlplane.recorder import Made, Recorder
 from apps.scheduler.decision import Result
 from apps.scheduler.metrics.gauges import note_state
-from apps.scheduler.objects import Pod
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler, TieBreak
 
 #: A batch ends after so many decisions or so long, whichever comes first: large enough to share
@@ -98,25 +95,18 @@ class Engine:
         """An engine that knows the cluster and has its queue as it was last recorded."""
         engine = cls(cluster, lease, profiles.active(cluster))
         engine.scheduler.metrics.restore(stored.load(cluster.pk))
-        rows = QueueEntry.objects.filter(cluster=cluster).values_list("pod_uid", "state")
-        entries = {str(uid): msgspec.convert(state, SavedEntry) for uid, state in rows}
-
-        def restore(pending: Mapping[str, Pod]) -> Container[str]:
-            engine.scheduler.queue.restore(entries.values(), pending.get)
-            engine.recorder.start_with(entries, [uid for uid in entries if uid not in pending])
-            return entries
-
-        engine.informer.load(restore)
-        engine.take_up_profile()
+        kept = restoring.what_is_kept(cluster)
+        pending = engine.informer.load(since=kept.version if kept.entries else None)
+        restoring.restore_queue(
+            kept,
+            pending,
+            scheduler=engine.scheduler,
+            loaded_at=engine.informer.loaded_at,
+            profile_revision=engine.profile.revision,
+        )
+        gone = [uid for uid in kept.entries if uid not in pending]
+        engine.recorder.start_with(kept.entries, gone)
         return engine
-
-    def take_up_profile(self) -> None:
-        """Under another profile than the last one, every pod that was refused gets a new try."""
-        leases = LoopLease.objects.filter(cluster=self.cluster)
-        if leases.exclude(profile_revision=self.profile.revision).exists():
-            queue = self.scheduler.queue
-            queue.activate([info.pod for info in queue.unschedulable_pods()])
-            leases.update(profile_revision=self.profile.revision)
 
     def fits(self, cluster: Cluster, lease: Lease) -> bool:
         """Whether this engine may go on under `lease`, with the cluster's active profile."""
@@ -261,7 +251,9 @@ class Engine:
         timer = min((at for at in timers if at is not None), default=None)
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         with transaction.atomic():
-            self.lease.renew(consumed_version=self.informer.position)
+            self.lease.renew(
+                consumed_version=self.informer.position, profile_revision=self.profile.revision
+            )
             note_state(self.scheduler)
             if self.scheduler.metrics.is_dirty:
                 stored.write(self.cluster.pk, self.scheduler.metrics)

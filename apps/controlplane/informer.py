@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from django.db import connection, transaction
 
-from apps.cluster import kinds, sql
-from apps.cluster.changelog import LoggedChange, changes_after, creation_requests
+from apps.cluster import history, kinds
+from apps.cluster.changelog import LoggedChange, changes_after, creations
 from apps.cluster.models import Cluster
 from apps.scheduler import objects
 from apps.scheduler.objects import KubeObject, Pod
@@ -33,13 +34,35 @@ _BATCH = 2000
 Observer = Callable[[str, KubeObject | None, KubeObject | None, dict[str, Any] | None], None]
 
 
+class Handler(Protocol):
+    """`Scheduler.handle`."""
+
+    def __call__(
+        self,
+        kind: str,
+        old: KubeObject | None,
+        new: KubeObject | None,
+        at: float | None = None,
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPod:
+    """A pod without a node that was there when everything was taken in."""
+
+    pod: Pod
+    #: seconds since the epoch
+    created_at: float
+    #: the version of its creation; 0 when the log does not reach back that far
+    created_by: int
+
+
 @dataclass(slots=True)
 class Informer:
     """Feeds a scheduler's event handlers: everything there is, then every change in order."""
 
     cluster_id: int
-    #: (kind, old, new): `Scheduler.handle`
-    handle: Callable[[str, KubeObject | None, KubeObject | None], None]
+    handle: Handler
     #: The controllers; they hear of a change after the scheduler.
     observe: Observer | None = None
     #: The version up to which the scheduler knows everything.
@@ -50,27 +73,28 @@ class Informer:
     request_ids: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
 
-    def load(self, restore: Callable[[Mapping[str, Pod]], Container[str]]) -> None:
-        """Take in all objects as of one version, the pending pods last.
+    def load(self, since: int | None = None) -> Mapping[str, PendingPod]:
+        """Take in all objects as of one version; return the pods without a node, by uid.
 
-        Before them `restore` gets every pending pod by uid, to refill the queue with what is kept
-        of it, and returns the uids it knew: these are not announced again. Nothing that is taken
-        in before can move a restored pod, since the queue is still empty then.
+        These are not told to the scheduler: the caller knows what is kept of them. The version is
+        `since`, if given and if the log reaches back that far (what came later is then caught up
+        with, one change after the other), else the present one.
         """
-        pending: dict[str, Pod] = {}
-        for kind, item, body in self._snapshot():
+        pending: dict[str, tuple[Pod, datetime]] = {}
+        for kind, item, body, created_at in self._everything(since):
             self._known[_key(kind, item)] = item
             if self.observe is not None:
                 self.observe(kind, None, item, body)
             if isinstance(item, Pod) and not item.spec.node_name:
-                pending[item.metadata.uid] = item
+                pending[item.metadata.uid] = item, created_at
             else:
                 self.handle(kind, None, item)
-        self.request_ids = creation_requests(self.cluster_id, pending)
-        restored = restore(pending)
-        for uid, pod in pending.items():
-            if uid not in restored:
-                self.handle("Pod", None, pod)
+        found = creations(self.cluster_id, pending)
+        self.request_ids = {uid: request_id for uid, (_, request_id) in found.items()}
+        return {
+            uid: PendingPod(pod, created_at.timestamp(), found.get(uid, (0, ""))[0])
+            for uid, (pod, created_at) in pending.items()
+        }
 
     def catch_up(self) -> int:
         """Take in what was committed since; return how many changes that were."""
@@ -99,7 +123,7 @@ class Informer:
             self._known[key] = new
         self._remember_request(change)
         if old is not None or new is not None:
-            self.handle(change.kind, old, new)
+            self.handle(change.kind, old, new, change.at.timestamp())
             if self.observe is not None:
                 self.observe(change.kind, old, new, change.object if new is not None else None)
 
@@ -110,8 +134,13 @@ class Informer:
             elif change.type == "DELETED" or (change.object.get("spec") or {}).get("nodeName"):
                 self.request_ids.pop(change.uid, None)
 
-    def _snapshot(self) -> Iterator[tuple[str, KubeObject, dict[str, Any]]]:
-        """Every watched object, and `position`, from one snapshot of the database."""
+    def _everything(
+        self, since: int | None
+    ) -> Iterator[tuple[str, KubeObject, dict[str, Any], datetime]]:
+        """Every watched object with its body and creation; sets `position` to their version.
+
+        All of them from one snapshot of the database, each kind in the order of creation.
+        """
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute(
@@ -120,19 +149,19 @@ class Informer:
             row = cursor.fetchone()
             if row is None:
                 raise Cluster.DoesNotExist(f"cluster {self.cluster_id}")
-            self.position = self.loaded_at = row[0]
+            present = start = row[0]
+            if since is not None and history.reaches_back(cursor, self.cluster_id, since):
+                start = since
+            self.position = self.loaded_at = start
             for kind in WATCHED:
-                # by id, which is the order of creation
-                cursor.execute(
-                    f"SELECT body::text FROM {kind.model._meta.db_table} "
-                    "WHERE cluster_id = %s ORDER BY id",
-                    [self.cluster_id],
-                )
-                for (body,) in cursor.fetchall():
-                    loaded = sql.load_json(body)
-                    item = decode(kind.name, loaded)
+                if start == present:
+                    found = history.everything(cursor, self.cluster_id, kind)
+                else:
+                    found = history.everything_at(cursor, self.cluster_id, kind, start)
+                for body, created_at in found:
+                    item = decode(kind.name, body)
                     if item is not None:
-                        yield kind.name, item, loaded
+                        yield kind.name, item, body, created_at
 
 
 def decode(kind: str, body: dict[str, object]) -> KubeObject | None:

@@ -44,15 +44,28 @@ class Lease:
     holder: str
     epoch: int
 
-    def renew(self, *, consumed_version: int | None = None) -> None:
-        """Lock the row for this transaction and extend the lease; LeaseLost if it is gone."""
+    def renew(
+        self, *, consumed_version: int | None = None, profile_revision: int | None = None
+    ) -> None:
+        """Lock the row for this transaction and extend the lease; LeaseLost if it is gone.
+
+        Both arguments say how far the holder has come, with which profile; None leaves that.
+        """
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE controlplane_looplease SET "
                 "expires_at = clock_timestamp() + make_interval(secs => %s), "
-                "consumed_version = coalesce(%s, consumed_version) "
+                "consumed_version = coalesce(%s, consumed_version), "
+                "profile_revision = coalesce(%s, profile_revision) "
                 "WHERE cluster_id = %s AND holder = %s AND epoch = %s",
-                [TTL_SECONDS, consumed_version, self.cluster_id, self.holder, self.epoch],
+                [
+                    TTL_SECONDS,
+                    consumed_version,
+                    profile_revision,
+                    self.cluster_id,
+                    self.holder,
+                    self.epoch,
+                ],
             )
             if cursor.rowcount == 0:
                 raise LeaseLost(f"cluster {self.cluster_id}, epoch {self.epoch}")

@@ -31,7 +31,7 @@ from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePat
 from apps.scheduler.framework.status import error
 from apps.scheduler.metrics.attempts import note_attempt
 from apps.scheduler.metrics.gauges import note_state
-from apps.scheduler.queue.records import QueueChanges, SubQueue
+from apps.scheduler.queue.records import QueueChanges, arrival
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from apps.scheduler.scheduler import Scheduler
 
@@ -135,7 +135,9 @@ class Recorder:
         }
         gone = [uid for uid in {*changed, *bound} if uid not in kept and uid in self._persisted]
         with transaction.atomic():
-            self._lease.renew(consumed_version=informer.position)
+            self._lease.renew(
+                consumed_version=informer.position, profile_revision=self._profile_revision
+            )
             ledger.insert(
                 [self._ledger_row(made) for made in batch if made.decision.result.is_final]
             )
@@ -156,7 +158,7 @@ class Recorder:
 
     def _is_worth_keeping(self, entry: SavedEntry) -> bool:
         """A pod that waits for its first attempt is known from the pod itself."""
-        is_new = entry.queue == SubQueue.ACTIVE and not entry.attempts and not entry.nominated_node
+        is_new = entry == arrival(entry.pod_key, entry.pod_uid, entry.timestamp)
         return not is_new or entry.pod_uid in self._persisted
 
     # the ledger and the queue

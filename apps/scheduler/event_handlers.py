@@ -39,10 +39,16 @@ _RESOURCES: Final = {
 }
 
 
-def handle(sched: Scheduler, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
+def handle(
+    sched: Scheduler,
+    kind: str,
+    old: KubeObject | None,
+    new: KubeObject | None,
+    at: float | None = None,
+) -> None:
     """Added: ``old`` is None; deleted: ``new`` is None. Kinds nobody reads are ignored."""
     if kind == "Pod":
-        handle_pod(sched, _as_pod(old), _as_pod(new))
+        handle_pod(sched, _as_pod(old), _as_pod(new), at)
     elif kind == "Node":
         assert old is None or isinstance(old, Node)
         assert new is None or isinstance(new, Node)
@@ -51,7 +57,7 @@ def handle(sched: Scheduler, kind: str, old: KubeObject | None, new: KubeObject 
         handle_other(sched, kind, old, new)
 
 
-def handle_pod(sched: Scheduler, old: Pod | None, new: Pod | None) -> None:
+def handle_pod(sched: Scheduler, old: Pod | None, new: Pod | None, at: float | None = None) -> None:
     """A pod is the cache's business while it has a node and runs, else the queue's while it waits.
 
     Changes of side are told to both: leaving the one before entering the other.
@@ -73,9 +79,9 @@ def handle_pod(sched: Scheduler, old: Pod | None, new: Pod | None) -> None:
     elif is_pending:
         assert new is not None
         if was_pending and old is not None:
-            update_pod_in_scheduling_queue(sched, old, new)
+            update_pod_in_scheduling_queue(sched, old, new, at)
         else:
-            add_pod_to_scheduling_queue(sched, new)
+            add_pod_to_scheduling_queue(sched, new, at)
 
 
 def add_pod_to_cache(sched: Scheduler, pod: Pod) -> None:
@@ -101,17 +107,19 @@ def delete_pod_from_cache(sched: Scheduler, pod: Pod) -> None:
     _handled(sched, EVENT_ASSIGNED_POD_DELETE, start)
 
 
-def add_pod_to_scheduling_queue(sched: Scheduler, pod: Pod) -> None:
+def add_pod_to_scheduling_queue(sched: Scheduler, pod: Pod, at: float | None) -> None:
     start = perf_counter_ns()
-    sched.queue.add(pod)
+    sched.queue.add(pod, at)
     _handled(sched, EVENT_UNSCHEDULED_POD_ADD, start)
 
 
-def update_pod_in_scheduling_queue(sched: Scheduler, old: Pod, new: Pod) -> None:
+def update_pod_in_scheduling_queue(
+    sched: Scheduler, old: Pod, new: Pod, at: float | None = None
+) -> None:
     """An assumed pod waits for its own binding; until that fails, updates give no reason to act."""
     if old.metadata.uid != new.metadata.uid:
         delete_pod_from_scheduling_queue(sched, old, None)
-        add_pod_to_scheduling_queue(sched, new)
+        add_pod_to_scheduling_queue(sched, new, at)
         return
     start = perf_counter_ns()
     if sched.cache.is_assumed(new.metadata.uid):

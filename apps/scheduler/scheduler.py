@@ -97,9 +97,18 @@ class Scheduler:
             framework.handle.nominator = self.queue.nominator
             framework.handle.activator = self.queue
 
-    def handle(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
-        """Something was added (``old`` None), deleted (``new`` None) or modified."""
-        event_handlers.handle(self, kind, old, new)
+    def handle(
+        self,
+        kind: str,
+        old: KubeObject | None,
+        new: KubeObject | None,
+        at: float | None = None,
+    ) -> None:
+        """Something was added (``old`` None), deleted (``new`` None) or modified.
+
+        ``at`` is when that was, in seconds since the epoch; None for just now.
+        """
+        event_handlers.handle(self, kind, old, new, at)
 
     def schedule_one(self) -> Decision | None:
         """Try the next pod; None when no pod is ready.

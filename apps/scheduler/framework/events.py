@@ -140,6 +140,10 @@ BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
 FORCE_ACTIVATE = "ForceActivate"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
+#: not upstream's: a user's wish, another active configuration, a log that does not reach back
+MANUAL_ACTIVATE = "ManualActivate"
+CONFIGURATION_CHANGE = "ConfigurationChange"
+EVENTS_FORGOTTEN = "EventsForgotten"
 
 WILDCARD_EVENT = ClusterEvent(Resource.WILDCARD, ActionType.ALL)
 EVENT_ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, ActionType.ADD)
@@ -151,6 +155,7 @@ EVENT_UNSCHEDULED_POD_DELETE = ClusterEvent(Resource.UNSCHEDULABLE_POD, ActionTy
 EVENT_NODE_ADD = ClusterEvent(Resource.NODE, ActionType.ADD)
 EVENT_NODE_DELETE = ClusterEvent(Resource.NODE, ActionType.DELETE)
 EVENT_UNSCHEDULABLE_TIMEOUT = ClusterEvent(Resource.WILDCARD, ActionType.ALL, UNSCHEDULABLE_TIMEOUT)
+EVENT_EVENTS_FORGOTTEN = ClusterEvent(Resource.WILDCARD, ActionType.ALL, EVENTS_FORGOTTEN)
 EVENT_FORCE_ACTIVATE = ClusterEvent(Resource.WILDCARD, ActionType.ALL, FORCE_ACTIVATE)
 
 

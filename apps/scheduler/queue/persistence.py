@@ -15,14 +15,16 @@ from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 
 
 def dump(parts: SubQueues) -> list[QueueEntry]:
-    """One entry per pod, in flight or waiting."""
+    """One entry per pod, in flight or waiting, each sub-queue in its order.
+
+    The unschedulable pods, which have none, by the time they have waited.
+    """
     flying = [info for info in parts.in_flight if not parts.in_flight.is_deleted(info.uid)]
     entries = [_entry_in_flight(parts, info) for info in flying]
     entries += [_entry(parts, info, SubQueue.ACTIVE) for info in parts.active.in_order()]
     entries += [_entry(parts, info, SubQueue.BACKOFF) for info in parts.backoff.in_order()]
-    entries += [
-        _entry(parts, info, place_among_unschedulable(info)) for info in parts.unschedulable
-    ]
+    waiting = sorted(parts.unschedulable, key=lambda info: (info.timestamp, info.key))
+    entries += [_entry(parts, info, place_among_unschedulable(info)) for info in waiting]
     return entries
 
 
@@ -60,12 +62,8 @@ def restore(
                 parts.to_active(info, RESTORED, SubQueue.GATED)
             case _:
                 parts.unschedulable.put(info)
-        node = entry.nominated_node
-        if not node and entry.queue is not SubQueue.GATED:
-            # a pod that was held, or being bound, is expected where its status says
-            node = pod.status.nominated_node_name
-        if node:
-            nominations.append(Nomination(info.pod_info, node, entry.nomination))
+        if entry.nominated_node:
+            nominations.append(Nomination(info.pod_info, entry.nominated_node, entry.nomination))
     parts.nominator.restore(nominations)
 
 

@@ -36,11 +36,24 @@ class QueueMove:
     plugin: str = ""
     #: "Queue" or "Error", where a hint decided
     hint: str = ""
-    #: why the plugin gates the pod
+    #: why the plugin gates the pod, or whose wish it was
     reason: str = ""
+    #: attempts so far, one that ends or begins with this move included
+    attempt: int = 0
 
 
 Observer = Callable[[QueueMove], None]
+
+
+def arrival(pod_key: str, pod_uid: str, at: float) -> QueueEntry:
+    """The entry of a pod that came to be at `at` and waits for its first attempt."""
+    return QueueEntry(
+        pod_key=pod_key,
+        pod_uid=pod_uid,
+        queue=SubQueue.ACTIVE,
+        timestamp=at,
+        initial_attempt_timestamp=at,
+    )
 
 
 class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -84,17 +84,20 @@ class PriorityQueue(QueueView):
 
     # --- pods come, change and go -------------------------------------------------------------
 
-    def add(self, pod: Pod) -> None:
-        """Take in a new pending pod; one that is here already is only brought up to date."""
+    def add(self, pod: Pod, at: float | None = None) -> None:
+        """Take in a new pending pod; one that is here already is only brought up to date.
+
+        `at` is when it came to be, from which on it waits; None for just now.
+        """
         known = self._parts.known(pod)
         if known is not None:
             if known != pod:
                 self.update(known, pod)
             return
-        self._add_new(pod, events.EVENT_UNSCHEDULED_POD_ADD.label)
+        self._add_new(pod, events.EVENT_UNSCHEDULED_POD_ADD.label, at)
 
-    def _add_new(self, pod: Pod, event: str) -> None:
-        info = QueuedPodInfo(PodInfo(pod), self._clock.now())
+    def _add_new(self, pod: Pod, event: str, at: float | None = None) -> None:
+        info = QueuedPodInfo(PodInfo(pod), self._clock.now() if at is None else at)
         self._parts.to_active(info, event, SubQueue.OUTSIDE)
 
     def update(self, old: Pod, new: Pod) -> None:
@@ -265,16 +268,19 @@ class PriorityQueue(QueueView):
                 self._parts.requeue(info, verdict, event.label, place_among_unschedulable(info))
         self._parts.in_flight.record(event, old, new)
 
-    def activate(self, pods: Iterable[Pod]) -> None:
+    def activate(
+        self, pods: Iterable[Pod], event: str = events.FORCE_ACTIVATE, reason: str = ""
+    ) -> None:
         """Bring these pods to activeQ at once, whatever they wait for.
 
         A pod in flight is retried after it comes back; an unknown one, or one in activeQ, is left.
+        `event` and `reason` say why, to the observer.
         """
         for pod in pods:
             found = self._parts.find(pod.key)
             if found is not None and found[0] is not SubQueue.ACTIVE:
                 self._parts.backoff.delete(pod.key)
-                self._parts.to_active(found[1], events.FORCE_ACTIVATE, found[0])
+                self._parts.to_active(found[1], event, found[0], reason=reason)
             elif pod.metadata.uid in self._parts.in_flight:
                 self._parts.in_flight.record(events.EVENT_FORCE_ACTIVATE, None, pod)
 

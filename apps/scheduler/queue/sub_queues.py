@@ -84,7 +84,12 @@ class SubQueues:
         return info.is_gated and self._gate.still_refuses(info)
 
     def to_active(
-        self, info: QueuedPodInfo, event: str, source: SubQueue, verdict: Verdict = SKIP
+        self,
+        info: QueuedPodInfo,
+        event: str,
+        source: SubQueue,
+        verdict: Verdict = SKIP,
+        reason: str = "",
     ) -> SubQueue:
         """Put the pod into activeQ, or among the unschedulable ones if PreEnqueue gates it.
 
@@ -95,12 +100,14 @@ class SubQueues:
             if info.is_gated:
                 return self._to_gated(info, event, source, status)
         if info.initial_attempt_timestamp is None:
-            info.initial_attempt_timestamp = self._clock.now()
+            # a pod that comes from outside waits for its first attempt since it came to be
+            is_new = source is SubQueue.OUTSIDE
+            info.initial_attempt_timestamp = info.timestamp if is_new else self._clock.now()
         self.unschedulable.delete(info.key)
         self.active.add(info)
         if event in _NOMINATING:
             self.nominator.add(info.pod_info)
-        return self._arrived(info, SubQueue.ACTIVE, event, source, verdict)
+        return self._arrived(info, SubQueue.ACTIVE, event, source, verdict, reason)
 
     def to_backoff(
         self, info: QueuedPodInfo, event: str, source: SubQueue, verdict: Verdict = SKIP
@@ -189,6 +196,7 @@ class SubQueues:
                 plugin=verdict.plugin,
                 hint=verdict.hint,
                 reason=reason,
+                attempt=info.attempts,
             )
         )
 
