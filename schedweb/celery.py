@@ -12,6 +12,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
+from kombu.exceptions import OperationalError
 
 from schedweb import gate
 
@@ -71,5 +72,5 @@ def connect_producer() -> None:
     try:
         with app.producer_or_acquire() as producer:
             producer.maybe_declare(app.amqp.queues[app.conf.task_default_queue])
-    except app.connection_for_write().connection_errors as error:
+    except (OperationalError, *app.connection_for_write().connection_errors) as error:
         log.warning("the broker does not answer yet: %s", error)

@@ -10,8 +10,9 @@ from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
+from kombu.exceptions import OperationalError
 
-from apps.controlplane import heartbeat
+from apps.controlplane import heartbeat, readiness
 from schedweb.celery import app
 
 log = logging.getLogger(__name__)
@@ -59,11 +60,20 @@ def check_beat() -> None:
         raise NotWell(f"beat was last seen {age:.0f} s ago")
 
 
+def check_loop() -> None:
+    """Signs of life are not enough: clusters with work have to be taken."""
+    late = readiness.overdue()
+    if late:
+        seconds = late[0][1]
+        raise NotWell(f"{len(late)} clusters have had work and no worker, one for {seconds:.0f} s")
+
+
 CHECKS: dict[str, Callable[[], None]] = {
     "database": check_database,
     "broker": check_broker,
     "worker": check_worker,
     "beat": check_beat,
+    "loop": check_loop,
 }
 
 
@@ -82,7 +92,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 when database, broker, worker and beat all work, else 503; one line for each."""
+    """200 when database, broker, worker, beat and loop all work, else 503; one line for each."""
     found = checks()
     lines = [f"[-]{name} {fault}" if fault else f"[+]{name} ok" for name, fault in found.items()]
     status = 503 if any(found.values()) else 200
@@ -94,7 +104,11 @@ def _run(check: Callable[[], None]) -> str:
         check()
     except NotWell as fault:
         return str(fault)
-    except (DatabaseError, *app.connection_for_write().connection_errors) as error:
+    except (
+        DatabaseError,
+        OperationalError,
+        *app.connection_for_write().connection_errors,
+    ) as error:
         log.warning("not ready: %s", error)
         # What strangers may read tells nothing of addresses.
         return "does not answer"

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import socket
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
+from kombu import Connection
 from pytest_django import DjangoDbBlocker
 
+from apps.cluster.models import Cluster
+from apps.controlplane import lease
+from apps.controlplane.clusters import create_cluster
 from schedweb import broker, health
+from schedweb.celery import app
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +47,7 @@ def test_ready_when_everything_has_been_seen_lately(client: Client) -> None:
     seen("loop_a", 1)
     response = client.get("/readyz")
     assert response.status_code == 200
-    assert response.content.decode().count("[+]") == 4
+    assert response.content.decode().count("[+]") == 5
 
 
 def test_a_house_without_worker_and_beat_is_not_ready(client: Client) -> None:
@@ -49,6 +58,7 @@ def test_a_house_without_worker_and_beat_is_not_ready(client: Client) -> None:
         "[+]broker ok",
         "[-]worker no worker has shown life lately",
         "[-]beat beat has never been seen",
+        "[+]loop ok",
     ]
 
 
@@ -98,3 +108,60 @@ def test_queues_of_dead_workers_are_swept_and_others_kept() -> None:
 def test_a_process_that_answers_is_alive(client: Client, path: str) -> None:
     assert client.get(path).status_code == 200
     assert client.post(path).status_code == 405
+
+
+def due_for(cluster: Cluster, seconds: float) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE cluster_cluster SET due_at = clock_timestamp() - make_interval(secs => %s) "
+            "WHERE id = %s",
+            [seconds, cluster.pk],
+        )
+
+
+def test_a_cluster_that_nobody_takes_is_noticed_here_and_at_its_own_address(
+    admin_client: Client,
+) -> None:
+    waiting = create_cluster("waiting", user="tests")
+    create_cluster("quiet", user="tests")
+    due_for(waiting, 3)
+    assert health.checks()["loop"] == ""
+    due_for(waiting, 90)
+    assert health.checks()["loop"] == "1 clusters have had work and no worker, one for 90 s"
+    assert admin_client.get("/k8s/quiet/readyz").status_code == 200
+    response = admin_client.get("/k8s/waiting/readyz")
+    assert response.status_code == 500
+    assert response.content.decode().splitlines() == [
+        "[+]ping ok",
+        "[-]scheduler failed: no worker has taken this cluster for 90 s",
+        "readyz check failed",
+    ]
+    assert admin_client.get("/k8s/waiting/livez").content == b"ok"
+    assert admin_client.get("/k8s/waiting/readyz?exclude=scheduler").content == b"ok"
+
+
+def test_a_cluster_at_work_and_a_paused_one_are_not_waiting() -> None:
+    held = create_cluster("held", user="tests")
+    paused = create_cluster("paused", user="tests", paused=True)
+    for cluster in (held, paused):
+        due_for(cluster, 90)
+    assert lease.acquire(held.pk) is not None
+    assert health.checks()["loop"] == ""
+
+
+def test_a_clusters_probes_name_their_checks(admin_client: Client) -> None:
+    create_cluster("lab", user="tests")
+    verbose = admin_client.get("/k8s/lab/readyz?verbose").content.decode()
+    assert verbose == "[+]ping ok\n[+]scheduler ok\nreadyz check passed\n"
+    assert admin_client.get("/k8s/lab/readyz/scheduler").content == b"ok"
+    assert admin_client.get("/k8s/lab/livez/scheduler").status_code == 404
+
+
+def test_a_broker_that_does_not_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"redis://127.0.0.1:{nobody.getsockname()[1]}/0"
+        config = dataclasses.replace(settings.CONFIG, broker_url=url)
+        monkeypatch.setattr(settings, "CONFIG", config)
+        monkeypatch.setattr(app, "connection_for_write", partial(Connection, url))
+        assert health.checks()["broker"] == "does not answer"

@@ -50,7 +50,7 @@ def test_the_first_start_says_where_the_site_is_and_who_may_enter(house: House) 
     assert f"http://localhost:{house.port()}" in house.output
     assert house.get("/readyz") == (
         200,
-        "[+]database ok\n[+]broker ok\n[+]worker ok\n[+]beat ok\n",
+        "[+]database ok\n[+]broker ok\n[+]worker ok\n[+]beat ok\n[+]loop ok\n",
     )
 
 
@@ -102,6 +102,27 @@ def test_every_worker_process_reads_a_queue_of_its_own(house: House) -> None:
             "SELECT count(*) FROM controlplane_heartbeat JOIN pgmq.meta ON queue_name = name"
         ).fetchone()
     assert alive_and_listening == (1,)
+
+
+def test_parts_that_stand_still_are_named_until_they_go_on(house: House) -> None:
+    """They live, so nobody starts them anew; what counts is what they show of it."""
+    still = [house.process(r"schedweb\.beat"), house.process(r"schedweb\.worker")]
+    for process in still:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        wait_until(lambda: {"worker", "beat"} <= faults(house))
+        assert faults(house) == {"worker", "beat"}
+        assert house.get("/readyz")[0] == 503
+        assert house.get("/livez") == (200, "ok")
+    finally:
+        for process in still:
+            os.kill(process, signal.SIGCONT)
+    wait_until(lambda: house.get("/readyz")[0] == 200)
+
+
+def faults(house: House) -> set[str]:
+    """The parts that /readyz says do not work."""
+    return set(re.findall(r"^\[-\](\w+) ", house.get("/readyz")[1], re.MULTILINE))
 
 
 def test_a_second_start_on_the_same_data_says_so_and_does_no_harm(house: House) -> None:

@@ -1,4 +1,4 @@
-"""What kube-scheduler itself answers beside the API: its metrics and its configuration."""
+"""What Kubernetes' servers answer beside the API: probes, metrics, their configuration."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from apps.api.kubernetes import probes
 from apps.api.kubernetes.errors import WrongMethod
 from apps.cluster.models import Cluster
 from apps.controlplane import profiles
@@ -16,12 +17,16 @@ from apps.scheduler.config.encoding import encode
 
 def answer(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | None:
     """The document at `path`; None when it is none of these."""
-    found = _DOCUMENTS.get(path.removesuffix("/"))
-    if found is None:
+    path = path.removesuffix("/")
+    probe, _, check = path.partition("/")
+    found = _DOCUMENTS.get(path)
+    if probe not in probes.PROBES and found is None:
         return None
     if request.method != "GET":
         raise WrongMethod
-    return found(cluster, request.headers.get("Accept", ""))
+    if found is not None:
+        return found(cluster, request.headers.get("Accept", ""))
+    return probes.answer(request, cluster, probe, check)
 
 
 def _configz(cluster: Cluster, accept: str) -> HttpResponse:

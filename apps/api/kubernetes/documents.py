@@ -9,15 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from apps.api.kubernetes import discovery, media, openapi
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 
-_HEALTH = ("healthz", "livez", "readyz")
-
 
 def answer(request: HttpRequest, path: str, accept: str) -> HttpResponse:
     """The document at `path`; UnknownPath when there is none there."""
     parts = path.removesuffix("/").split("/")
-    if parts[0] in _HEALTH:
-        _read_only(request)
-        return HttpResponse("ok", content_type="text/plain; charset=utf-8")
     if parts[:2] == ["openapi", "v3"]:
         _read_only(request)
         return openapi.answer(request, "/".join(parts[2:]))

@@ -1,0 +1,26 @@
+"""Whether the loops of clusters are run: what readiness endpoints tell."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+#: A cluster that is due waits for a worker; beyond this, nobody is coming.
+OVERDUE_SECONDS = 60.0
+
+_OVERDUE = """
+    SELECT c.name, extract(epoch FROM clock_timestamp() - c.due_at)::float8 AS seconds
+    FROM cluster_cluster c JOIN controlplane_looplease l ON l.cluster_id = c.id
+    WHERE NOT c.paused AND c.due_at < clock_timestamp() - make_interval(secs => %s)
+    AND (l.expires_at IS NULL OR l.expires_at < clock_timestamp())
+    AND (%s::bigint IS NULL OR c.id = %s) ORDER BY seconds DESC
+"""
+
+
+def overdue(cluster_id: int | None = None) -> list[tuple[str, float]]:
+    """Clusters, or this one, that have work and no worker, and for how many seconds.
+
+    A cluster whose lease is held is at work, however long; a hanging holder loses its lease.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_OVERDUE, [OVERDUE_SECONDS, cluster_id, cluster_id])
+        return [(name, seconds) for name, seconds in cursor.fetchall()]
