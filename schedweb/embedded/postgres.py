@@ -83,6 +83,7 @@ class Postgres:
         """Start the server's process without waiting for it."""
         settings = SETTINGS | (THROWAWAY if self._throwaway else {})
         options = [word for name in settings for word in ("-c", f"{name}={settings[name]}")]
+        self._free_lock()
         data, socket = os.fspath(self._places.cluster), os.fspath(self._places.socket)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -94,6 +95,20 @@ class Postgres:
                 stderr=log,
                 start_new_session=True,
             )
+
+    def _free_lock(self) -> None:
+        """Let a dead server's lock not name a process of somebody else: ids are used again.
+
+        The data folder is ours alone, so that no server but an earlier one of ours can hold it. The
+        rest of the file stays: it says what memory the new server has to find unused.
+        """
+        lock = self._places.cluster / "postmaster.pid"
+        with contextlib.suppress(OSError):  # no lock, no such process, or no /proc
+            pid, _, rest = lock.read_text(encoding="utf-8").partition("\n")
+            command = Path(f"/proc/{int(pid)}/cmdline").read_bytes()
+            if os.fsencode(self._places.cluster) not in command.split(b"\0"):
+                # the server passes over the id of its parent
+                lock.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
 
     def poll(self) -> int | None:
         """The exit code of a server that ended, None while it runs."""

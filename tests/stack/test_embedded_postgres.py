@@ -58,6 +58,27 @@ def test_data_outlives_a_crash_of_the_server(data: Path) -> None:
     assert server.poll() is not None
 
 
+def test_a_lock_that_names_a_process_of_somebody_else_does_not_keep_the_server_down(
+    data: Path,
+) -> None:
+    """Process ids are used again, in a container the same ones at each start."""
+    server = Postgres(data, log=data / "postgres.log", throwaway=True)
+    server.start()
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: server.poll() is not None)
+    lock = next(data.resolve().glob("postgres/**/postmaster.pid"))
+    somebody = subprocess.Popen(["sleep", "60"], user=lock.stat().st_uid, cwd="/")
+    lock.write_text(f"{somebody.pid}\n{lock.read_text().partition(chr(10))[2]}")
+    try:
+        server.start()
+        assert somebody.poll() is None
+    finally:
+        server.stop()
+        somebody.kill()
+        somebody.wait()
+
+
 def test_the_server_ends_with_its_owner_even_when_that_is_killed(data: Path) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, os.fspath(data)], stdout=subprocess.PIPE, text=True
