@@ -19,13 +19,13 @@ from apps.cluster.announce import announcer
 from apps.cluster.binding import bind_change, binding_to, with_condition
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor, Create, Modify, Operation, Remove
+from apps.cluster.store import Actor, Modify, Operation, Remove
 from apps.controlplane import decision_log, ledger
+from apps.controlplane.events import EventWriter, Told, about_pod
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import QueueEntry
-from apps.controlplane.pod_events import pod_event
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePatch, PodEvent
 from apps.scheduler.framework.status import error
@@ -68,7 +68,7 @@ class Recorder:
         self._lease = lease
         self._profile_revision = profile_revision
         self._node_tables = ledger.NodeTables(cluster.pk)
-        self._event_serial = 0
+        self._events = EventWriter(cluster)
         #: pods that have a queue entry in the database
         self._persisted: set[str] = set()
 
@@ -152,6 +152,7 @@ class Recorder:
             else:
                 self._write_metrics(scheduler, batch, bound)
         if not refused:
+            self._events.committed()
             self._persisted.difference_update(gone)
             self._persisted.update(kept)
         return refused
@@ -214,6 +215,7 @@ class Recorder:
     def _write_objects(
         self, informer: Informer, batch: Sequence[Made], intents: Sequence[Intent]
     ) -> list[tuple[Decision, ApiError]]:
+        self._events.begin()
         planned: list[tuple[Decision | None, Operation]] = [
             (made.decision, operation)
             for made in batch
@@ -235,7 +237,9 @@ class Recorder:
         for (decision, operation), outcome in zip(planned, outcomes, strict=True):
             if not isinstance(outcome, ApiError):
                 continue
-            if decision is None:
+            if operation.kind is kinds.EVENT:
+                self._events.refused(operation)
+            elif decision is None:
                 log.warning("what a plugin asked for was refused: %s", outcome.message)
             elif _must_succeed(decision, operation):
                 refused.append((decision, outcome))
@@ -248,7 +252,7 @@ class Recorder:
             for intent in decision.intents:
                 yield from self._intended(informer, made, intent)
             note = f"Successfully assigned {decision.pod_key} to {decision.node}"
-            yield self._event(pod, made, "Scheduled", note, "Binding")
+            yield from self._event(pod, made, "Scheduled", note, "Binding")
             return
         if not decision.result.is_final:
             yield _status_change(decision, _expected_on(decision.node))
@@ -257,7 +261,7 @@ class Recorder:
             if not isinstance(intent, Binding):
                 yield from self._intended(informer, made, intent)
         yield _status_change(decision, _failed(made))
-        yield self._event(
+        yield from self._event(
             pod, made, "FailedScheduling", decision.message, "Scheduling", warning=True
         )
 
@@ -285,17 +289,15 @@ class Recorder:
                 trusted=True,
             )
         elif isinstance(intent, PodEvent):
-            self._event_serial += 1
-            yield pod_event(
-                {"name": intent.name, "namespace": intent.namespace, "uid": intent.uid},
-                reason=intent.reason,
-                note=intent.note,
-                action=intent.action,
-                now=now,
-                serial=self._event_serial,
-                reporter=intent.reporter,
-                warning=intent.warning,
+            told = Told(
+                about_pod(intent.namespace, intent.name, intent.uid),
+                intent.reason,
+                intent.note,
+                intent.reporter,
+                intent.action,
+                intent.warning,
             )
+            yield from self._tell(told, now)
 
     def _evict(self, made: Made, victim: Eviction) -> Iterator[Operation]:
         """A victim that is not bound yet went back to the queue, which only an event tells."""
@@ -306,8 +308,9 @@ class Recorder:
             yield from self._delete_victim(made, victim)
         else:
             note += " (in kube-scheduler memory)."
-        reference = {"name": victim.name, "namespace": victim.namespace, "uid": victim.uid}
-        yield self._event(reference, made, "Preempted", note, "Preempting")
+        reference = about_pod(victim.namespace, victim.name, victim.uid)
+        preemptor = _pod_reference(decision)
+        yield from self._event(reference, made, "Preempted", note, "Preempting", related=preemptor)
 
     def _delete_victim(self, made: Made, victim: Eviction) -> Iterator[Operation]:
         condition = {
@@ -330,18 +333,16 @@ class Recorder:
         action: str,
         *,
         warning: bool = False,
-    ) -> Create:
-        self._event_serial += 1
-        return pod_event(
-            pod,
-            reason=reason,
-            note=note,
-            action=action,
-            now=made.at,
-            serial=self._event_serial,
-            reporter=made.decision.profile,
-            warning=warning,
-        )
+        related: Mapping[str, str] | None = None,
+    ) -> Iterator[Operation]:
+        profile = made.decision.profile
+        told = Told(pod, reason, note, profile, action, warning=warning, related=related)
+        yield from self._tell(told, made.at)
+
+    def _tell(self, told: Told, now: datetime) -> Iterator[Operation]:
+        operation = self._events.write(told, now)
+        if operation is not None:
+            yield operation
 
 
 def _must_succeed(decision: Decision, operation: Operation) -> bool:
@@ -421,7 +422,7 @@ def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
 
 def _pod_reference(decision: Decision) -> dict[str, str]:
     namespace, _, name = decision.pod_key.partition("/")
-    return {"name": name, "namespace": namespace, "uid": decision.pod_uid}
+    return about_pod(namespace, name, decision.pod_uid)
 
 
 def _entry_row(cluster_id: int, entry: SavedEntry) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 A controller is two pure functions. `concerns` says, by the kind of a changed object, which objects
 have to be looked at; `reconcile` looks at one of them and yields the writes that bring the cluster
-closer to what was asked for, or the moment at which it has to look again. It is called again
-whenever something changes, so it does one step and relies on nothing but what it sees.
+closer to what was asked for, what it has to say of it (events), or the moment at which it has to
+look again. It is called again whenever something changes, so it does one step and relies on nothing
+but what it sees.
 """
 
 from __future__ import annotations
@@ -13,8 +14,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from apps.cluster.errors import ApiError
 from apps.cluster.operations import Operation
 from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.events import Told
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A write of which is told how it went."""
+
+    operation: Operation
+    #: The object it left -> what is said of it.
+    done: Callable[[dict[str, Any]], Told]
+    #: What is said when it is refused; None: nothing.
+    failed: Callable[[ApiError], Told] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +38,7 @@ class Later:
     at: datetime
 
 
-Step = Operation | Later
+Step = Operation | Later | Reported | Told
 #: (world, old, new) -> the objects to look at; `old` None: added, `new` None: deleted.
 Concerns = Callable[[World, Any, Any], Iterable[Ref]]
 Reconcile = Callable[[World, Ref, datetime], Iterator[Step]]

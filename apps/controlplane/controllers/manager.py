@@ -16,9 +16,10 @@ from apps.cluster import store
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.operations import Actor, Operation
-from apps.controlplane.controllers.controller import Concerns, Controller, Later
+from apps.controlplane.controllers.controller import Concerns, Controller, Later, Reported
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.events import EventWriter, Told
 from apps.controlplane.lease import Lease
 from apps.scheduler.objects import KubeObject
 
@@ -31,6 +32,8 @@ RETRY = timedelta(seconds=10)
 
 #: A controller, by its place in the registry, and an object it has to look at.
 Item = tuple[int, Ref]
+#: A write that a controller wants, and for which object.
+Wanted = tuple[Item, Operation | Reported]
 
 
 @dataclass(slots=True)
@@ -82,6 +85,7 @@ class Controllers:
         self._controllers = controllers
         self._todo: dict[Item, None] = {}
         self._timers = _Timers()
+        self._events = EventWriter(cluster)
         self._acting = self._settings()
         #: kind -> the controllers that are on and want to hear of it
         self._listening = self._listeners()
@@ -102,18 +106,23 @@ class Controllers:
         self._follow_settings()
         now = self._cluster.now()
         self._todo.update(dict.fromkeys(self._timers.due(now)))
-        wanted: dict[str, list[tuple[Item, Operation]]] = {}
+        wanted: dict[str, list[Wanted]] = {}
+        told: dict[str, list[Told]] = {}
         written = 0
         while self._todo and written < BATCH:
             item = next(iter(self._todo))
             del self._todo[item]
-            operations = self._look_at(item, now)
+            operations, said = self._look_at(item, now)
             written += len(operations)
             user = self._controllers[item[0]].user
             wanted.setdefault(user, []).extend((item, operation) for operation in operations)
+            told.setdefault(user, []).extend(said)
         for user, asked in wanted.items():
             if asked:
-                self._write(user, asked, now)
+                told[user] += self._write(user, asked, now)
+        for user, said in told.items():
+            if said:
+                self._tell(user, said, now)
         return bool(written) or bool(self._todo)
 
     def next_due(self) -> datetime | None:
@@ -125,35 +134,64 @@ class Controllers:
             for ref in concerns(self.world, old, new):
                 self._todo[place, ref] = None
 
-    def _look_at(self, item: Item, now: datetime) -> list[Operation]:
-        """What a controller wants for an object. Its failure must not stop the others."""
+    def _look_at(self, item: Item, now: datetime) -> tuple[list[Operation | Reported], list[Told]]:
+        """What a controller wants and says of an object. Its failure must not stop the others."""
         place, ref = item
         self._timers.forget(item)
-        operations: list[Operation] = []
+        operations: list[Operation | Reported] = []
+        said: list[Told] = []
         try:
             for step in self._controllers[place].reconcile(self.world, ref, now):
                 if isinstance(step, Later):
                     self._timers.put(item, step.at)
+                elif isinstance(step, Told):
+                    said.append(step)
                 else:
                     operations.append(step)
         except Exception:
             log.exception("%s failed on %s %s/%s", self._controllers[place].name, *ref)
             self._timers.put(item, now + RETRY)
-            return []
-        return operations
+            return [], []
+        return operations, said
 
-    def _write(self, user: str, asked: list[tuple[Item, Operation]], now: datetime) -> None:
-        operations = [operation for _, operation in asked]
+    def _write(self, user: str, asked: list[Wanted], now: datetime) -> list[Told]:
+        """Write what is wanted; what is to be said of how that went."""
+        operations = [each.operation if isinstance(each, Reported) else each for _, each in asked]
+        told = []
         with transaction.atomic():
             self._lease.renew()
             outcomes = store.write(
                 self._cluster, operations, actor=Actor(user), collect_refusals=True, wake=False
             )
-        for (item, _), outcome in zip(asked, outcomes, strict=True):
+        for (item, step), outcome in zip(asked, outcomes, strict=True):
             # what is gone tells so by itself, in the log
-            if isinstance(outcome, ApiError) and not isinstance(outcome, NotFound):
+            if isinstance(outcome, NotFound):
+                continue
+            if isinstance(outcome, ApiError):
                 log.info("%s: %s", user, outcome.message)
                 self._timers.put(item, now + RETRY)
+                if isinstance(step, Reported) and step.failed is not None:
+                    told.append(step.failed(outcome))
+            elif isinstance(step, Reported):
+                told.append(step.done(outcome))
+        return told
+
+    def _tell(self, user: str, said: list[Told], now: datetime) -> None:
+        """Events are written behind what they tell of, so that they can name it."""
+        self._events.begin()
+        written = [self._events.write(told, now) for told in said]
+        operations: list[Operation] = [each for each in written if each is not None]
+        if not operations:
+            return
+        with transaction.atomic():
+            self._lease.renew()
+            outcomes = store.write(
+                self._cluster, operations, actor=Actor(user), collect_refusals=True, wake=False
+            )
+        for operation, outcome in zip(operations, outcomes, strict=True):
+            if isinstance(outcome, ApiError):
+                self._events.refused(operation)
+        self._events.committed()
 
     # switching on and off
 

@@ -10,12 +10,15 @@ from apps.cluster import kinds
 from apps.cluster.metadata import timestamp
 from apps.cluster.operations import Modify
 from apps.controlplane.controllers.controller import Controller, Step
-from apps.controlplane.controllers.kubelet.nodes import UNINITIALIZED
+from apps.controlplane.controllers.kubelet.nodes import KUBELET, UNINITIALIZED
 from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.events import Told
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]
 Wanted = frozenset[tuple[str, str]]
+
+USER: Final = "node-controller"
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -55,6 +58,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     if node is None:
         return
     present = {(taint.key, taint.effect) for taint in node.spec.taints}
+    yield from _told(node, present)
     undated = any(t.effect == "NoExecute" and not t.time_added for t in node.spec.taints)
     initialized = UNINITIALIZED in {key for key, _ in present} and node.spec.provider_id
     if present & _OWN != wanted_taints(node) or undated or initialized:
@@ -66,6 +70,25 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
             trusted=True,
             uid=node.metadata.uid,
         )
+
+
+def _told(node: Node, present: set[tuple[str, str]]) -> Iterator[Step]:
+    """What changes for the node with the taints it will get and lose."""
+    wanted = wanted_taints(node)
+    lost = {(NOT_READY, "NoExecute"), (UNREACHABLE, "NoExecute")}
+    kept_off = {*lost, (NOT_READY, "NoSchedule")}
+    cordoned = (UNSCHEDULABLE, "NoSchedule")
+    changes = (
+        (USER, "NodeNotReady", bool(wanted & lost) and not present & lost),
+        (KUBELET, "NodeReady", bool(present & kept_off) and not wanted & kept_off),
+        (KUBELET, "NodeNotSchedulable", cordoned in wanted and cordoned not in present),
+        (KUBELET, "NodeSchedulable", cordoned in present and cordoned not in wanted),
+    )
+    name, uid = node.metadata.name, node.metadata.uid
+    subject = {"kind": "Node", "apiVersion": "v1", "name": name, "uid": uid}
+    for reporter, reason, happened in changes:
+        if happened:
+            yield Told(subject, reason, f"Node {name} status is now: {reason}", reporter)
 
 
 def wanted_taints(node: Node) -> Wanted:
@@ -111,7 +134,7 @@ def _key(taint: Body) -> tuple[str, str]:
 
 CONTROLLER = Controller(
     name="node lifecycle",
-    user="node-controller",
+    user=USER,
     concerns={"Node": of_node},
     reconcile=reconcile,
 )

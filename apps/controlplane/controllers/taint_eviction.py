@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 from apps.controlplane.controllers.controller import Controller, Later, Step, moment
 from apps.controlplane.controllers.world import Ref, World, ref_of
-from apps.controlplane.controllers.writes import delete_pod, disrupt, is_active, tell
+from apps.controlplane.controllers.writes import about_this, delete_pod, disrupt, is_active
+from apps.controlplane.events import Told
 from apps.scheduler.objects import Node, Pod, Taint
 from apps.scheduler.plugins.helper.taints import tolerates
 
@@ -36,12 +37,16 @@ def of_node(world: World, old: Node | None, new: Node | None) -> Iterable[Ref]:
 def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     pod = world.pod(ref)
     node = world.node(pod.spec.node_name) if pod is not None else None
+    leaving = world.leaving.pop(ref, None)
     if pod is None or node is None or not is_active(pod):
         return
     end = deadline(pod, evicting_taints(node), now)
     if end is None:
+        if leaving is not None:
+            yield _told(pod, "Cancelling deletion of Pod")
         return
     if now < end:
+        world.leaving[ref] = end
         yield Later(end)
         return
     yield disrupt(
@@ -51,8 +56,11 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         now,
     )
     yield delete_pod(pod)
-    note = f"Marking for deletion Pod {pod.key}"
-    yield tell(pod, "TaintManagerEviction", note, "Evicting", now, USER)
+    yield _told(pod, "Marking for deletion Pod")
+
+
+def _told(pod: Pod, doing: str) -> Told:
+    return Told(about_this(pod), "TaintManagerEviction", f"{doing} {pod.key}", USER)
 
 
 def evicting_taints(node: Node) -> list[Taint]:

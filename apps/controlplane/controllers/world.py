@@ -48,6 +48,8 @@ class World:
         self._volumes_for: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
         #: uid of an owner -> the objects that name it
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
+        #: pods that are to leave their node, and when
+        self.leaving: dict[Ref, datetime] = {}
         #: node that pods name and that is not there -> when that was first seen
         self.missing_since: dict[str, datetime] = {}
 
@@ -57,6 +59,8 @@ class World:
         """An object was added, changed or (`new` None) deleted."""
         if old is not None:
             self._forget(kind, old)
+            if new is None:
+                self.leaving.pop(ref_of(kind, old), None)
         if new is not None:
             self._remember(kind, new, body)
 

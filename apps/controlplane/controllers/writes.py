@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.binding import with_condition
-from apps.cluster.operations import Create, Modify, Operation, Remove
+from apps.cluster.errors import ApiError
+from apps.cluster.operations import Create, Modify, Remove
+from apps.controlplane.controllers.controller import Later, Reported, moment
 from apps.controlplane.controllers.world import Ref
-from apps.controlplane.pod_events import pod_event
+from apps.controlplane.events import Told, about_pod
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
@@ -54,19 +56,59 @@ def set_status(ref: Ref, uid: str, status: Body) -> Modify:
     return change_of(ref, uid, change)
 
 
-def tell(pod: Pod, reason: str, note: str, action: str, now: datetime, reporter: str) -> Operation:
-    """An event about a pod."""
-    meta = pod.metadata
-    event: Create = pod_event(
-        {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-        reason=reason,
-        note=note,
-        action=action,
-        now=now,
-        serial=0,
-        reporter=reporter,
-    )
-    return event
+def about(body: Body) -> dict[str, str]:
+    """A stored object, as events refer to it."""
+    metadata = body["metadata"]
+    named = {"name": metadata["name"], "uid": metadata["uid"]}
+    home = {"namespace": metadata["namespace"]} if metadata.get("namespace") else {}
+    return {"kind": body["kind"], "apiVersion": body["apiVersion"], **home, **named}
+
+
+def about_this(pod: Pod) -> dict[str, str]:
+    """A pod, as events refer to it."""
+    return about_pod(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+def create_told(owner: Body, pod: Create, reporter: str) -> Reported:
+    """Create a pod of a workload, and say so, or why not."""
+    subject = about(owner)
+
+    def done(body: Body) -> Told:
+        note = f"Created pod: {body['metadata']['name']}"
+        return Told(subject, "SuccessfulCreate", note, reporter)
+
+    def failed(refusal: ApiError) -> Told:
+        note = f"Error creating: {refusal.message}"
+        return Told(subject, "FailedCreate", note, reporter, warning=True)
+
+    return Reported(pod, done, failed)
+
+
+def delete_told(owner: Body, pod: Pod, reporter: str) -> Reported:
+    """Delete a pod of a workload, and say so."""
+    told = Told(about(owner), "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}", reporter)
+    return Reported(delete_pod(pod), lambda _: told)
+
+
+def available_at(pod: Pod, min_ready_seconds: int) -> datetime | None:
+    """When a pod has been ready for so long; None while it is not ready."""
+    for condition in pod.status.conditions:
+        if condition.type == "Ready" and condition.status == "True":
+            since = condition.last_transition_time or pod.metadata.creation_timestamp
+            if since:
+                return moment(since) + timedelta(seconds=min(min_ready_seconds, 10**9))
+    return None
+
+
+def availability(
+    pods: Iterable[Pod], workload: Body, now: datetime
+) -> tuple[set[str], list[Later]]:
+    """The names of the pods that are available, and when the next of the ready ones will be."""
+    seconds = workload["spec"].get("minReadySeconds") or 0
+    ends = {pod.metadata.name: available_at(pod, seconds) for pod in pods}
+    waiting = [end for end in ends.values() if end is not None and end > now]
+    available = {name for name, end in ends.items() if end is not None and end <= now}
+    return available, [Later(min(waiting))] if waiting else []
 
 
 def is_active(pod: Pod) -> bool:

@@ -211,6 +211,7 @@ def test_a_job_gives_up_when_too_many_pods_have_failed(nodes: Lab) -> None:
     nodes.settle()
     nodes.advance(10)
     nodes.advance(10)
+    nodes.advance(10)
     assert nodes.condition("Job", "web", "Failed")["reason"] == "BackoffLimitExceeded"
 
 

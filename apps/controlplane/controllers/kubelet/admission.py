@@ -15,10 +15,15 @@ _TERMINAL = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the pod fails: `reason` is a word, `message` tells it to people."""
+    """Why the pod fails: `reason` is a word, `why` tells it to people."""
 
     reason: str
-    message: str
+    why: str
+
+    @property
+    def message(self) -> str:
+        """What the pod's status says of it."""
+        return f"Pod was rejected: {self.why}"
 
 
 @dataclass(slots=True)
@@ -74,13 +79,13 @@ class Room:
 
 
 def _predicate(name: str, why: str) -> Refusal:
-    return Refusal(name, f"Pod was rejected: Predicate {name} failed: {why}")
+    return Refusal(name, f"Predicate {name} failed: {why}")
 
 
 def _out_of(name: str, requested: int, used: int, capacity: int) -> Refusal:
     return Refusal(
         f"OutOf{name}",
-        f"Pod was rejected: Node didn't have enough resource: {name}, requested: {requested}, "
+        f"Node didn't have enough resource: {name}, requested: {requested}, "
         f"used: {used}, capacity: {capacity}",
     )
 

@@ -18,6 +18,7 @@ from apps.controlplane.controllers.kubelet.annotations import (
     is_false,
 )
 from apps.controlplane.controllers.world import Ref, World, claims_of
+from apps.controlplane.events import Told, about_pod
 from apps.scheduler.objects import KubeObject, Node, PersistentVolumeClaim, Pod
 from apps.scheduler.plugins.volumebinding.claims import is_bound
 
@@ -102,6 +103,9 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
             trusted=True,
             uid=pod.metadata.uid,
         )
+        if refusal is not None:
+            subject = about_pod(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+            yield Told(subject, refusal.reason, refusal.why, KUBELET, warning=True)
 
 
 def _register(node: Node, now: datetime) -> Iterator[Step]:

@@ -16,6 +16,8 @@ from apps.controlplane.controllers.kubelet.annotations import (
 )
 from apps.controlplane.controllers.kubelet.nodes import KUBELET, is_reachable, ready_status
 from apps.controlplane.controllers.world import Ref, World, ref_of
+from apps.controlplane.controllers.writes import about_this
+from apps.controlplane.events import Told
 from apps.scheduler.objects import Node, Pod
 
 
@@ -48,6 +50,9 @@ def _stop(pod: Pod, now: datetime) -> Iterator[Step]:
     assert pod.metadata.deletion_timestamp is not None
     end = moment(pod.metadata.deletion_timestamp)
     if now < end:
+        for container in pod.spec.containers:
+            note = f"Stopping container {container.name}"
+            yield Told(about_this(pod), "Killing", note, KUBELET, once=True)
         yield Later(end)
         return
     options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.metadata.uid}}

@@ -14,10 +14,11 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.errors import Conflict
 from apps.cluster.operations import Create
-from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.controller import Controller, Reported, Step
 from apps.controlplane.controllers.volumes.provisioning import new_volume
 from apps.controlplane.controllers.world import Ref, World, ref_of
 from apps.controlplane.controllers.writes import change_of, set_status
+from apps.controlplane.events import Told
 from apps.scheduler.labels import SelectorError
 from apps.scheduler.objects import PersistentVolume as Volume
 from apps.scheduler.objects import PersistentVolumeClaim as Claim
@@ -33,6 +34,8 @@ from apps.scheduler.plugins.volumebinding.volumes import is_meant_for, traits_of
 
 Body = dict[str, Any]
 
+#: Who says so, in events.
+USER: Final = "persistentvolume-controller"
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
 BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -116,18 +119,37 @@ def _bind(world: World, ref: Ref, claim: Claim) -> Iterator[Step]:
         if wanted is not None and wanted.spec.claim_ref is None:
             yield _promise(wanted, claim, chosen=False)
         return
-    storage_class = world.get(("StorageClass", "", class_of_claim(claim)), StorageClass)
+    class_name = class_of_claim(claim)
+    storage_class = world.get(("StorageClass", "", class_name), StorageClass)
     node = selected_node(claim)
     waits = storage_class and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
     if waits and not node:
+        note = "waiting for first consumer to be created before binding"
+        yield _told(ref, claim, "WaitForFirstConsumer", note)
         return
     best = None if waits else _smallest_open(world, claim, demand)
     if best is not None:
         yield _promise(best, claim, chosen=True)
     elif storage_class is not None and storage_class.provisioner != NO_PROVISIONER:
         body = new_volume(claim, storage_class, world.node(node) if node else None)
-        if world.body((VOLUME, "", body["metadata"]["name"])) is None:
-            yield Create(kinds.by_name(VOLUME), body)
+        name = body["metadata"]["name"]
+        if world.body((VOLUME, "", name)) is None:
+            note = f"Successfully provisioned volume {name}"
+            told = _told(ref, claim, "ProvisioningSucceeded", note)
+            yield Reported(Create(kinds.by_name(VOLUME), body), lambda _: told)
+    elif class_name and storage_class is None:
+        note = f'storageclass.storage.k8s.io "{class_name}" not found'
+        yield _told(ref, claim, "ProvisioningFailed", note, warning=True)
+    elif not class_name:
+        note = "no persistent volumes available for this claim and no storage class is set"
+        yield _told(ref, claim, "FailedBinding", note)
+
+
+def _told(ref: Ref, claim: Claim, reason: str, note: str, *, warning: bool = False) -> Told:
+    """An event about a claim; that nothing has changed is not worth another one."""
+    subject = {"kind": CLAIM, "apiVersion": "v1", "namespace": ref[1], "name": ref[2]}
+    subject["uid"] = claim.metadata.uid
+    return Told(subject, reason, note, USER, warning=warning, once=True)
 
 
 def _meant_for(world: World, claim: Claim, demand: Demand) -> Volume | None:

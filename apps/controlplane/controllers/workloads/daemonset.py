@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
+from apps.cluster.operations import Create
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet.admission import selects
+from apps.controlplane.controllers.workloads import daemon_rollout as rollout
 from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import (
     REVISION_LABEL,
@@ -15,12 +17,21 @@ from apps.controlplane.controllers.workloads.templates import (
     template_hash,
 )
 from apps.controlplane.controllers.world import Ref, World, ref_of
-from apps.controlplane.controllers.writes import delete_pod, is_active, is_ready, set_status
+from apps.controlplane.controllers.writes import (
+    availability,
+    create_told,
+    delete_told,
+    is_active,
+    is_ready,
+    set_status,
+)
 from apps.scheduler.objects import KubeObject, Node, Pod, decode
 from apps.scheduler.plugins.helper.taints import has_untolerated, tolerated
 
 Body = dict[str, Any]
 KIND: Final = "DaemonSet"
+#: Who says so, in events.
+USER: Final = "daemonset-controller"
 NAME_FIELD: Final = "metadata.name"
 
 _NODE: Final = "node.kubernetes.io/"
@@ -53,12 +64,16 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     nodes = world.every("Node", Node)
     wanted = {node.metadata.name for node in nodes if _should_run(sample, node)}
     tolerable = {node.metadata.name for node in nodes if _may_stay(sample, node)}
+    pods = [pod for group in by_node.values() for pod in group if is_active(pod)]
+    available, later = availability(pods, daemons, now)
     if not daemons["metadata"].get("deletionTimestamp"):
-        for node in sorted(wanted - by_node.keys()):
-            yield _daemon(daemons, node, digest)
-        yield from _clean(by_node, tolerable)
-        yield from _replace(daemons, by_node, digest)
-    yield from _report(ref, daemons, by_node, wanted, digest)
+        plan = rollout.plan(daemons, by_node, wanted, tolerable, available, digest)
+        for node in plan.missing:
+            yield create_told(daemons, _daemon(daemons, node, digest), USER)
+        for pod in plan.surplus:
+            yield delete_told(daemons, pod, USER)
+    yield from later
+    yield from _report(ref, daemons, by_node, wanted, available, digest)
 
 
 def _placement(node: Node) -> tuple[Any, ...]:
@@ -66,32 +81,7 @@ def _placement(node: Node) -> tuple[Any, ...]:
     return node.metadata.labels, taints, node.metadata.uid
 
 
-def _clean(by_node: dict[str, list[Pod]], tolerable: set[str]) -> Iterator[Step]:
-    """Take away the pods of nodes they may not be on, second ones, and finished ones."""
-    for node, pods in by_node.items():
-        active = [pod for pod in pods if is_active(pod)]
-        kept = active[:1] if node in tolerable else []
-        for pod in pods:
-            if pod not in kept and not pod.metadata.deletion_timestamp:
-                yield delete_pod(pod)
-
-
-def _replace(daemons: Body, by_node: dict[str, list[Pod]], digest: str) -> Iterator[Step]:
-    """Delete pods of an older template, as many at a time as may be missing."""
-    strategy = daemons["spec"].get("updateStrategy") or {}
-    if strategy.get("type") != "RollingUpdate":
-        return
-    limit = (strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1)
-    if isinstance(limit, str):
-        limit = -(-int(limit.rstrip("%")) * len(by_node) // 100)
-    pods = [pod for group in by_node.values() for pod in group]
-    away = sum(not is_ready(pod) or not is_active(pod) for pod in pods)
-    old = [pod for pod in pods if is_active(pod) and _revision(pod) != digest]
-    for pod in old[: max(limit - away, 0)]:
-        yield delete_pod(pod)
-
-
-def _daemon(daemons: Body, node: str, digest: str) -> Step:
+def _daemon(daemons: Body, node: str, digest: str) -> Create:
     """A pod that the scheduler can put on this node only."""
     spec = daemons["spec"]["template"]["spec"]
     return new_pod(
@@ -156,24 +146,30 @@ def _node_of(pod: Pod) -> str:
     return ""
 
 
-def _revision(pod: Pod) -> str:
-    return pod.metadata.labels.get(REVISION_LABEL, "")
-
-
 def _report(
-    ref: Ref, daemons: Body, by_node: dict[str, list[Pod]], wanted: set[str], digest: str
+    ref: Ref,
+    daemons: Body,
+    by_node: dict[str, list[Pod]],
+    wanted: set[str],
+    available: set[str],
+    digest: str,
 ) -> Iterator[Step]:
-    running = [pod for node in wanted for pod in by_node.get(node, ())[:1]]
+    groups = [by_node[node] for node in wanted & by_node.keys()]
+    # of a node whose pod is being replaced, the one that serves counts
+    running = [max(group, key=lambda pod: (is_active(pod), is_ready(pod))) for group in groups]
     ready = sum(map(is_ready, running))
+    serving = sum(any(pod.metadata.name in available for pod in group) for group in groups)
     status = {
         "observedGeneration": daemons["metadata"].get("generation"),
         "currentNumberScheduled": len(running),
         "desiredNumberScheduled": len(wanted),
         "numberMisscheduled": len(by_node.keys() - wanted - {""}),
         "numberReady": ready,
-        "numberAvailable": ready or None,
-        "numberUnavailable": len(wanted) - ready or None,
-        "updatedNumberScheduled": sum(_revision(pod) == digest for pod in running) or None,
+        "numberAvailable": serving or None,
+        "numberUnavailable": len(wanted) - serving or None,
+        "updatedNumberScheduled": (
+            sum(any(rollout.revision(pod) == digest for pod in group) for group in groups) or None
+        ),
     }
     yield set_status(ref, daemons["metadata"]["uid"], status)
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from apps.cluster import kinds
-from apps.cluster.metadata import timestamp
+from apps.cluster.errors import ApiError
 from apps.cluster.operations import Create, Remove
-from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.controller import Controller, Reported, Step
+from apps.controlplane.controllers.workloads import progress
 from apps.controlplane.controllers.workloads.ownership import of_object
 from apps.controlplane.controllers.workloads.templates import HASH_LABEL, template_hash
 from apps.controlplane.controllers.world import Ref, World, owner_reference
-from apps.controlplane.controllers.writes import change_of, set_status
+from apps.controlplane.controllers.writes import about, change_of, set_status
+from apps.controlplane.events import Told
 from apps.scheduler.objects import KubeObject
 
 Body = dict[str, Any]
 _REPLICA_SET: Final = kinds.by_name("ReplicaSet")
 _REVISION: Final = "deployment.kubernetes.io/revision"
+_HISTORY: Final = "deployment.kubernetes.io/revision-history"
+USER: Final = "deployment-controller"
 
 
 def of_replica_set(_: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
@@ -45,6 +50,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         elif new is None:
             yield _new_replica_set(deployment, digest, old)
         else:
+            yield from _renumber(ref, deployment, new, old)
             yield from _roll(deployment, new, old)
             yield from _forget(deployment, old)
     yield from _report(ref, deployment, new, sets, now)
@@ -57,14 +63,43 @@ def _replica_sets(world: World, deployment: Body) -> list[Body]:
     return sorted((body for body in bodies if body is not None), key=_revision)
 
 
-def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> Create:
+def _renumber(ref: Ref, deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
+    """The set in use has the highest revision; one that is rolled back to, a new one."""
+    revision = max(_revision(new), max(map(_revision, old), default=0) + 1)
+    if _revision(new) and revision != _revision(new):
+        yield change_of(_ref(new), new["metadata"]["uid"], partial(_numbered, revision))
+    seconds = deployment["spec"].get("minReadySeconds") or None
+    if new["spec"].get("minReadySeconds") != seconds:
+        yield change_of(_ref(new), new["metadata"]["uid"], partial(_patient, seconds))
+    if _revision(deployment) != revision:
+        yield change_of(ref, deployment["metadata"]["uid"], partial(_numbered, revision))
+
+
+def _numbered(revision: int, body: Body) -> Body:
+    """The object with this revision; a set remembers those it had."""
+    metadata = body["metadata"]
+    annotations = dict(metadata.get("annotations") or {})
+    before = annotations.get(_REVISION)
+    if before and body["kind"] == "ReplicaSet":
+        past = annotations.get(_HISTORY)
+        annotations[_HISTORY] = f"{past},{before}" if past else before
+    annotations[_REVISION] = str(revision)
+    return {**body, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _patient(seconds: int | None, body: Body) -> Body:
+    spec = {name: value for name, value in body["spec"].items() if name != "minReadySeconds"}
+    return {**body, "spec": {**spec, **({"minReadySeconds": seconds} if seconds else {})}}
+
+
+def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> Reported:
     template, metadata = deployment["spec"]["template"], deployment["metadata"]
     given = template.get("metadata") or {}
     labels = {**(given.get("labels") or {}), HASH_LABEL: digest}
     selector = deployment["spec"].get("selector") or {}
     matching = {**(selector.get("matchLabels") or {}), HASH_LABEL: digest}
     revision = max(map(_revision, old), default=0) + 1
-    body = {
+    body: Body = {
         "metadata": {
             "name": f"{metadata['name']}-{digest}",
             "labels": labels,
@@ -77,14 +112,26 @@ def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> Crea
             "template": {**template, "metadata": {**given, "labels": labels}},
         },
     }
-    return Create(_REPLICA_SET, body, metadata["namespace"])
+    if seconds := deployment["spec"].get("minReadySeconds"):
+        body["spec"]["minReadySeconds"] = seconds
+    subject = about(deployment)
+
+    def made(body: Body) -> Told:
+        return _scaled(deployment, body, 0, _size(body))
+
+    def failed(refusal: ApiError) -> Told:
+        name = f"{metadata['name']}-{digest}"
+        note = f'Failed to create new replica set "{name}": {refusal.message}'
+        return Told(subject, "ReplicaSetCreateError", note, USER, warning=True)
+
+    return Reported(Create(_REPLICA_SET, body, metadata["namespace"]), made, failed)
 
 
 def _roll(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
     """Bring the new set up and the old ones down, within what may be missing or too many."""
     size = _new_size(deployment, _size(new), old)
     if size != _size(new):
-        yield _scale(new, size)
+        yield _scale(deployment, new, size)
         return
     yield from _shrink(deployment, new, old)
 
@@ -105,7 +152,7 @@ def _new_size(deployment: Body, current: int, old: Sequence[Body]) -> int:
 def _shrink(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
     """Take pods from the old sets, first those that are not available anyway."""
     if _recreates(deployment):
-        yield from (_scale(each, 0) for each in old if _size(each))
+        yield from (_scale(deployment, each, 0) for each in old if _size(each))
         return
     wanted = deployment["spec"].get("replicas", 1)
     least = wanted - _limits(deployment)[1]
@@ -117,7 +164,7 @@ def _shrink(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
         taken = min(broken + rest, _size(each))
         if taken > 0:
             spare -= taken
-            yield _scale(each, _size(each) - taken)
+            yield _scale(deployment, each, _size(each) - taken)
 
 
 def _forget(deployment: Body, old: Sequence[Body]) -> Iterator[Step]:
@@ -146,15 +193,26 @@ def _share(amount: int | str, total: int, *, up: bool) -> int:
     return -(-product // 100) if up else product // 100
 
 
-def _scale(replica_set: Body, size: int) -> Step:
+def _scale(deployment: Body, replica_set: Body, size: int) -> Reported:
     def change(body: Body) -> Body:
         metadata = body["metadata"]
         counted = {**metadata, "generation": metadata.get("generation", 0) + 1}
         return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
 
+    operation = change_of(_ref(replica_set), replica_set["metadata"]["uid"], change)
+    told = _scaled(deployment, replica_set, _size(replica_set), size)
+    return Reported(operation, lambda _: told)
+
+
+def _scaled(deployment: Body, replica_set: Body, before: int, size: int) -> Told:
+    way, name = "up" if size > before else "down", replica_set["metadata"]["name"]
+    note = f"Scaled {way} replica set {name} from {before} to {size}"
+    return Told(about(deployment), "ScalingReplicaSet", note, USER)
+
+
+def _ref(replica_set: Body) -> Ref:
     metadata = replica_set["metadata"]
-    ref = ("ReplicaSet", metadata["namespace"], metadata["name"])
-    return change_of(ref, metadata["uid"], change)
+    return "ReplicaSet", metadata["namespace"], metadata["name"]
 
 
 def _report(
@@ -167,54 +225,17 @@ def _report(
     replicas, available = total("replicas"), total("availableReplicas")
     updated = ((new or {}).get("status") or {}).get("replicas", 0)
     enough = available >= wanted - (0 if _recreates(deployment) else _limits(deployment)[1])
-    complete = updated == replicas == available == wanted
-    status = {
+    status: Body = {
         "observedGeneration": deployment["metadata"].get("generation"),
         "replicas": replicas or None,
         "updatedReplicas": updated or None,
         "readyReplicas": total("readyReplicas") or None,
         "availableReplicas": available or None,
         "unavailableReplicas": max(wanted - available, 0) or None,
-        "conditions": [
-            _condition(
-                deployment,
-                "Available",
-                enough,
-                "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
-                f"Deployment {'has' if enough else 'does not have'} minimum availability.",
-                now,
-            ),
-            _condition(
-                deployment,
-                "Progressing",
-                True,
-                "NewReplicaSetAvailable" if complete else "ReplicaSetUpdated",
-                "ReplicaSet has successfully progressed." if complete else "A rollout goes on.",
-                now,
-            ),
-        ],
     }
-    yield set_status(ref, deployment["metadata"]["uid"], status)
-
-
-def _condition(
-    deployment: Body, kind: str, value: bool, reason: str, message: str, now: datetime
-) -> Body:
-    """A condition whose times move only when it does."""
-    conditions = (deployment.get("status") or {}).get("conditions") or []
-    before: Body = next((each for each in conditions if each["type"] == kind), {})
-    status = "True" if value else "False"
-    if (before.get("status"), before.get("reason")) == (status, reason):
-        return before
-    same = before.get("status") == status
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastUpdateTime": timestamp(now),
-        "lastTransitionTime": before["lastTransitionTime"] if same else timestamp(now),
-    }
+    listed = progress.conditions(deployment, status, new, now, enough=enough)
+    yield set_status(ref, deployment["metadata"]["uid"], {**status, "conditions": listed})
+    yield from progress.deadline(deployment, listed)
 
 
 def _recreates(deployment: Body) -> bool:
@@ -233,14 +254,14 @@ def _available(replica_set: Body) -> int:
     return int((replica_set.get("status") or {}).get("availableReplicas", 0))
 
 
-def _revision(replica_set: Body) -> int:
-    text = (replica_set["metadata"].get("annotations") or {}).get(_REVISION, "0")
+def _revision(body: Body) -> int:
+    text = (body["metadata"].get("annotations") or {}).get(_REVISION, "0")
     return int(text) if text.isdecimal() else 0
 
 
 CONTROLLER = Controller(
     name="deployments",
-    user="deployment-controller",
+    user=USER,
     concerns={"Deployment": of_object("Deployment"), "ReplicaSet": of_replica_set},
     reconcile=reconcile,
 )

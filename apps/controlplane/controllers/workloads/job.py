@@ -9,16 +9,28 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.metadata import timestamp
-from apps.cluster.operations import Remove
-from apps.controlplane.controllers.controller import Controller, Later, Step, moment
+from apps.cluster.operations import Create, Remove
+from apps.controlplane.controllers.controller import Controller, Later, Reported, Step, moment
 from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import new_pod
 from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.controllers.writes import delete_pod, is_active, is_ready, set_status
+from apps.controlplane.controllers.writes import (
+    about,
+    create_told,
+    delete_told,
+    is_active,
+    is_ready,
+    set_status,
+)
+from apps.controlplane.events import Told
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
 KIND: Final = "Job"
+USER: Final = "job-controller"
+#: Seconds, as upstream.
+FIRST_PAUSE: Final = 10
+LONGEST_PAUSE: Final = 600
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
@@ -47,13 +59,41 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     outcome = _outcome(job, count, now)
     if outcome is not None or job["spec"].get("suspend"):
         for pod in count.active:
-            yield delete_pod(pod)
+            yield delete_told(job, pod, USER)
     else:
-        yield from _fill(job, count)
+        pause = _pause_ends(pods, now)
+        if pause is not None:
+            yield Later(pause)
+        for step in _fill(job, count):
+            if pause is None or not isinstance(step.operation, Create):
+                yield step
         deadline = _deadline(job)
         if deadline is not None:
             yield Later(deadline)
     yield from _report(ref, job, count, outcome, now)
+
+
+def _pause_ends(pods: Sequence[Pod], now: datetime) -> datetime | None:
+    """When a job may start pods again after its last failure; None: now.
+
+    Ten seconds after the first failure since the last success, twice as long after each further.
+    """
+    ended = [(_ended_at(pod, now), pod.status.phase) for pod in pods if not is_active(pod)]
+    success = max((at for at, phase in ended if phase == "Succeeded"), default=None)
+    failures = [
+        at for at, phase in ended if phase == "Failed" and (success is None or at > success)
+    ]
+    if not failures:
+        return None
+    seconds = min(FIRST_PAUSE * 2 ** min(len(failures) - 1, 32), LONGEST_PAUSE)
+    end = max(failures) + timedelta(seconds=seconds)
+    return end if end > now else None
+
+
+def _ended_at(pod: Pod, now: datetime) -> datetime:
+    changes = [each.last_transition_time for each in pod.status.conditions]
+    times = [text for text in (*changes, pod.status.start_time) if text]
+    return max(map(moment, times), default=now)
 
 
 def _outcome(job: Body, count: _Count, now: datetime) -> tuple[str, str, str] | None:
@@ -74,7 +114,7 @@ def _outcome(job: Body, count: _Count, now: datetime) -> tuple[str, str, str] | 
     return None
 
 
-def _fill(job: Body, count: _Count) -> Iterator[Step]:
+def _fill(job: Body, count: _Count) -> Iterator[Reported]:
     """Start as many pods as may run side by side, and as are still needed."""
     spec, wanted = job["spec"], job["spec"].get("completions")
     parallel = spec.get("parallelism", 1)
@@ -85,14 +125,15 @@ def _fill(job: Body, count: _Count) -> Iterator[Step]:
         free = [index for index in range(wanted) if index not in taken]
         for index in free[: max(parallel - len(count.active), 0)]:
             text = str(index)
-            yield new_pod(job, labels={INDEX: text}, annotations={INDEX: text})
+            member = new_pod(job, labels={INDEX: text}, annotations={INDEX: text})
+            yield create_told(job, member, USER)
         return
     else:
         room = min(parallel, wanted - len(count.succeeded)) - len(count.active)
     for _ in range(max(room, 0)):
-        yield new_pod(job)
+        yield create_told(job, new_pod(job), USER)
     for pod in count.active[len(count.active) + min(room, 0) :] if room < 0 else ():
-        yield delete_pod(pod)
+        yield delete_told(job, pod, USER)
 
 
 def _deadline(job: Body) -> datetime | None:
@@ -139,6 +180,9 @@ def _report(
     }
     if outcome is not None:
         condition, reason, message = outcome
+        complete = condition == "Complete"
+        said = ("Completed", "Job completed") if complete else (reason, message)
+        yield Told(about(job), *said, USER, warning=not complete)
         status["conditions"] = [
             *(before.get("conditions") or []),
             {
@@ -150,7 +194,7 @@ def _report(
                 "lastTransitionTime": timestamp(now),
             },
         ]
-        if condition == "Complete":
+        if complete:
             status["completionTime"] = timestamp(now)
     yield set_status(ref, job["metadata"]["uid"], status)
 
@@ -166,7 +210,7 @@ def _indexes(pods: Sequence[Pod]) -> set[int]:
 
 CONTROLLER = Controller(
     name="jobs",
-    user="job-controller",
+    user=USER,
     concerns={KIND: of_object(KIND), "Pod": of_pods(KIND)},
     reconcile=reconcile,
 )

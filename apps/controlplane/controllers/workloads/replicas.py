@@ -16,12 +16,20 @@ from apps.controlplane.controllers.workloads.ownership import (
 )
 from apps.controlplane.controllers.workloads.templates import new_pod
 from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.controllers.writes import delete_pod, is_active, is_ready, set_status
+from apps.controlplane.controllers.writes import (
+    availability,
+    create_told,
+    delete_told,
+    is_active,
+    is_ready,
+    set_status,
+)
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
 
 KINDS = ("ReplicaSet", "ReplicationController")
+_USERS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
 #: So many pods are made or deleted at a time.
 BURST = 500
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -40,11 +48,11 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
             return
         missing = workload["spec"].get("replicas", 1) - len(pods)
         for _ in range(min(missing, BURST)):
-            yield new_pod(workload)
+            yield create_told(workload, new_pod(workload), _USERS[ref[0]])
         if missing < 0:
             for pod in surplus(pods, min(-missing, BURST)):
-                yield delete_pod(pod)
-    yield from _report(ref, workload, pods)
+                yield delete_told(workload, pod, _USERS[ref[0]])
+    yield from _report(ref, workload, pods, now)
 
 
 def surplus(pods: Sequence[Pod], count: int) -> list[Pod]:
@@ -74,15 +82,17 @@ def _cost(pod: Pod) -> int:
         return 0
 
 
-def _report(ref: Ref, workload: Body, pods: Sequence[Pod]) -> Iterator[Step]:
+def _report(ref: Ref, workload: Body, pods: Sequence[Pod], now: datetime) -> Iterator[Step]:
     ready = sum(map(is_ready, pods))
+    available, later = availability(pods, workload, now)
+    yield from later
     labels = (workload["spec"].get("template") or {}).get("metadata", {}).get("labels") or {}
     labelled = sum(labels.items() <= pod.metadata.labels.items() for pod in pods)
     status = {
         "replicas": len(pods),
         "fullyLabeledReplicas": labelled or None,
         "readyReplicas": ready or None,
-        "availableReplicas": ready or None,
+        "availableReplicas": len(available) or None,
         "observedGeneration": workload["metadata"].get("generation"),
     }
     yield set_status(ref, workload["metadata"]["uid"], status)

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.cluster import kinds
+from apps.cluster.errors import ApiError
 from apps.cluster.operations import Create
-from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.controller import Controller, Reported, Step
 from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import (
     REVISION_LABEL,
@@ -16,11 +17,20 @@ from apps.controlplane.controllers.workloads.templates import (
     template_hash,
 )
 from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.controllers.writes import delete_pod, is_active, is_ready, set_status
+from apps.controlplane.controllers.writes import (
+    about,
+    availability,
+    delete_pod,
+    is_active,
+    is_ready,
+    set_status,
+)
+from apps.controlplane.events import Told
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
 KIND: Final = "StatefulSet"
+USER: Final = "statefulset-controller"
 _CLAIM: Final = kinds.by_name("PersistentVolumeClaim")
 
 
@@ -30,9 +40,11 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         return
     digest = template_hash(stateful["spec"]["template"])
     pods = _by_ordinal(stateful, own_pods(world, stateful))
+    available, later = availability(filter(is_active, pods.values()), stateful, now)
     if not stateful["metadata"].get("deletionTimestamp"):
-        yield from _step(world, stateful, pods, digest)
-    yield from _report(ref, stateful, pods, digest)
+        yield from _step(world, stateful, pods, available, digest)
+    yield from later
+    yield from _report(ref, stateful, pods, available, digest)
 
 
 def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
@@ -44,8 +56,10 @@ def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
     return found
 
 
-def _step(world: World, stateful: Body, pods: Mapping[int, Pod], digest: str) -> Iterator[Step]:
-    """The next thing to do; in order, each pod waits for those before it."""
+def _step(
+    world: World, stateful: Body, pods: Mapping[int, Pod], available: set[str], digest: str
+) -> Iterator[Step]:
+    """The next thing to do; in order, each pod waits until those before it are available."""
     spec = stateful["spec"]
     first = (spec.get("ordinals") or {}).get("start", 0)
     wanted = range(first, first + spec.get("replicas", 1))
@@ -56,31 +70,33 @@ def _step(world: World, stateful: Body, pods: Mapping[int, Pod], digest: str) ->
             yield from _missing_claims(world, stateful, ordinal)
             yield _member(stateful, ordinal, digest)
         elif pod.status.phase in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp:
-            yield delete_pod(pod)
-        elif is_ready(pod) and is_active(pod):
+            yield _gone(stateful, pod)
+        elif pod.metadata.name in available:
             continue
         if in_order:
             return
     for ordinal in sorted(pods.keys() - set(wanted), reverse=True):
         if not pods[ordinal].metadata.deletion_timestamp:
-            yield delete_pod(pods[ordinal])
+            yield _gone(stateful, pods[ordinal])
         if in_order:
             return
-    yield from _replace(spec, wanted, pods, digest)
+    yield from _replace(stateful, wanted, pods, available, digest)
 
 
-def _replace(spec: Body, wanted: range, pods: Mapping[int, Pod], digest: str) -> Iterator[Step]:
+def _replace(
+    stateful: Body, wanted: range, pods: Mapping[int, Pod], available: set[str], digest: str
+) -> Iterator[Step]:
     """Delete one pod of an older template, the last one first."""
-    strategy = spec.get("updateStrategy") or {}
+    strategy = stateful["spec"].get("updateStrategy") or {}
     if strategy.get("type") != "RollingUpdate":
         return
     partition = (strategy.get("rollingUpdate") or {}).get("partition", 0)
     for ordinal in reversed(wanted):
         pod = pods.get(ordinal)
-        if ordinal < partition or pod is None or not (is_ready(pod) and is_active(pod)):
+        if ordinal < partition or pod is None or pod.metadata.name not in available:
             return
         if pod.metadata.labels.get(REVISION_LABEL) != digest:
-            yield delete_pod(pod)
+            yield _gone(stateful, pod)
             return
 
 
@@ -94,7 +110,7 @@ def _member(stateful: Body, ordinal: int, digest: str) -> Step:
         for claim in claims
     ]
     extra: Body = {"hostname": name, "subdomain": spec.get("serviceName", "")}
-    return new_pod(
+    pod = new_pod(
         stateful,
         name=name,
         labels={
@@ -104,6 +120,31 @@ def _member(stateful: Body, ordinal: int, digest: str) -> Step:
         },
         spec={**extra, **({"volumes": volumes} if volumes else {})},
     )
+    made = _told(stateful, "create", name, "SuccessfulCreate")
+
+    def failed(refusal: ApiError) -> Told:
+        why = f"failed error: {refusal.message}"
+        return _told(stateful, "create", name, "FailedCreate", why, warning=True)
+
+    return Reported(pod, lambda _: made, failed)
+
+
+def _gone(stateful: Body, pod: Pod) -> Step:
+    told = _told(stateful, "delete", pod.metadata.name, "SuccessfulDelete")
+    return Reported(delete_pod(pod), lambda _: told)
+
+
+def _told(
+    stateful: Body,
+    verb: str,
+    pod: str,
+    reason: str,
+    how: str = "successful",
+    *,
+    warning: bool = False,
+) -> Told:
+    note = f"{verb} Pod {pod} in StatefulSet {stateful['metadata']['name']} {how}"
+    return Told(about(stateful), reason, note, USER, warning=warning)
 
 
 def _missing_claims(world: World, stateful: Body, ordinal: int) -> Iterator[Step]:
@@ -118,7 +159,9 @@ def _missing_claims(world: World, stateful: Body, ordinal: int) -> Iterator[Step
             yield Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
 
 
-def _report(ref: Ref, stateful: Body, pods: Mapping[int, Pod], digest: str) -> Iterator[Step]:
+def _report(
+    ref: Ref, stateful: Body, pods: Mapping[int, Pod], available: set[str], digest: str
+) -> Iterator[Step]:
     active = [pod for pod in pods.values() if is_active(pod)]
     ready = sum(map(is_ready, active))
     updated = sum(pod.metadata.labels.get(REVISION_LABEL) == digest for pod in active)
@@ -129,7 +172,7 @@ def _report(ref: Ref, stateful: Body, pods: Mapping[int, Pod], digest: str) -> I
         "observedGeneration": stateful["metadata"].get("generation"),
         "replicas": len(pods),
         "readyReplicas": ready or None,
-        "availableReplicas": ready,
+        "availableReplicas": len(available),
         "currentReplicas": (updated if complete else len(active) - updated) or None,
         "updatedReplicas": updated or None,
         "currentRevision": revision if complete or not before else before,
@@ -141,7 +184,7 @@ def _report(ref: Ref, stateful: Body, pods: Mapping[int, Pod], digest: str) -> I
 
 CONTROLLER = Controller(
     name="stateful sets",
-    user="statefulset-controller",
+    user=USER,
     concerns={KIND: of_object(KIND), "Pod": of_pods(KIND)},
     reconcile=reconcile,
 )
