@@ -141,7 +141,7 @@ def test_what_the_ledger_kept_is_what_was_decided(cluster: Cluster) -> None:
     assert held is not None
     engine = Engine.load(cluster, held)
     engine.informer.catch_up()
-    made = engine._schedule_batch()
+    made = engine._schedule_batch([])
     engine.recorder.record(
         engine.scheduler, engine.informer, made, engine.scheduler.queue.take_changes()
     )
@@ -162,7 +162,7 @@ def test_a_pod_bound_by_somebody_else_meanwhile_is_bound_once(cluster: Cluster) 
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)
-    made = engine._schedule_batch()
+    made = engine._schedule_batch([])
     binding = {"target": {"kind": "Node", "name": "node-2"}}
     store.bind(cluster, "default", "p", binding, actor=Actor("another scheduler"))
     engine.recorder.record(
@@ -180,7 +180,7 @@ def test_a_holder_that_lost_its_lease_writes_nothing(cluster: Cluster) -> None:
     held = lease.acquire(cluster.pk, "stalled")
     assert held is not None
     stalled = Engine.load(cluster, held)
-    made = stalled._schedule_batch()
+    made = stalled._schedule_batch([])
     LoopLease.objects.filter(cluster=cluster).update(expires_at="2000-01-01T00:00:00Z")
     assert lease.acquire(cluster.pk, "next") is not None
     before = Cluster.objects.get(pk=cluster.pk).resource_version
