@@ -44,11 +44,13 @@ INVARIANTS: dict[str, str] = {
         WHERE q.cluster_id = %(id)s AND coalesce(p.node_name, 'gone') <> ''
     """,
     "a pod was bound twice": f"""
-        SELECT name, count(*), array_agg(node ORDER BY version) FROM ({_BOUND}) b
+        WITH b AS MATERIALIZED ({_BOUND})
+        SELECT name, count(*), array_agg(node ORDER BY version) FROM b
         GROUP BY uid, name HAVING count(*) > 1
     """,
     "a pod runs that was never bound": f"""
-        SELECT p.name FROM cluster_pod p LEFT JOIN ({_BOUND}) b ON b.uid = p.uid
+        WITH b AS MATERIALIZED ({_BOUND})
+        SELECT p.name FROM cluster_pod p LEFT JOIN b ON b.uid = p.uid
         WHERE p.cluster_id = %(id)s AND p.node_name <> '' AND b.node IS DISTINCT FROM p.node_name
     """,
     "a node is over its capacity": """
@@ -125,7 +127,9 @@ INVARIANTS: dict[str, str] = {
 
 def violations(database_url: str, cluster: str, pods: set[str]) -> list[str]:
     """Everything that does not hold of a cluster that was told to have exactly these pods."""
-    with psycopg.connect(database_url) as database:
+    with psycopg.connect(database_url, autocommit=True) as database:
+        # the tables have just been filled
+        database.execute("ANALYZE")
         [(cluster_id,)] = database.execute(
             "SELECT id FROM cluster_cluster WHERE name = %s", [cluster]
         ).fetchall()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -85,10 +86,13 @@ def _with_house(
     say(f"data and logs are in {folder}")
     try:
         house.start()
-        return part(house)
+        failed = part(house)
     finally:
         house.end(signal.SIGTERM)
         house.close()
+    if not failed:
+        shutil.rmtree(folder)
+    return failed
 
 
 def kills(house: House, options: argparse.Namespace, broker: Broker | None, kind: str) -> int:
