@@ -35,8 +35,6 @@ def differences(before: Any, after: Any) -> list[Difference]:
 
 
 def _between(path: str, before: Any, after: Any) -> Iterator[Difference]:
-    if before == after and type(before) is type(after):
-        return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in [*before, *(key for key in after if key not in before)]:
             inner = f"{path}.{key}" if path else str(key)
@@ -44,7 +42,7 @@ def _between(path: str, before: Any, after: Any) -> Iterator[Difference]:
     elif (pairs := _paired(before, after)) is not None:
         for key, (one, other) in pairs.items():
             yield from _between(f"{path}[{key}]", one, other)
-    else:
+    elif before != after or type(before) is not type(after):
         yield Difference(path, _shown(before), _shown(after))
 
 

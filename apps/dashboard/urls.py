@@ -55,6 +55,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/profiles/<int:revision>", profiles.profile, name="profile"),
     path("/profiles/<int:revision>/activate", profiles.activate, name="activate-profile"),
     path("/import", objects.import_yaml, name="import"),
+    path("/compare-profiles", profiles.compare_profiles, name="compare-profiles"),
     path("/objects", objects.kind_list, name="kinds"),
     path("/new/<str:resource>", objects.new_object, name="new-object"),
     path("/objects/<str:resource>", objects.objects, name="objects"),

@@ -199,9 +199,15 @@ def test_nodes_where_evictions_would_not_help_are_counted_by_reason() -> None:
     assert [(each.reason, each.nodes) for each in table.in_vain] == [("Insufficient cpu", 2)]
 
 
-def test_time_is_told_as_parts_of_the_whole(scheduled: Decision) -> None:
-    spans = waterfall(scheduled)
-    assert [(each.name, each.start, each.width, each.share) for each in spans] == [
-        ("Filter", 0, 75, 75),
-        ("Score", 75, 25, 25),
+def test_time_is_told_as_parts_of_the_whole_each_plugin_within_its_extension_point(
+    scheduled: Decision,
+) -> None:
+    scheduled.plugin_durations = {"Score": {"Flat": 400, "Steep": 200}}
+    first, second = waterfall(scheduled)
+    assert (first.span.name, first.span.start, first.span.width) == ("Filter", 0, 75)
+    assert (second.span.name, second.span.start, second.span.share) == ("Score", 75, 25)
+    assert list(first.plugins) == []
+    assert [(each.name, each.start, each.width) for each in second.plugins] == [
+        ("Flat", 75, 10),
+        ("Steep", 85, 5),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from django.core.exceptions import ValidationError
 from apps.cluster.documents import Unreadable, parse_yaml
 from apps.dashboard.forms.refusals import ObjectForm
 
+_TOP = ("apiVersion", "kind", "metadata", "spec")
+_METADATA = ("name", "namespace", "labels", "annotations")
 _EXAMPLES = Path(__file__).with_name("examples")
 #: What the server sets, and a new object does not carry over from another.
 _OF_THE_ORIGINAL = (
@@ -80,5 +82,14 @@ def alike(body: Mapping[str, Any]) -> str:
 
 
 def as_yaml(body: Mapping[str, Any]) -> str:
-    """An object as YAML, in the order it has."""
-    return yaml.safe_dump(dict(body), sort_keys=False, allow_unicode=True, width=100)
+    """An object as YAML: what it is and its name first, its status last."""
+    ordered = _in_order(body, _TOP, "status")
+    if isinstance(body.get("metadata"), Mapping):
+        ordered["metadata"] = _in_order(body["metadata"], _METADATA)
+    return yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _in_order(body: Mapping[str, Any], first: Sequence[str], last: str = "") -> dict[str, Any]:
+    names = [name for name in first if name in body]
+    names += [name for name in body if name not in first and name != last]
+    return {name: body[name] for name in [*names, *([last] if last in body else [])]}

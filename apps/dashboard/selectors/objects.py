@@ -37,10 +37,10 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """An object of a list, and its cells beside its name and age."""
+    """An object of a list, and its cells beside its name and age: text, and whether a number."""
 
     object: KubernetesObject
-    cells: Sequence[Any]
+    cells: Sequence[tuple[str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class OneObject:
     kind: Kind
     object: KubernetesObject
     #: (column of `kubectl get -o wide`, its cell)
-    facts: Sequence[tuple[str, Any]]
+    facts: Sequence[tuple[str, str]]
     related: Sequence[Relation]
     events: Sequence[Event]
     changes: Sequence[ChangeRow]
@@ -111,7 +111,10 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
         sign = "-" if sorting.downwards else ""
         found = objects.order_by(*(f"{sign}{name}" for name in order))
     page = numbered_page(found, query)
-    rows = [ObjectRow(row, [column.cell(row.body, now) for column in columns]) for row in page.rows]
+    rows = [
+        ObjectRow(row, [_shown(column.cell(row.body, now)) for column in columns])
+        for row in page.rows
+    ]
     return ObjectList(page.showing(rows), sorting, columns, sortable, _filters(cluster, kind))
 
 
@@ -126,7 +129,10 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
     return OneObject(
         kind=kind,
         object=first,
-        facts=[(column.name, column.cell(first.body, now)) for column in columns_of(kind)[1:]],
+        facts=[
+            (column.name, _shown(column.cell(first.body, now))[0])
+            for column in columns_of(kind)[1:]
+        ],
         related=relations(cluster, kind, first),
         events=list(events[:MOST_EVENTS]),
         changes=object_changes(cluster, first.uid, most=MOST_CHANGES),
@@ -148,6 +154,15 @@ def _narrowed(objects: QuerySet[Any], query: Mapping[str, str]) -> QuerySet[Any]
     if namespace := query.get("namespace", "").strip():
         objects = objects.filter(namespace=namespace)
     return with_labels(objects, query.get("labels", ""))
+
+
+def _shown(cell: Any) -> tuple[str, bool]:
+    """A cell as text, and whether it is a number."""
+    if isinstance(cell, bool):
+        return ("yes" if cell else "no"), False
+    if isinstance(cell, int):
+        return f"{cell:,}", True
+    return ("" if cell is None else str(cell)), False
 
 
 def _comparable(cell: Any) -> tuple[bool, float, str]:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Count
+
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles
-from apps.controlplane.models import SchedulerProfile
+from apps.controlplane import profiles, selectors
+from apps.controlplane.models import SchedulerProfile, SchedulingDecision
+from apps.controlplane.profile_differences import ProfileDifferences, configuration_differences
+from apps.dashboard.text_diff import TextDiff, text_diff
 from apps.scheduler.config import EXTENSION_POINTS, Profile
+
+#: Decisions named on the page of a revision.
+MOST_RECENT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +38,85 @@ class EffectiveProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """A revision of the list, and how many decisions it made."""
+
+    revision: SchedulerProfile
+    decisions: int
+
+
+@dataclass(frozen=True, slots=True)
 class OneProfile:
-    """A revision, and what it comes to."""
+    """A revision, what it comes to, and what it decided."""
 
     revision: SchedulerProfile
     profiles: Sequence[EffectiveProfile]
+    #: (result, decisions)
+    results: Sequence[tuple[str, int]]
+    pods: int
+    recent: Sequence[SchedulingDecision]
+    #: The revisions before and after it, where there are any.
+    previous: int | None
+    next: int | None
     extension_points: Sequence[str] = EXTENSION_POINTS
 
 
-def profile_list(cluster: Cluster) -> list[SchedulerProfile]:
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two revisions beside each other."""
+
+    before: SchedulerProfile
+    after: SchedulerProfile
+    effects: Sequence[ProfileDifferences]
+    text: TextDiff
+
+
+def profile_list(cluster: Cluster) -> list[ProfileRow]:
     """All revisions, the newest first."""
-    return list(SchedulerProfile.objects.filter(cluster=cluster).order_by("-revision"))
+    found = SchedulerProfile.objects.filter(cluster=cluster).order_by("-revision")
+    made = SchedulingDecision.objects.filter(cluster=cluster).order_by()
+    counted = made.values_list("profile_revision").annotate(Count("pk"))
+    counts: dict[int, int] = dict(counted)
+    return [ProfileRow(each, counts.get(each.revision, 0)) for each in found]
 
 
-def one_profile(cluster: Cluster, revision: int) -> OneProfile:
+def one_profile(cluster: Cluster, number: int) -> OneProfile:
     """A revision with its plugins; NotFound when there is none."""
-    found = SchedulerProfile.objects.filter(cluster=cluster, revision=revision).first()
-    if found is None:
-        raise NotFound("profiles", str(revision))
+    found = revision(cluster, number)
     configuration = profiles.configuration(found)
-    return OneProfile(found, [_effective(profile) for profile in configuration.profiles])
+    made = selectors.decisions(cluster, profile_revision=number)
+    results = made.order_by().values_list("result").annotate(Count("pk"))
+    others = SchedulerProfile.objects.filter(cluster=cluster).values_list("revision", flat=True)
+    return OneProfile(
+        found,
+        [_effective(profile) for profile in configuration.profiles],
+        results=sorted(results, key=lambda pair: -pair[1]),
+        pods=made.order_by().aggregate(pods=Count("pod_uid", distinct=True))["pods"],
+        recent=list(made[:MOST_RECENT]),
+        previous=others.filter(revision__lt=number).order_by("-revision").first(),
+        next=others.filter(revision__gt=number).order_by("revision").first(),
+    )
+
+
+def revision(cluster: Cluster, number: int) -> SchedulerProfile:
+    """A revision; NotFound when there is none."""
+    found = None
+    if number < 2**31:
+        found = SchedulerProfile.objects.filter(cluster=cluster, revision=number).first()
+    if found is None:
+        raise NotFound("profiles", str(number))
+    return found
+
+
+def compare(cluster: Cluster, before: int, after: int) -> Comparison:
+    """What one revision does differently from another, in effect and in its text."""
+    old, new = revision(cluster, before), revision(cluster, after)
+    return Comparison(
+        old,
+        new,
+        configuration_differences(profiles.configuration(old), profiles.configuration(new)),
+        text_diff(old.configuration, new.configuration),
+    )
 
 
 def _effective(profile: Profile) -> EffectiveProfile:

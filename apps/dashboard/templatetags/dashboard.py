@@ -29,7 +29,11 @@ SECTIONS = (
     ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
-    ("Profiles", "profiles", {"profiles", "profile", "new-profile"}),
+    (
+        "Profiles",
+        "profiles",
+        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile"},
+    ),
     (
         "Objects",
         "kinds",

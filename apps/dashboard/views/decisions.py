@@ -46,7 +46,7 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
             "refusals": explanation.refusals(entry.decision),
             "tied": entry.decision.tied_nodes(),
             "preemption": preemption_table(entry.decision),
-            "spans": waterfall(entry.decision),
+            "stages": waterfall(entry.decision),
         }
     return page(request, "decision", context)
 

@@ -7,12 +7,11 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.events import COMMON_REASONS, TYPES, event_list
+from apps.dashboard.selectors.events import event_list
 
 
 @require_GET
 @cluster_page
 def events(request: Request, cluster: Cluster) -> HttpResponse:
     found = event_list(cluster, request.GET)
-    context = {"cluster": cluster, "page": found, "reasons": COMMON_REASONS, "types": TYPES}
-    return page(request, "events", context)
+    return page(request, "events", {"cluster": cluster, "events": found})

@@ -5,16 +5,18 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
-from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane import profiles as revisions
-from apps.controlplane.models import SchedulerProfile
+from apps.controlplane import selectors
 from apps.controlplane.plugins import known_plugins
 from apps.dashboard.forms.profile import ProfileForm
+from apps.dashboard.forms.yaml_problems import show_causes
+from apps.dashboard.paging import whole_number
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.profiles import one_profile, profile_list
+from apps.dashboard.selectors.profiles import compare, one_profile, profile_list
+from apps.dashboard.selectors.profiles import revision as wanted
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.convert import convert
 
@@ -31,13 +33,34 @@ def profile(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
     return page(request, "profile", {"cluster": cluster, "one": one_profile(cluster, revision)})
 
 
+@require_GET
+@cluster_page
+def compare_profiles(request: Request, cluster: Cluster) -> HttpResponse:
+    """Two revisions: `?before=` and `?after=`; the active one and the one before it by default."""
+    rows = profile_list(cluster)
+    active = next(row.revision.revision for row in rows if row.revision.active)
+    after = whole_number(request.GET, "after") or active
+    before = whole_number(request.GET, "before") or max(after - 1, 1)
+    found = compare(cluster, before, after)
+    context = {
+        "cluster": cluster,
+        "comparison": found,
+        "diff": found.text,
+        "unified": request.GET.get("view") == "unified",
+        "revisions": [row.revision for row in rows],
+    }
+    return page(request, "compare_profiles", context)
+
+
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
     """A new revision, starting from the active one, or from an older version's conversion."""
     if "convert" in request.POST:
         return _converted(request, cluster)
-    form = ProfileForm(request.POST or None, active=revisions.active(cluster))
+    start = whole_number(request.GET, "like")
+    active = wanted(cluster, start) if start else revisions.active(cluster)
+    form = ProfileForm(request.POST or None, active=active)
     if request.method == "POST" and form.is_valid():
         try:
             made = revisions.add_revision(
@@ -48,7 +71,7 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
                 note=form.cleaned_data["note"],
             )
         except ConfigError as refusal:
-            _show_causes(form, refusal)
+            show_causes(form, "configuration", refusal.causes)
         else:
             messages.success(request, f"Revision {made.revision} is active.")
             return redirect("profile", cluster=cluster.name, revision=made.revision)
@@ -64,7 +87,7 @@ def _converted(request: Request, cluster: Cluster) -> HttpResponse:
         made = convert(typed, known_plugins=known_plugins())
     except ConfigError as refusal:
         form = ProfileForm({"configuration": typed}, active=active)
-        _show_causes(form, refusal)
+        show_causes(form, "configuration", refusal.causes)
         return page(request, "new_profile", {"cluster": cluster, "form": form}, status=422)
     form = ProfileForm(active=active)
     form.initial.update(
@@ -78,17 +101,16 @@ def _converted(request: Request, cluster: Cluster) -> HttpResponse:
     return page(request, "new_profile", context)
 
 
-def _show_causes(form: ProfileForm, refusal: ConfigError) -> None:
-    for cause in refusal.causes:
-        form.add_error("configuration", str(cause))
-
-
-@require_POST
+@require_http_methods(["GET", "POST"])
 @cluster_page
 def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
-    try:
+    """Say what the scheduler will do differently; make the revision active on POST."""
+    if request.method == "POST":
+        wanted(cluster, revision)
         revisions.activate(cluster, revision)
-    except SchedulerProfile.DoesNotExist:
-        raise NotFound("profiles", str(revision)) from None
-    messages.success(request, f"Revision {revision} is active.")
-    return redirect("profiles", cluster=cluster.name)
+        messages.success(request, f"Revision {revision} is active.")
+        return redirect("profiles", cluster=cluster.name)
+    found = compare(cluster, revisions.active(cluster).revision, revision)
+    waiting = selectors.queue_sizes(cluster)
+    context = {"cluster": cluster, "comparison": found, "waiting": sum(waiting.values())}
+    return page(request, "activate_profile", context)

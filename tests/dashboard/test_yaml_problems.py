@@ -1,0 +1,113 @@
+"""Mistakes in YAML are shown with the line they are about."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.cluster.models import Cluster, Pod
+from apps.dashboard.forms.yaml_problems import line_of
+
+TEXT = """\
+kind: Pod
+metadata:
+  labels:
+    example.com/team: a
+spec:
+  containers:
+  - name: main
+    resources:
+      requests:
+        cpu: much
+---
+kind: Node
+spec:
+  taints: []
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "document", "line"),
+    [
+        ("kind", 1, 1),
+        ("metadata.labels[example.com/team]", 1, 4),
+        ("spec.containers[0].resources.requests[cpu]", 1, 10),
+        ("spec.containers[0].resources.requests.cpu", 1, 10),
+        ("spec.containers[0].image", 1, 7),
+        ("spec.containers[3].image", 1, 6),
+        ("spec.taints", 2, 14),
+        ("status", 1, None),
+        ("kind", 3, None),
+    ],
+)
+def test_a_field_has_the_line_it_stands_on_or_that_of_the_nearest_above(
+    path: str, document: int, line: int | None
+) -> None:
+    assert line_of(TEXT, path, document=document) == line
+
+
+def test_what_is_no_yaml_has_no_lines() -> None:
+    assert line_of("a: [", "a") is None
+
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: fine
+spec:
+  containers:
+  - {name: main, image: example/main:1}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: wrong
+spec:
+  containers:
+  - name: main
+    image: example/main:1
+    resources:
+      requests:
+        cpu: -1
+"""
+
+
+@pytest.mark.django_db
+def test_a_mistake_in_a_later_document_is_marked_on_its_line_and_nothing_is_made(
+    alice: Client, empty: Cluster
+) -> None:
+    response = alice.post("/clusters/bare/new/pods", {"manifest": POD})
+    text = response.content.decode()
+    assert response.status_code == 422
+    assert 'data-wrong="19"' in text
+    assert "Line 19: spec.containers[0].resources.requests[cpu]" in text
+    assert not Pod.objects.filter(cluster=empty).exists()
+
+
+@pytest.mark.django_db
+def test_text_that_is_no_yaml_says_on_which_line_it_stops(alice: Client, empty: Cluster) -> None:
+    response = alice.post("/clusters/bare/new/pods", {"manifest": "a: 1\nb: [\nc: 2\n"})
+    assert response.status_code == 422
+    assert "Line " in response.content.decode()
+
+
+@pytest.mark.django_db
+def test_an_edit_that_is_refused_marks_the_line(alice: Client, empty: Cluster) -> None:
+    alice.post("/clusters/bare/new/pods", {"manifest": POD.split("---")[0]})
+    address = "/clusters/bare/edit/pods/default/fine"
+    page = alice.get(address).context["form"].fields["manifest"].initial
+    response = alice.post(address, {"manifest": page.replace("name: main", "name: other")})
+    assert response.status_code == 422
+    assert "data-wrong=" in response.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_profile_that_is_refused_marks_the_line(alice: Client, empty: Cluster) -> None:
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles:\n- schedulerName: a\n- schedulerName: a\n"
+    )
+    response = alice.post("/clusters/bare/new-profile", {"configuration": text})
+    assert response.status_code == 422
+    assert 'data-wrong="5"' in response.content.decode()
