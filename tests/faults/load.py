@@ -46,6 +46,10 @@ class Client:
             self.met[f"{answer.status} {answer.headers.get('Retry-After', 'no Retry-After')}"] += 1
         return answer.status
 
+    def create_cluster(self, name: str, *, nodes: int, paused: bool = False) -> None:
+        body = {"name": name, "nodes": nodes, "zones": 3, "paused": paused}
+        assert self.ask("POST", "/api/v1/clusters", body) == 201
+
     @contextmanager
     def stream(self, path: str) -> Iterator[http.client.HTTPResponse]:
         """A stream on a connection of its own."""

@@ -51,9 +51,11 @@ class Sample:
 
 def soak(house: House, seconds: float, say: Callable[[str], None]) -> int:
     """Watch a house with many quiet clusters; how many things grew."""
-    for number in range(CLUSTERS):
-        house.manage("create_cluster", f"quiet-{number}", "--nodes", "5")
     token = token_of(house)
+    client = Client(house, token)
+    for number in range(CLUSTERS):
+        client.create_cluster(f"quiet-{number}", nodes=5)
+    client.close()
     done = threading.Event()
     busy = [
         threading.Thread(target=_keep_busy, args=(house, token, f"quiet-{number}", done))

@@ -17,12 +17,13 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.faults import quiet
 from tests.faults.broker import NAMES, Broker, free_port, program
 from tests.faults.chaos import BROKER_FAULTS, FAULTS, Chaos
+from tests.faults.load import Client
 from tests.faults.run import run, token_of
 from tests.stack.house import House
 
@@ -35,10 +36,13 @@ FAULTS_IN_A_RUN = 12
 
 def main() -> int:
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     say(f"seed {options.seed}, {options.workers} workers, {options.pods} pods in a run")
     failed = 0
     for kind in ("embedded", "valkey") if options.broker == "both" else (options.broker,):
         failed += _on_broker(kind, options)
+        # once is enough, on the first of them
+        options.quiet = 0
     say("everything held" if not failed else f"{failed} times something did not hold")
     return 1 if failed else 0
 
@@ -105,7 +109,7 @@ def kills(house: House, options: argparse.Namespace, broker: Broker | None, kind
     number = 0
     while chaos.done < options.kills:
         number += 1
-        clusters = _make_clusters(house, number, options.pods)
+        clusters = _make_clusters(Client(house, token), number, options.pods)
         until = min(chaos.done + FAULTS_IN_A_RUN, options.kills)
         outcome = run(
             house,
@@ -125,18 +129,25 @@ def kills(house: House, options: argparse.Namespace, broker: Broker | None, kind
         )
         for text in found:
             say(f"    WRONG: {text}")
-        for name in clusters:
-            house.manage("delete_cluster", name)
+        if not found:
+            _delete_clusters(Client(house, token), clusters)
     return len(wrong)
 
 
-def _make_clusters(house: House, number: int, pods: int) -> dict[str, int]:
+def _delete_clusters(client: Client, clusters: Iterable[str]) -> None:
+    for name in clusters:
+        client.ask("DELETE", f"/api/v1/clusters/{name}")
+    client.close()
+
+
+def _make_clusters(client: Client, number: int, pods: int) -> dict[str, int]:
     """Clusters of different sizes, and how many pods each of them will get."""
     shares = [pods * (place + 1) // (CLUSTERS * (CLUSTERS + 1) // 2) for place in range(CLUSTERS)]
     shares[-1] += pods - sum(shares)
     clusters = {f"soak-{number}-{place}": share for place, share in enumerate(shares)}
     for name, share in clusters.items():
-        house.manage("create_cluster", name, "--nodes", str(10 + share // 60), "--zones", "3")
+        client.create_cluster(name, nodes=10 + share // 60)
+    client.close()
     return clusters
 
 

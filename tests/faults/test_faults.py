@@ -75,8 +75,7 @@ def fill_paused(house: House, token: str, names: list[str], pods: int) -> list[P
     """Paused clusters with pods that wait."""
     client = Client(house, token)
     for name in names:
-        body = {"name": name, "nodes": 5 + pods // 50, "paused": True}
-        assert client.ask("POST", "/api/v1/clusters", body) == 201
+        client.create_cluster(name, nodes=5 + pods // 50, paused=True)
     posters = [Poster(house, token, name, pods, seed) for seed, name in enumerate(names)]
     for poster in posters:
         poster.start()
@@ -131,8 +130,11 @@ def test_kill_9_of_each_part_loses_nothing_and_does_nothing_twice(
 ) -> None:
     """The order is drawn, the seed printed; a kill comes when the pods are that far."""
     seed = random.randrange(10**6)
+    token = token_of(house)
+    client = Client(house, token)
     for name, pods in PODS.items():
-        house.manage("create_cluster", name, "--nodes", str(5 + pods // 50))
+        client.create_cluster(name, nodes=5 + pods // 50)
+    client.close()
     said: list[str] = []
     chaos = Chaos(house, seed, KILLS, say=said.append)
 
@@ -141,7 +143,7 @@ def test_kill_9_of_each_part_loses_nothing_and_does_nothing_twice(
             chaos.pause(0.5, 2.0)
             chaos.strike()
 
-    outcome = run(house, token_of(house), PODS, strike, seed=seed, settle=chaos.settle)
+    outcome = run(house, token, PODS, strike, seed=seed, settle=chaos.settle)
     with capsys.disabled():
         print(f" [seed {seed}, {outcome.seconds:.0f} s: {'; '.join(said)}]", end="")
     assert chaos.done == len(KILLS), "the run was over before everybody was killed"
@@ -150,14 +152,16 @@ def test_kill_9_of_each_part_loses_nothing_and_does_nothing_twice(
 
 def test_a_house_that_lost_every_process_at_once_comes_up_with_all_it_had(house: House) -> None:
     """Kill -9 of the supervisor: the kernel ends all the others with it."""
-    house.manage("create_cluster", "left", "--nodes", "5")
     token = token_of(house)
+    client = Client(house, token)
+    client.create_cluster("all", nodes=5)
+    client.close()
 
     def strike(goes_on: Callable[[], bool]) -> None:
         time.sleep(1)
         house.end(signal.SIGKILL)
         house.start()
 
-    outcome = run(house, token, {"left": 150}, strike, seed=1)
+    outcome = run(house, token, {"all": 150}, strike, seed=1)
     assert outcome.wrong == []
     assert outcome.met, "no client noticed: the run was over before"
