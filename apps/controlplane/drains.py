@@ -124,7 +124,7 @@ def _leaving(cluster: Cluster, body: Body, allowed: dict[tuple[str, str], int]) 
     for budget in budgets:
         key = (metadata["namespace"], budget["metadata"]["name"])
         left = allowed.setdefault(key, (budget.get("status") or {}).get("disruptionsAllowed", 0))
-        words.append(f"{key[1]}: may lose {left} now")
+        words.append(f"{key[1]}: may lose {max(left, 0)} now")
         held = held or left <= 0
         allowed[key] = left - 1
     if owner is None:

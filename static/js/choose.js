@@ -13,7 +13,7 @@
     every.checked = chosen > 0 && chosen === all.length;
     every.indeterminate = chosen > 0 && chosen < all.length;
     form.querySelector("[data-choose-count]").textContent = chosen ? `${chosen} chosen` : "";
-    form.querySelector("button:not([type=button])").disabled = chosen === 0;
+    for (const button of form.querySelectorAll("button:not([type=button])")) button.disabled = chosen === 0;
   }
 
   const tellAll = () => document.querySelectorAll("form[data-choose]").forEach(tell);

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
+
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import create_cluster, generated_node
 from apps.controlplane.engines import Engines
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.models import Operation, SchedulingDecision
 
 ACTOR = store.Actor("admin")
 
@@ -20,12 +22,18 @@ ACTOR = store.Actor("admin")
 PAGES = {
     "clusters": "/",
     "new-cluster": "/new-cluster",
+    "new-cluster-trace": "/new-cluster?way=trace",
+    "new-cluster-copy": "/new-cluster?way=copy",
+    "tasks": "/tasks",
+    "task": "/tasks/{failed_task}",
+    "task-at-work": "/tasks/{task}",
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
     "delete-cluster": "/clusters/lab/delete",
     "nodes": "/clusters/lab/nodes",
     "nodes-empty": "/clusters/bare/nodes",
     "node": "/clusters/lab/nodes/gpu-1",
+    "drain": "/clusters/lab/nodes/node-01/drain",
     "new-node": "/clusters/lab/new-node",
     "pods": "/clusters/lab/pods",
     "pod": "/clusters/lab/pods/default/web-1",
@@ -62,9 +70,38 @@ def furnish() -> dict[str, Any]:
 def places(cluster: Cluster) -> dict[str, Any]:
     decisions = SchedulingDecision.objects.filter(cluster=cluster)
     return {
+        **_tasks(cluster),
         "scheduled": decisions.filter(result="scheduled").latest("pk").pk,
         "failed": decisions.filter(result="unschedulable").latest("pk").pk,
     }
+
+
+def _tasks(cluster: Cluster) -> dict[str, int]:
+    """One that failed and one at work."""
+    failed = Operation.objects.create(
+        kind="create-from-trace",
+        title="Make cluster openb from a trace",
+        state="failed",
+        cause="pods.csv, line 12: column cpu_milli: 'many' is not a whole number of 0 or more",
+        user="admin",
+        attempts=1,
+        started_at=timezone.now(),
+        finished_at=timezone.now(),
+    )
+    at_work = Operation.objects.create(
+        kind="drain",
+        title="Drain node-07",
+        cluster=cluster,
+        arguments={"node": "node-07"},
+        state="running",
+        done=1,
+        total=3,
+        message="web-7 waits: the disruption budget web needs 3 healthy pods and has 3 currently",
+        user="admin",
+        attempts=1,
+        started_at=timezone.now(),
+    )
+    return {"failed_task": failed.pk, "task": at_work.pk}
 
 
 def _make_nodes(lab: Cluster) -> None:

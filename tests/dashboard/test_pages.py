@@ -24,7 +24,7 @@ PAGES = [
     ("", "Nodes by zone", 10),
     ("/queue", "activeQ", 13),
     ("/nodes", "gpu-1", 6),
-    ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 9),
+    ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 10),
     ("/pods", "web-1", 7),
     ("/pods/default/web-1", "node-", 13),
     ("/pods/default/huge", "Insufficient cpu", 13),

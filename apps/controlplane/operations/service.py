@@ -96,8 +96,13 @@ def operation_numbered(number: int) -> Operation:
     return found
 
 
-def _busy(cluster: Cluster | None) -> str:
+def drain_at_work(cluster: Cluster) -> Operation | None:
+    """The drain of one of its nodes that has not ended."""
     unfinished = (Operation.State.WAITING, Operation.State.RUNNING)
-    other = operations().filter(cluster=cluster, kind="drain", state__in=unfinished).first()
+    return operations().filter(cluster=cluster, kind="drain", state__in=unfinished).first()
+
+
+def _busy(cluster: Cluster | None) -> str:
+    other = drain_at_work(cluster) if cluster is not None else None
     what = f"task {other.pk}: {other.title}" if other else "another drain"
     return f"one node is drained at a time, and another drain is at work ({what})"

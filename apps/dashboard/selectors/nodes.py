@@ -11,9 +11,11 @@ from django.db.models import Q, QuerySet
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Node, Pod, Taint
 from apps.controlplane import selectors
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.node_changes import CONDITIONS
+from apps.controlplane.operations.service import drain_at_work
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.selectors.usage import NodeUse, Use, nodes_in_use
+from apps.dashboard.selectors.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
 from apps.dashboard.tables import Field, Sorting, asked_sorting
 
 SORTS: Mapping[str, Callable[[NodeUse], Any]] = {
@@ -28,6 +30,13 @@ STATES: Mapping[str, Callable[[NodeUse], bool]] = {
     "ready": lambda node: node.ready and not node.unschedulable,
     "not-ready": lambda node: not node.ready,
     "cordoned": lambda node: node.unschedulable,
+}
+#: What the button says that turns a condition to its bad side.
+_BREAK = {
+    "MemoryPressure": "Give it memory pressure",
+    "DiskPressure": "Give it disk pressure",
+    "PIDPressure": "Give it PID pressure",
+    "NetworkUnavailable": "Take its network away",
 }
 PODS_OF_NODE = 100
 RECENT = 10
@@ -52,6 +61,37 @@ class NodeList:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeCondition:
+    """A condition of a node, which may not have it; `healthy` is "" where nobody knows."""
+
+    type: str
+    body: Mapping[str, Any]
+    healthy: str
+
+    @property
+    def status(self) -> str:
+        return str(self.body.get("status") or "")
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.healthy and self.status and self.status != self.healthy)
+
+    @property
+    def switches(self) -> list[tuple[str, str]]:
+        """The statuses it can be set to, with the words of their buttons."""
+        if not self.healthy:
+            return []
+        failing = "False" if self.healthy == "True" else "True"
+        if self.type == "Ready":
+            words = {"True": "Make it Ready", "False": "Make it NotReady"}
+            words["Unknown"] = "Lose its kubelet"
+        else:
+            words = {self.healthy: "Clear", failing: _BREAK[self.type]}
+        now = self.status or ("" if self.type == "Ready" else self.healthy)
+        return [(status, text) for status, text in words.items() if status != now]
+
+
+@dataclass(frozen=True, slots=True)
 class OneNode:
     """A node, what it offers, and what is on it."""
 
@@ -63,9 +103,27 @@ class OneNode:
     events: Sequence[Event]
     decisions: Sequence[SchedulingDecision]
 
+    drain: Operation | None
+
     @property
-    def conditions(self) -> Sequence[Mapping[str, Any]]:
-        return (self.node.body.get("status") or {}).get("conditions") or []
+    def zone(self) -> str:
+        return str(self.node.labels.get(ZONE_LABEL, ""))
+
+    @property
+    def pod_capacity(self) -> int:
+        return int(self.node.allocatable.get("pods", 0))
+
+    @property
+    def conditions(self) -> Sequence[NodeCondition]:
+        """The well-known ones, whether the node has them or not, then its others."""
+        listed = (self.node.body.get("status") or {}).get("conditions") or []
+        by_type = {each.get("type", ""): each for each in listed}
+        known = [
+            NodeCondition(name, by_type.get(name) or {}, healthy)
+            for name, (healthy, _, _) in CONDITIONS.items()
+        ]
+        others = [NodeCondition(n, body, "") for n, body in by_type.items() if n not in CONDITIONS]
+        return [*known, *others]
 
 
 def node_list(
@@ -119,6 +177,7 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         pod_count=len(requests),
         events=list(events[:RECENT]),
         decisions=list(selectors.decisions(cluster, node=name)[:RECENT]),
+        drain=drain_at_work(cluster),
     )
 
 
@@ -130,6 +189,12 @@ def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
     """The pods that take something of a node."""
     bound = Pod.objects.filter(cluster=cluster, node_name=name)
     return bound.exclude(phase__in=("Succeeded", "Failed"))
+
+
+def stranded_by(cluster: Cluster, names: Sequence[str]) -> int:
+    """How many pods lose their node when these nodes are deleted."""
+    bound = Pod.objects.filter(cluster=cluster, node_name__in=names)
+    return bound.exclude(phase__in=("Succeeded", "Failed")).count()
 
 
 def _resources(

@@ -25,7 +25,7 @@ SECTIONS = (
     ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
     ("Queue", "queue", {"queue"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
-    ("Nodes", "nodes", {"nodes", "node", "new-node"}),
+    ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
     ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
@@ -121,9 +121,10 @@ def state(name: str, words: str = "") -> dict[str, str]:
 
 
 @register.inclusion_tag("dashboard/inc/use.html")
-def use(of: Use, resource: str) -> dict[str, Any]:
-    """A bar: how much is requested of what there is."""
+def use(of: Use, resource: str, *, brief: bool = False) -> dict[str, Any]:
+    """A bar: how much is requested of what there is; `brief` where the amounts stand beside it."""
     return {
+        "brief": brief,
         "use": of,
         "requested": figures.amount(of.requested, resource),
         "allocatable": figures.amount(of.allocatable, resource),

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.cluster.models import Cluster
 from apps.controlplane import clusters
+from apps.dashboard.notices import done_with_undo, go_on_to
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.selectors.clusters import cluster_cards
@@ -48,14 +49,18 @@ def cluster_list(request: Request) -> HttpResponse:
 @cluster_page
 def pause(request: Request, cluster: Cluster) -> HttpResponse:
     clusters.pause(cluster)
-    return _back(request, cluster)
+    back = go_on_to(request, reverse("cluster", args=[cluster.name]))
+    undo = reverse("resume", args=[cluster.name])
+    said = f"{cluster.name} is paused: pods stay pending until it is resumed."
+    done_with_undo(request, said, undo, {"next": back})
+    return redirect(back)
 
 
 @require_POST
 @cluster_page
 def resume(request: Request, cluster: Cluster) -> HttpResponse:
     clusters.resume(cluster)
-    return _back(request, cluster)
+    return redirect(go_on_to(request, reverse("cluster", args=[cluster.name])))
 
 
 @require_http_methods(["GET", "POST"])
@@ -72,10 +77,3 @@ def delete_cluster(request: Request, cluster: Cluster) -> HttpResponse:
     card = cluster_cards([cluster])[0]
     context = {"cluster": cluster, "card": card, "pods": pod_states(cluster), "error": error}
     return page(request, "delete_cluster", context, status=422 if error else 200)
-
-
-def _back(request: Request, cluster: Cluster) -> HttpResponse:
-    """To the page the button was on, if it is one of ours."""
-    target = request.POST.get("next", "")
-    inside = target.startswith("/") and not target.startswith(("//", "/\\"))
-    return redirect(target if inside else reverse("cluster", args=[cluster.name]))

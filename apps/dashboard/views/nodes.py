@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster import kinds, store
 from apps.cluster.errors import ApiError
@@ -57,16 +54,3 @@ def new_node(request: Request, cluster: Cluster) -> HttpResponse:
             return redirect("node", cluster=cluster.name, name=name)
     context = {"cluster": cluster, "form": form}
     return page(request, "new_node", context, status=422 if form.errors else 200)
-
-
-@require_POST
-@cluster_page
-def cordon(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    """Set whether new pods may land on the node."""
-    wanted = request.POST.get("unschedulable") == "true"
-
-    def change(body: Mapping[str, Any]) -> dict[str, Any]:
-        return {**body, "spec": {**body.get("spec", {}), "unschedulable": wanted}}
-
-    store.patch(cluster, kinds.NODE, "", name, change, actor=actor(request))
-    return redirect("node", cluster=cluster.name, name=name)

@@ -1,0 +1,143 @@
+"""What one does to nodes from the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster, Node, Pod
+from apps.controlplane.models import Operation
+from tests.dashboard.conftest import ACTOR, add_pods, pod
+
+pytestmark = pytest.mark.django_db
+
+
+def act(alice: Client, action: str, *nodes: str, **fields: str) -> str:
+    data = {"action": action, "node": list(nodes), **fields}
+    return alice.post("/clusters/lab/change-nodes", data, follow=True).content.decode()
+
+
+def node(name: str) -> Node:
+    return Node.objects.get(name=name)
+
+
+def test_cordoning_many_offers_to_undo_exactly_what_it_did(alice: Client, lab: Cluster) -> None:
+    act(alice, "cordon", "node-1")
+    said = act(alice, "cordon", "node-0", "node-1")
+    assert "node-0 is cordoned." in said
+    undo = said[said.index("node-0 is cordoned.") : said.index(">Undo<")]
+    assert 'value="node-0"' in undo and 'value="node-1"' not in undo
+    act(alice, "uncordon", "node-0")
+    assert (node("node-0").unschedulable, node("node-1").unschedulable) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("action", "text", "path", "wanted"),
+    [
+        ("taint", "dedicated=db:NoExecute", ("spec", "taints"), None),
+        ("label", "disk=ssd", ("metadata", "labels"), "ssd"),
+    ],
+)
+def test_taints_and_labels_come_and_go(
+    alice: Client, lab: Cluster, action: str, text: str, path: tuple[str, str], wanted: Any
+) -> None:
+    before = node("node-0").body[path[0]].get(path[1]) or []
+    assert "Undo" in act(alice, action, "node-0", text=text)
+    after = node("node-0").body[path[0]][path[1]]
+    assert len(after) == len(before) + 1
+    if wanted:
+        assert after["disk"] == wanted
+    gone = "dedicated:NoExecute-" if action == "taint" else "disk-"
+    act(alice, action, "node-0", text=gone)
+    assert (node("node-0").body[path[0]].get(path[1]) or []) == before
+
+
+@pytest.mark.parametrize(
+    ("action", "text", "problem"),
+    [
+        ("taint", "dedicated", "neither key=value:Effect"),
+        ("taint", "dedicated=db:Never", "effects are NoSchedule"),
+        ("label", "disk", "neither key=value nor key-"),
+        ("paint", "", "nothing is called"),
+    ],
+)
+def test_what_cannot_be_done_says_why_and_changes_nothing(
+    alice: Client, lab: Cluster, action: str, text: str, problem: str
+) -> None:
+    before = node("node-0").resource_version
+    assert problem in act(alice, action, "node-0", text=text)
+    assert node("node-0").resource_version == before
+
+
+def test_a_label_the_store_refuses_is_told(alice: Client, lab: Cluster) -> None:
+    assert "label" in act(alice, "label", "node-0", text="a b=c")
+    assert "a b" not in node("node-0").labels
+
+
+def test_deleting_nodes_names_the_consequences_first(alice: Client, lab: Cluster) -> None:
+    bound = Pod.objects.filter(cluster=lab).exclude(node_name="").count()
+    said = act(alice, "delete", "node-0", "node-1", "node-2")
+    assert "Delete 3 nodes?" in said and f"{bound} pods that are bound there" in said
+    assert Node.objects.filter(cluster=lab).count() == 4
+    act(alice, "delete", "node-0", "node-1", sure="1")
+    assert set(Node.objects.filter(cluster=lab).values_list("name", flat=True)) == {
+        "node-2",
+        "gpu-1",
+    }
+
+
+@pytest.mark.parametrize("status", ["False", "Unknown"])
+def test_a_node_is_broken_and_mended(alice: Client, lab: Cluster, status: str) -> None:
+    address = "/clusters/lab/nodes/node-0/condition"
+    alice.post(address, {"type": "Ready", "status": status})
+    assert not node("node-0").ready
+    alice.post(address, {"type": "Ready", "status": "True"})
+    assert node("node-0").ready
+    alice.post(address, {"type": "DiskPressure", "status": "True"})
+    page = alice.get("/clusters/lab/nodes/node-0").content.decode()
+    assert "KubeletHasDiskPressure" in page and ">Clear<" in page
+    assert alice.post(address, {"type": "Mood", "status": "True"}).status_code == 422
+
+
+def test_the_preview_of_a_drain_tells_each_pods_fate(alice: Client, lab: Cluster) -> None:
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "uid": "u",
+        "controller": True,
+    }
+    owned, daemon = pod("owned-1", nodeName="node-0"), pod("agent-1", nodeName="node-0")
+    owned["metadata"]["ownerReferences"] = [owner]
+    daemon["metadata"]["ownerReferences"] = [{**owner, "kind": "DaemonSet", "name": "agent"}]
+    add_pods(lab, owned, daemon, pod("alone", nodeName="node-0"))
+    page = alice.get("/clusters/lab/nodes/node-0/drain").content.decode()
+    moving, _, others = page.partition("Would be lost")
+    assert "owned-1" in moving and "alone" in others
+    assert "belongs to the DaemonSet agent" in others
+
+
+def test_a_drain_is_a_task_and_a_second_one_is_refused(alice: Client, lab: Cluster) -> None:
+    response = alice.post("/clusters/lab/nodes/node-0/drain", {"force": "on", "timeout": "5"})
+    operation = Operation.objects.get()
+    assert response.headers["Location"] == f"/tasks/{operation.pk}"
+    assert operation.arguments == {"node": "node-0", "force": True, "timeout": 5}
+    refused = alice.post("/clusters/lab/nodes/node-1/drain", {})
+    assert refused.status_code == 409
+    assert "Drain node-0" in refused.content.decode()
+    assert (
+        "another drain is at work" in alice.get("/clusters/lab/nodes/node-1/drain").content.decode()
+    )
+
+
+def test_pausing_offers_to_resume(alice: Client, lab: Cluster) -> None:
+    said = alice.post("/clusters/lab/pause", {"next": "/"}, follow=True).content.decode()
+    assert "lab is paused" in said and 'action="/clusters/lab/resume"' in said
+    store.patch(lab, kinds.NODE, "", "node-0", lambda body: body, actor=ACTOR)
+    assert (
+        alice.post("/clusters/lab/resume", {"next": "//evil"}).headers["Location"]
+        == "/clusters/lab"
+    )
