@@ -173,7 +173,11 @@ TIME_ZONE = "UTC"
 TASK_TIME_LIMIT = 60
 CELERY_BROKER_URL = CONFIG.broker_url or "pgmq://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": 2 * TASK_TIME_LIMIT}
-if not CONFIG.broker_url:
+#: A Valkey that stands still is a Valkey that is away; longer than its blocking reads, of a second.
+VALKEY_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5, "socket_keepalive": True}
+if CONFIG.broker_url.startswith(("redis", "sentinel")):
+    CELERY_BROKER_TRANSPORT_OPTIONS |= VALKEY_OPTIONS
+elif not CONFIG.broker_url:
     CELERY_BROKER_TRANSPORT = pgmq.TRANSPORT
     CELERY_BROKER_TRANSPORT_OPTIONS |= pgmq.transport_options(DATABASE_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -9,12 +9,15 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import connection
 from kombu import Connection, Consumer, Producer, Queue
+from kombu.exceptions import OperationalError
 from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
 
 from schedweb import broker, pgmq
+from schedweb.front.listening import listen
 
 pytestmark = pytest.mark.django_db
 
@@ -24,10 +27,8 @@ def database_url(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
     """The test database, with pgmq's schema as `prepare` installs it."""
     with django_db_blocker.unblock():
         broker.install()
-        settings = connection.settings_dict
-        yield make_conninfo(
-            host=settings["HOST"], user=settings["USER"], dbname=settings["NAME"], port="5432"
-        )
+        at = connection.settings_dict
+        yield make_conninfo(host=at["HOST"], user=at["USER"], dbname=at["NAME"], port="5432")
         with connection.cursor() as cursor:
             cursor.execute("DROP SCHEMA pgmq CASCADE")
 
@@ -102,3 +103,13 @@ def test_a_reader_hears_of_a_message_at_once(database_url: str) -> None:
             received(to_broker, 20)
             sending.result()
     assert heard == ["now"]
+
+
+def test_a_valkey_that_stands_still_is_taken_for_away() -> None:
+    """Its port still takes connections; nobody may wait for an answer for ever."""
+    with listen("127.0.0.1", 0) as standing_still:
+        url = f"redis://127.0.0.1:{standing_still.getsockname()[1]}/0"
+        options = settings.VALKEY_OPTIONS | {"socket_timeout": 0.2}
+        with Connection(url, transport_options=options) as to_broker:
+            with pytest.raises(OperationalError):
+                to_broker.ensure_connection(max_retries=1, timeout=2)
