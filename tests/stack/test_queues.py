@@ -110,6 +110,5 @@ def test_a_valkey_that_stands_still_is_taken_for_away() -> None:
     with listen("127.0.0.1", 0) as standing_still:
         url = f"redis://127.0.0.1:{standing_still.getsockname()[1]}/0"
         options = settings.VALKEY_OPTIONS | {"socket_timeout": 0.2}
-        with Connection(url, transport_options=options) as to_broker:
-            with pytest.raises(OperationalError):
-                to_broker.ensure_connection(max_retries=1, timeout=2)
+        with Connection(url, transport_options=options) as there, pytest.raises(OperationalError):
+            there.ensure_connection(max_retries=1, timeout=2)
