@@ -306,9 +306,13 @@ class Event(KubernetesObject):
 
     involved_uid = models.CharField(max_length=253, blank=True, default="")
     reason = models.CharField(max_length=128, blank=True, default="")
+    #: When it was last written, by the cluster's clock: its time to live counts from there.
+    written_at = models.DateTimeField(default=timezone.now)
 
     class Meta(KubernetesObject.Meta):
         indexes = (
+            # the events whose time is over
+            models.Index(fields=["cluster", "written_at"], name="event_written"),
             # the events of one pod or node, on its page and in kubectl describe
             models.Index(fields=["cluster", "involved_uid"], name="event_involved"),
             # the page of events, newest first

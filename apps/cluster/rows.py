@@ -30,6 +30,8 @@ class Row:
     changed: bool = False
     #: when it was created, if that is part of this write
     created_at: datetime | None = None
+    #: when it was changed last in this write
+    changed_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ def commit(
     for version, change in enumerate(changes, start=first):
         change.version = version
         change.at = now + timedelta(microseconds=version - first)
+        change.row.changed_at = change.at
         if change.type == Change.Type.ADDED:
             change.row.created_at = change.at
         change.body["metadata"]["resourceVersion"] = str(version)
@@ -124,7 +127,9 @@ def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) ->
 def _insert(
     cursor: CursorWrapper, cluster: Cluster, kind: Kind, new: Sequence[tuple[Row, Body]]
 ) -> None:
-    columns = [{**_columns(cluster, kind, body), "created_at": row.created_at} for row, body in new]
+    columns = [
+        {**_columns(cluster, kind, row, body), "created_at": row.created_at} for row, body in new
+    ]
     try:
         ids = sql.insert_rows(cursor, kind.model, columns)
     except IntegrityError as collision:
@@ -143,7 +148,7 @@ def _update(
     columns = [
         {
             "id": row.id,
-            **_columns(cluster, kind, body),
+            **_columns(cluster, kind, row, body),
             # of an object that was deleted and made anew
             **({"created_at": row.created_at} if row.created_at else {}),
         }
@@ -162,8 +167,10 @@ def _delete(cursor: CursorWrapper, kind: Kind, gone: Sequence[int]) -> None:
     sql.delete_rows(cursor, kind.model, gone)
 
 
-def _columns(cluster: Cluster, kind: Kind, body: Body) -> dict[str, Any]:
+def _columns(cluster: Cluster, kind: Kind, row: Row, body: Body) -> dict[str, Any]:
     metadata = body["metadata"]
+    # events go when they have been left alone for long enough
+    written = {"written_at": row.changed_at} if kind is kinds.EVENT else {}
     return {
         "cluster_id": cluster.pk,
         "namespace": metadata.get("namespace", ""),
@@ -172,6 +179,7 @@ def _columns(cluster: Cluster, kind: Kind, body: Body) -> dict[str, Any]:
         "resource_version": int(metadata["resourceVersion"]),
         "labels": metadata.get("labels") or {},
         "body": body,
+        **written,
         **{column: read(body) for column, read in kind.model.projected.items()},
     }
 

@@ -18,6 +18,7 @@ from apps.controlplane import plugins, profiles, restoring
 from apps.controlplane.bodies import StoredBodies
 from apps.controlplane.clock import ClusterClock
 from apps.controlplane.controllers.manager import Controllers
+from apps.controlplane.event_ttl import EventTtl
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
 from apps.controlplane.ledger import Expected
@@ -69,6 +70,7 @@ class Engine:
             on_progress=self._note_progress,
         )
         self.controllers = Controllers(cluster, lease)
+        self.event_ttl = EventTtl(cluster, lease)
         self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
         self.recorder = Recorder(cluster, lease, profile.revision)
         #: by the cluster's clock; a new engine looks at the leftovers at once
@@ -134,7 +136,7 @@ class Engine:
         while True:
             self.cluster.look_again()
             self.informer.catch_up()
-            acted = self._run_controllers()
+            acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
             batch = self._resolve_waiting()
             batch += self._schedule_batch(batch)
@@ -246,7 +248,7 @@ class Engine:
     def _rest(self) -> bool:
         """Be due no more until a pod's time to wait is over, unless something has changed."""
         deadline = self.scheduler.next_deadline()
-        timers = [self.controllers.next_due()]
+        timers = [self.controllers.next_due(), self.event_ttl.next_due()]
         timers += [datetime.fromtimestamp(deadline, UTC)] if deadline is not None else []
         timer = min((at for at in timers if at is not None), default=None)
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None

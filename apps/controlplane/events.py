@@ -7,6 +7,7 @@ kubelet write those of core/v1: `count` and `lastTimestamp` move.
 
 from __future__ import annotations
 
+import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -73,7 +74,6 @@ class EventWriter:
         self._cluster = cluster
         self._known: OrderedDict[tuple[Any, ...], _Known] = OrderedDict()
         self._staged: dict[tuple[Any, ...], _Known] = {}
-        self._serial = 0
 
     def begin(self) -> None:
         """A new transaction begins; what the last one told counts only if it was committed."""
@@ -104,8 +104,8 @@ class EventWriter:
             self._staged[key] = _Known(known.name, now)
             again = _series_again if told.action else _count_again
             return None if told.once else _change(told, known.name, partial(again, now))
-        self._serial += 1
-        name = _name(told.about["name"], now, self._serial)
+        # like upstream's, but not from the time: a manual clock may stand still
+        name = f"{told.about['name']}.{secrets.token_hex(8)}"
         self._staged[key] = _Known(name, now)
         return Create(kinds.EVENT, _body(told, name, now), told.namespace)
 
@@ -118,12 +118,6 @@ def _key(told: Told) -> tuple[Any, ...]:
     related = told.related["uid"] if told.related else ""
     what = (told.reason, told.note, told.action, told.warning)
     return told.about["uid"], told.about["name"], *what, told.reporter, related
-
-
-def _name(about: str, now: datetime, serial: int) -> str:
-    """`OBJECT.HEX`; `serial` tells apart the events of one object at one moment."""
-    nanoseconds = int(now.timestamp() * 1_000_000) * 1000 + serial % 1000
-    return f"{about}.{nanoseconds:x}"
 
 
 def _body(told: Told, name: str, now: datetime) -> Body:

@@ -1,0 +1,249 @@
+"""Events: who says what about which object, how often it was said, and how long it is kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from apps.cluster.models import Change
+from apps.controlplane.clusters import change_settings
+from tests.controlplane.controllers.conftest import START, Lab, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Body = dict[str, Any]
+
+
+def messages(lab: Lab, reason: str) -> list[str]:
+    return [event["message"] for event in lab.events(reason)]
+
+
+def workload(kind: str, name: str = "web", **spec: Any) -> Body:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod("x")["spec"]}
+    selector = {"selector": {"matchLabels": labels}} if kind != "Job" else {}
+    if kind == "Job":
+        template["spec"]["restartPolicy"] = "Never"
+    return {"metadata": {"name": name}, "spec": {**selector, "template": template, **spec}}
+
+
+def test_a_failure_that_is_told_again_becomes_a_series(lab: Lab) -> None:
+    lab.node("n1", cpu="1")
+    lab.pod("big", cpu="4")
+    lab.settle()
+    (event,) = lab.events("FailedScheduling")
+    assert "series" not in event and event["eventTime"] == "2030-01-01T00:00:00.000000Z"
+    for _ in range(2):
+        lab.advance(300)
+        lab.advance(30)
+    (event,) = lab.events("FailedScheduling")
+    assert event["series"]["count"] == 3
+    # observed when it was tried again, not when somebody looked
+    assert event["series"]["lastObservedTime"].startswith("2030-01-01T00:1")
+
+
+def test_another_reason_and_a_long_silence_begin_another_event(lab: Lab) -> None:
+    lab.node("n1", cpu="1")
+    lab.pod("big", cpu="4")
+    lab.settle()
+    lab.node("n2", cpu="1")
+    lab.advance(400)
+    told = messages(lab, "FailedScheduling")
+    assert [text.split(":")[0] for text in told] == [
+        "0/1 nodes are available",
+        "0/2 nodes are available",
+    ]
+    change_settings(lab.cluster, {"pod_max_in_unschedulable_pods_seconds": 1000})
+    lab.advance(1100)
+    lab.advance(30)
+    # the series of the first attempts was over
+    assert len(lab.events("FailedScheduling")) == 3
+
+
+def test_an_event_goes_an_hour_after_it_was_last_written(lab: Lab) -> None:
+    lab.node("n1")
+    lab.pod("p")
+    lab.settle()
+    assert messages(lab, "Scheduled") == ["Successfully assigned default/p to n1"]
+    lab.advance(3599)
+    assert lab.events("Scheduled")
+    lab.cluster.refresh_from_db()
+    # nobody has to change anything for it
+    assert lab.cluster.timer_at is not None
+    assert lab.cluster.timer_at <= START + timedelta(seconds=3661)
+    lab.advance(61)
+    assert lab.events("Scheduled") == []
+    # watches are told
+    assert Change.objects.filter(cluster=lab.cluster, kind="Event", type="DELETED").exists()
+
+
+def test_a_cluster_says_itself_how_long_events_are_kept(lab: Lab) -> None:
+    lab.node("n1")
+    lab.pod("p")
+    lab.settle()
+    change_settings(lab.cluster, {"event_ttl_seconds": 0})
+    lab.advance(100_000)
+    assert lab.events("Scheduled")
+    change_settings(lab.cluster, {"event_ttl_seconds": 600})
+    lab.settle()
+    assert lab.events("Scheduled") == []
+
+
+def test_a_gated_pod_says_so_from_its_beginning(lab: Lab) -> None:
+    lab.pod("p", schedulingGates=[{"name": "example.com/wait"}])
+    condition = lab.condition("Pod", "p", "PodScheduled")
+    assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
+
+
+def test_a_preempted_pod_knows_who_came(lab: Lab) -> None:
+    lab.node("n1", cpu="1")
+    lab.create("PriorityClass", {"metadata": {"name": "high"}, "value": 1000})
+    lab.pod("low", cpu="1")
+    lab.settle()
+    lab.pod("urgent", cpu="1", priorityClassName="high")
+    lab.settle()
+    (event,) = lab.events("Preempted")
+    preemptor = lab.get("Pod", "urgent")
+    assert event["related"]["name"] == "urgent"
+    assert event["message"] == f"Preempted by pod {preemptor['metadata']['uid']} on node n1"
+    assert preemptor["status"]["nominatedNodeName"] == "n1"
+    victim = lab.condition("Pod", "low", "DisruptionTarget")
+    assert victim["reason"] == "PreemptionByScheduler"
+    assert messages(lab, "Killing") == ["Stopping container c"]
+
+
+def test_a_node_says_when_it_is_lost_and_when_it_is_back(lab: Lab) -> None:
+    lab.node("n1")
+    lab.settle()
+    lab.set_condition("n1", "Ready", "Unknown")
+    lab.settle()
+    assert messages(lab, "NodeNotReady") == ["Node n1 status is now: NodeNotReady"]
+    lab.set_condition("n1", "Ready", "True")
+    lab.settle()
+    (event,) = lab.events("NodeReady")
+    assert event["involvedObject"]["kind"] == "Node"
+    assert event["metadata"]["namespace"] == "default"
+    lab.change("Node", "n1", lambda body: {**body, "spec": {"unschedulable": True}})
+    lab.settle()
+    lab.change("Node", "n1", lambda body: {**body, "spec": {"taints": body["spec"]["taints"]}})
+    lab.settle()
+    assert messages(lab, "NodeNotSchedulable") and messages(lab, "NodeSchedulable")
+
+
+def test_an_eviction_is_announced_and_one_that_is_not_due_any_more_called_off(lab: Lab) -> None:
+    lab.node("n1")
+    lab.pod("p")
+    lab.settle()
+    lab.set_condition("n1", "Ready", "False")
+    lab.settle()
+    lab.advance(200)
+    lab.set_condition("n1", "Ready", "True")
+    lab.settle()
+    assert messages(lab, "TaintManagerEviction") == ["Cancelling deletion of Pod default/p"]
+    lab.set_condition("n1", "Ready", "False")
+    lab.settle()
+    lab.advance(300)
+    assert messages(lab, "TaintManagerEviction")[1:] == ["Marking for deletion Pod default/p"]
+
+
+def test_a_pod_that_a_kubelet_turns_away_is_told_why(lab: Lab) -> None:
+    lab.node("n1", cpu="1")
+    lab.pod("p", cpu="2", nodeName="n1")
+    lab.settle()
+    (event,) = lab.events("OutOfcpu")
+    assert (event["type"], event["source"]["component"]) == ("Warning", "kubelet")
+    assert event["message"].startswith("Node didn't have enough resource: cpu, requested: 2000")
+
+
+def test_a_deployment_tells_how_it_scales_and_its_set_which_pods_it_makes(lab: Lab) -> None:
+    lab.node("n1")
+    lab.create("Deployment", workload("Deployment", replicas=2))
+    lab.settle()
+    (replica_set,) = lab.all("ReplicaSet")
+    name = replica_set["metadata"]["name"]
+    assert messages(lab, "ScalingReplicaSet") == [f"Scaled up replica set {name} from 0 to 2"]
+    pods = {each["metadata"]["name"] for each in lab.all("Pod")}
+    assert set(messages(lab, "SuccessfulCreate")) == {f"Created pod: {each}" for each in pods}
+    lab.change("Deployment", "web", lambda b: {**b, "spec": {**b["spec"], "replicas": 1}})
+    lab.settle()
+    (deleted,) = messages(lab, "SuccessfulDelete")
+    assert deleted.removeprefix("Deleted pod: ") in pods
+
+
+def test_pods_that_a_quota_refuses_are_counted_in_one_event(lab: Lab) -> None:
+    quota = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "1"}}}
+    lab.create("ResourceQuota", quota)
+    lab.node("n1")
+    lab.create("ReplicaSet", workload("ReplicaSet", replicas=2))
+    lab.settle()
+    lab.advance(10)
+    assert len(lab.all("Pod")) == 1
+    told = lab.events("FailedCreate")
+    assert all("exceeded quota: small, requested: pods=1" in each["message"] for each in told)
+    lab.delete("ResourceQuota", "small")
+    lab.settle()
+    lab.advance(10)
+    assert len(lab.all("Pod")) == 2
+
+
+def test_a_stateful_set_and_a_daemon_set_tell_what_they_do(lab: Lab) -> None:
+    lab.node("n1")
+    lab.create("StatefulSet", workload("StatefulSet", serviceName="web", replicas=1))
+    lab.create("DaemonSet", workload("DaemonSet", "agent"))
+    lab.settle()
+    told = {each["source"]["component"]: each["message"] for each in lab.events("SuccessfulCreate")}
+    assert told["statefulset-controller"] == "create Pod web-0 in StatefulSet web successful"
+    assert told["daemonset-controller"].startswith("Created pod: agent-")
+
+
+def test_a_job_tells_its_end(lab: Lab) -> None:
+    lab.node("n1")
+    good = workload("Job", "good")
+    annotations = {"kubelet.schedweb.dev/succeeds-after": "5s"}
+    good["spec"]["template"]["metadata"]["annotations"] = annotations
+    bad = workload("Job", "bad", backoffLimit=0)
+    bad["spec"]["template"]["metadata"]["annotations"] = {"kubelet.schedweb.dev/fails-after": "5s"}
+    lab.create("Job", good)
+    lab.create("Job", bad)
+    lab.settle()
+    lab.advance(5)
+    assert messages(lab, "Completed") == ["Job completed"]
+    assert messages(lab, "BackoffLimitExceeded") == ["Job has reached the specified backoff limit"]
+
+
+def test_a_claim_tells_what_it_waits_for_and_what_it_got(lab: Lab) -> None:
+    lab.node("n1")
+    late = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": "x.io/csi"}
+    lab.create("StorageClass", {"metadata": {"name": "late"}, **late})
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    for name, class_name in (("waits", "late"), ("none", ""), ("unknown", "nowhere")):
+        spec = {**asked, "storageClassName": class_name}
+        lab.create("PersistentVolumeClaim", {"metadata": {"name": name}, "spec": spec})
+    lab.settle()
+    assert messages(lab, "WaitForFirstConsumer") == [
+        "waiting for first consumer to be created before binding"
+    ]
+    assert messages(lab, "FailedBinding") == [
+        "no persistent volumes available for this claim and no storage class is set"
+    ]
+    assert messages(lab, "ProvisioningFailed") == [
+        'storageclass.storage.k8s.io "nowhere" not found'
+    ]
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "waits"}}
+    lab.pod("p", volumes=[volume])
+    lab.settle()
+    (made,) = messages(lab, "ProvisioningSucceeded")
+    assert made.startswith("Successfully provisioned volume pvc-")
+
+
+def test_an_event_that_somebody_deleted_is_told_anew(lab: Lab) -> None:
+    lab.node("n1", cpu="1")
+    lab.pod("big", cpu="4")
+    lab.settle()
+    (event,) = lab.events("FailedScheduling")
+    lab.delete("Event", event["metadata"]["name"])
+    for _ in range(3):
+        lab.advance(330)
+    assert lab.events("FailedScheduling")
