@@ -1,0 +1,103 @@
+"""The list of decisions, the matrix of one, and the revisions they were made with."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.cluster.models import Cluster
+from apps.controlplane import profiles
+from apps.controlplane.models import SchedulerProfile, SchedulingDecision
+
+pytestmark = pytest.mark.django_db
+
+PACKING = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    score:
+      enabled:
+      - {name: NodeResourcesFit, weight: 7}
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("pod=web-*", {"web-0", "web-1", "web-2"}),
+        ("pod=default/web-1", {"web-1"}),
+        ("result=unschedulable", {"huge"}),
+        ("plugin=NodeResourcesFit&result=unschedulable", {"huge"}),
+        ("reason=Insufficient+cpu&result=unschedulable", {"huge"}),
+        ("text=cpu", {"huge"}),
+        ("revision=2", set()),
+        ("profile=default-scheduler&min_attempt=2", set()),
+    ],
+)
+def test_decisions_are_found_by_what_one_asks(
+    alice: Client, lab: Cluster, query: str, names: set[str]
+) -> None:
+    found = alice.get(f"/clusters/lab/decisions?{query}").context["decisions"].page.rows
+    assert {row.name for row in found} == names
+
+
+def test_a_filter_that_cannot_be_read_is_told_beside_the_list(alice: Client, lab: Cluster) -> None:
+    response = alice.get("/clusters/lab/decisions?since=yesterday")
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert "since: " in page and "yesterday" in page and "filters-decisions" in page
+
+
+def test_the_matrix_of_a_decision_is_fetched_once(alice: Client, lab: Cluster) -> None:
+    row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
+    response = alice.get(f"/clusters/lab/decisions/{row.pk}/scores.json")
+    assert "immutable" in response.headers["Cache-Control"]
+    matrix = response.json()
+    assert matrix["nodes"][0] == row.node and len(matrix["nodes"]) == row.feasible_nodes
+    assert {"name", "weight", "raw", "normalised"} == set(matrix["plugins"][0])
+
+
+def test_the_region_of_scores_alone_is_answered_to_its_own_filter(
+    alice: Client, lab: Cluster
+) -> None:
+    row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
+    headers = {"HX-Request": "true", "HX-Target": "scores"}
+    response = alice.get(f"/clusters/lab/decisions/{row.pk}?q=node-1", headers=headers)
+    text = response.content.decode()
+    assert 'id="scores"' in text and 'id="decision"' not in text
+    assert "node-1" in text and ">node-2<" not in text
+
+
+def test_a_revision_is_activated_after_one_was_told_what_it_does(
+    alice: Client, lab: Cluster
+) -> None:
+    profiles.add_revision(lab, PACKING, user="alice", note="pack")
+    page = alice.get("/clusters/lab/profiles/1/activate").content.decode()
+    assert "weight of NodeResourcesFit" in page and "is tried again" in page.replace("are", "is")
+    assert SchedulerProfile.objects.get(cluster=lab, active=True).revision == 2
+    done = alice.post("/clusters/lab/profiles/1/activate", follow=True)
+    assert "Revision 1 is active." in done.content.decode()
+    assert alice.get("/clusters/lab/profiles/9/activate").status_code == 404
+
+
+def test_revisions_count_their_decisions_and_are_compared(alice: Client, lab: Cluster) -> None:
+    profiles.add_revision(lab, PACKING, user="alice", note="pack")
+    rows = alice.get("/clusters/lab/profiles").context["profiles"]
+    assert [(row.revision.revision, row.decisions > 0) for row in rows] == [(2, False), (1, True)]
+    page = alice.get("/clusters/lab/compare-profiles?before=1&after=2").content.decode()
+    assert "weight of NodeResourcesFit" in page and "weight: 7" in page
+    one = alice.get("/clusters/lab/profiles/1").content.decode()
+    assert "/clusters/lab/decisions?revision=1&amp;result=scheduled" in one
+    assert (
+        "/clusters/lab/compare-profiles?before=1&amp;after=2"
+        in alice.get("/clusters/lab/profiles/2").content.decode()
+    )
+
+
+def test_a_new_revision_starts_from_the_one_that_was_chosen(alice: Client, lab: Cluster) -> None:
+    profiles.add_revision(lab, PACKING, user="alice")
+    form = alice.get("/clusters/lab/new-profile?like=1").context["form"]
+    assert "weight: 7" not in form.fields["configuration"].initial

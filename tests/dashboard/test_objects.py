@@ -1,0 +1,140 @@
+"""Every kind alike: its columns, what it has to do with others, what its end brings about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from django.test import Client
+
+from apps.cluster import kinds, store
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster, Pod, PriorityClass
+from apps.dashboard.forms.manifest import example_of
+from tests.dashboard.conftest import ACTOR, add_pods, pod
+
+pytestmark = pytest.mark.django_db
+
+PDB = kinds.by_name("PodDisruptionBudget")
+BUDGET = {
+    "metadata": {"name": "web"},
+    "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+}
+
+
+def budget(cluster: Cluster) -> None:
+    store.write(cluster, [store.Create(PDB, BUDGET, "default")], actor=ACTOR)
+
+
+@pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.name)
+def test_each_kind_has_an_example_that_is_accepted(
+    alice: Client, empty: Cluster, kind: Kind
+) -> None:
+    text = example_of(kind.name.lower())
+    assert yaml.safe_load(text)["kind"] == kind.name
+    address = f"/clusters/bare/new/{kind.qualified_plural}"
+    assert text.splitlines()[0] in alice.get(address).content.decode()
+    response = alice.post(address, {"manifest": text})
+    assert response.status_code == 302, response.content.decode()
+    assert kind.model._default_manager.filter(cluster=empty).exists()
+
+
+def test_a_list_has_the_columns_of_kubectl_and_sorts_by_them(alice: Client, lab: Cluster) -> None:
+    resource = "/clusters/lab/objects/priorityclasses.scheduling.k8s.io"
+    page = alice.get(f"{resource}?sort=-Value").content.decode()
+    assert "Global-Default" in page and "2,000,001,000" in page
+    assert page.index("system-node-critical") < page.index("system-cluster-critical")
+    up = alice.get(f"{resource}?sort=Value").content.decode()
+    assert up.index("system-cluster-critical") < up.index("system-node-critical")
+
+
+def test_a_list_is_narrowed_by_labels(alice: Client, lab: Cluster) -> None:
+    page = alice.get("/clusters/lab/objects/pods?labels=app%3Dhuge").content.decode()
+    assert "huge" in page and "web-1" not in page
+    assert alice.get("/clusters/lab/objects/pods?labels=%3D%3D").status_code == 400
+
+
+def test_a_budget_names_the_pods_it_selects_and_what_its_end_means(
+    alice: Client, lab: Cluster
+) -> None:
+    budget(lab)
+    page = alice.get("/clusters/lab/objects/poddisruptionbudgets.policy/default/web")
+    text = page.content.decode()
+    assert "Pods it selects" in text and "/clusters/lab/pods/default/web-1" in text
+    assert "/clusters/lab/pods?namespace=default&amp;labels=app%3Dweb" in text
+    address = "/clusters/lab/delete/poddisruptionbudgets.policy/default/web"
+    assert "3 pods it selects will no longer be protected" in alice.get(address).content.decode()
+
+
+def test_an_object_is_made_like_another(alice: Client, lab: Cluster) -> None:
+    found = Pod.objects.get(cluster=lab, name="web-1")
+    address = f"/clusters/lab/new/pods?like={found.uid}"
+    text = alice.get(address).context["form"].fields["manifest"].initial
+    body = yaml.safe_load(text)
+    assert body["metadata"]["name"] == "web-1-copy"
+    assert "uid" not in body["metadata"] and "status" not in body
+    assert "nodeName" not in body["spec"]
+    assert alice.post(address, {"manifest": text}).status_code == 302
+    assert Pod.objects.filter(cluster=lab, name="web-1-copy", node_name="").exists()
+
+
+def test_a_uid_that_is_none_is_refused(alice: Client, lab: Cluster) -> None:
+    assert alice.get("/clusters/lab/new/pods?like=nonsense").status_code == 400
+
+
+def test_chosen_pods_are_deleted_after_one_was_told_what_becomes_free(
+    alice: Client, lab: Cluster
+) -> None:
+    chosen = {"pod": ["default/web-0", "default/huge", "default/nothing"]}
+    page = alice.post("/clusters/lab/delete-pods", chosen).content.decode()
+    assert "Delete 2 pods?" in page and "1 of them is bound" in page and "cpu 500m" in page
+    assert Pod.objects.filter(cluster=lab, name="huge").exists()
+    done = alice.post("/clusters/lab/delete-pods", {**chosen, "sure": "1"}, follow=True)
+    assert "2 pods are deleted" in done.content.decode()
+    assert not Pod.objects.filter(cluster=lab, name="huge").exists()
+
+
+def test_without_a_choice_nothing_is_deleted(alice: Client, lab: Cluster) -> None:
+    done = alice.post("/clusters/lab/delete-pods", {"sure": "1"}, follow=True)
+    assert "No pod was chosen" in done.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "absent"),
+    [
+        ("sort=-cpu", "huge", ""),
+        ("sort=-priority", "important", ""),
+        ("priority=1000", "important", "web-1"),
+        ("state=unschedulable", "huge", "web-1"),
+        ("state=gated", "held", "huge"),
+        ("state=bound", "web-0", "huge"),
+        ("labels=app%3Dhuge", "huge", "web-0"),
+        ("q=eb-2", "web-2", "web-1"),
+    ],
+)
+def test_pods_are_sorted_and_narrowed(
+    alice: Client, lab: Cluster, query: str, first: str, absent: str
+) -> None:
+    body = {"metadata": {"name": "high"}, "value": 1000}
+    store.create(lab, kinds.PRIORITY_CLASS, body, actor=ACTOR)
+    assert PriorityClass.objects.filter(cluster=lab, name="high").exists()
+    add_pods(lab, pod("important", cpu="1", priorityClassName="high"))
+    rows = alice.get(f"/clusters/lab/pods?{query}").context["pods"].page.rows
+    names = [row.pod.name for row in rows]
+    assert names[0] == first and absent not in names
+
+
+def test_a_priority_that_is_no_number_is_refused(alice: Client, lab: Cluster) -> None:
+    assert alice.get("/clusters/lab/pods?priority=high").status_code == 400
+
+
+def test_a_pod_that_is_gone_keeps_its_story_at_an_address(alice: Client, lab: Cluster) -> None:
+    uid = Pod.objects.get(cluster=lab, name="web-1").uid
+    options: dict[str, Any] = {"gracePeriodSeconds": 0}
+    store.delete(lab, kinds.POD, "default", "web-1", actor=ACTOR, options=options)
+    gone = alice.get("/clusters/lab/pods/default/web-1")
+    assert gone.status_code == 404 and f"/clusters/lab/stories/{uid}" in gone.content.decode()
+    page = alice.get(f"/clusters/lab/stories/{uid}").content.decode()
+    assert "This pod is gone" in page and "attempt 1" in page and ">deleted<" in page
+    assert alice.get(f"/clusters/lab/stories/{Cluster.objects.get().uid}").status_code == 404
