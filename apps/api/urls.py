@@ -9,6 +9,7 @@ from rest_framework.routers import DefaultRouter
 
 from apps.api.control.base import NothingHereView
 from apps.api.control.decisions import ClusterDecisionViewSet, DecisionViewSet
+from apps.api.control.explanations import DecisionExplanationView, PodExplanationView
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
 from apps.api.kubernetes.views import KubernetesView
@@ -36,6 +37,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/nodes/<str:node>/drain",
         DrainView.as_view(),
         name="api-drain",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/explanation",
+        DecisionExplanationView.as_view(),
+        name="api-decision-explanation",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/pods/<str:namespace>/<str:name>/explanation",
+        PodExplanationView.as_view(),
+        name="api-pod-explanation",
     ),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import msgspec
 import zstandard
 
+from apps.cluster.changelog import changes_after
 from apps.cluster.models import Change, Cluster
 from apps.controlplane import ledger, plugins, profiles
 from apps.controlplane.bodies import StoredBodies
@@ -23,6 +24,7 @@ from apps.controlplane.models import NodeTable, SchedulerProfile, SchedulingDeci
 from apps.controlplane.rebuilding.arrivals import arrival_order
 from apps.controlplane.rebuilding.draws import RecordedDraws
 from apps.controlplane.rebuilding.earlier import apply_earlier, take_room
+from apps.controlplane.rebuilding.following import nominate, take_in
 from apps.controlplane.rebuilding.nodes import put_nodes
 from apps.controlplane.rebuilding.objects import PastObject, objects_at
 from apps.scheduler.cache.cache import is_terminal
@@ -30,6 +32,8 @@ from apps.scheduler.decision import Result
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.scheduler import Scheduler, TieBreak
+
+_BATCH = 2000
 
 
 class StoppedClock:
@@ -87,6 +91,15 @@ class PastState:
         for earlier in _made_before(row, self.sequence):
             apply_earlier(self.scheduler, self.pending, earlier)
         self.sequence = row.sequence
+
+    def follow(self, version: int) -> None:
+        """Go on to a later version: for looking at the present, not at what a decision saw."""
+        while self.version < version:
+            changes = changes_after(self.cluster.pk, self.version, limit=_BATCH)
+            for change in changes:
+                if change.version <= version:
+                    take_in(self.scheduler, self.pending, change)
+            self.version = min(changes[-1].version, version) if changes else version
 
     def pod(self, uid: str) -> PodInfo | None:
         """A pending pod as it was; None if there was none."""
@@ -183,14 +196,8 @@ def _put_objects(state: PastState, objects: Iterable[PastObject], loaded_at: int
     for each in assigned:
         assert isinstance(each.item, Pod)
         cache.add_pod(PodInfo(each.item))
-    _nominate(state)
-
-
-def _nominate(state: PastState) -> None:
-    """What was promised is in the pods' statuses; a gated pod was never promised anything."""
     for pod in state.pending.values():
-        if pod.spec.scheduler_name in state.scheduler.profiles and not pod.spec.scheduling_gates:
-            state.scheduler.queue.add_nominated_pod(PodInfo(pod))
+        nominate(state.scheduler, pod)
 
 
 def _as_of(cluster: Cluster, pod: Pod, version: int) -> Pod:

@@ -243,6 +243,18 @@ class Framework:
         """
         return self._run_filters(self._filter, state, pod, nodes, own, watch)
 
+    @property
+    def filter_names(self) -> list[str]:
+        """The filters in the order in which they are asked."""
+        return [plugin.name for plugin in self._filter]
+
+    def run_filter_plugin(
+        self, name: str, state: CycleState, pod: PodInfo, nodes: NodeTable
+    ) -> NodeStatuses:
+        """What one filter says of every line that is alive, whatever the others say."""
+        only = [plugin for plugin in self._filter if plugin.name == name]
+        return self._run_filters(only, state, pod, nodes, None)
+
     def run_local_filter_plugins(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable
     ) -> NodeStatuses:

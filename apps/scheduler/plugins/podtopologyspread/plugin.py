@@ -36,7 +36,7 @@ from apps.scheduler.plugins.podtopologyspread.scoring import (
 )
 
 NAME = names.POD_TOPOLOGY_SPREAD
-_PRE_FILTER_STATE = f"PreFilter{NAME}"
+PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 
@@ -56,7 +56,7 @@ class PodTopologySpread:
         constraints = self._hard_constraints(pod)
         if not constraints:
             return None, SKIP
-        state.write(_PRE_FILTER_STATE, pre_filter_state(self._handle.snapshot, pod, constraints))
+        state.write(PRE_FILTER_STATE, pre_filter_state(self._handle.snapshot, pod, constraints))
         return None, None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
@@ -68,7 +68,7 @@ class PodTopologySpread:
         self._change(state, pod, removed, nodes, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
-        found = state.read(_PRE_FILTER_STATE, PreFilterState)
+        found = state.read(PRE_FILTER_STATE, PreFilterState)
         return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
 
     def pre_score(
@@ -119,5 +119,5 @@ class PodTopologySpread:
         self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, amount: int
     ) -> None:
         if other.namespace == pod.namespace:
-            found = state.read(_PRE_FILTER_STATE, PreFilterState)
-            state.write(_PRE_FILTER_STATE, found.changed(other, int(nodes.rows[0]), amount))
+            found = state.read(PRE_FILTER_STATE, PreFilterState)
+            state.write(PRE_FILTER_STATE, found.changed(other, int(nodes.rows[0]), amount))

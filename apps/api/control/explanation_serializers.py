@@ -1,0 +1,120 @@
+"""Explanations as JSON: the objects of `apps.controlplane.explanations`, field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class _ShareSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    weight = serializers.IntegerField()
+    raw = serializers.IntegerField()
+    normalized = serializers.IntegerField()
+    points = serializers.IntegerField()
+    other_raw = serializers.IntegerField()
+    other_normalized = serializers.IntegerField()
+    other_points = serializers.IntegerField()
+    difference = serializers.IntegerField()
+
+
+class ComparisonSerializer(serializers.Serializer[Any]):
+    """A feasible node beside another one; `other` is empty where there is no other."""
+
+    sentence = serializers.CharField()
+    node = serializers.CharField()
+    total = serializers.IntegerField()
+    rank = serializers.IntegerField()
+    other = serializers.CharField()
+    other_total = serializers.IntegerField()
+    other_rank = serializers.IntegerField()
+    difference = serializers.IntegerField()
+    shares = _ShareSerializer(many=True)
+
+
+class _DetailSerializer(serializers.Serializer[Any]):
+    sentence = serializers.CharField()
+    figures = serializers.DictField()
+
+
+class RefusalSerializer(serializers.Serializer[Any]):
+    """What one plugin says against a node."""
+
+    plugin = serializers.CharField()
+    code = serializers.CharField(source="status.code.label")
+    reasons = serializers.ListField(child=serializers.CharField(), source="status.reasons")
+    for_nominated = serializers.BooleanField()
+    details = _DetailSerializer(many=True)
+
+
+class NodeExplanationSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField()
+    outcome = serializers.CharField()
+    sentence = serializers.CharField()
+    refusals = RefusalSerializer(many=True)
+    comparison = ComparisonSerializer(allow_null=True)
+    gap = serializers.CharField()
+
+
+class DecisionExplanationSerializer(serializers.Serializer[Any]):
+    sentence = serializers.CharField()
+    here = ComparisonSerializer(allow_null=True)
+    nodes = NodeExplanationSerializer(many=True)
+    beside = ComparisonSerializer(allow_null=True)
+
+
+class _GroupSerializer(serializers.Serializer[Any]):
+    priority = serializers.IntegerField()
+    namespace = serializers.CharField()
+    pods = serializers.IntegerField()
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """Where a pod stands in the queue."""
+
+    sentence = serializers.CharField()
+    queue = serializers.CharField()
+    position = serializers.IntegerField(allow_null=True)
+    ahead = serializers.IntegerField()
+    of_higher_priority = serializers.IntegerField()
+    groups = _GroupSerializer(many=True)
+
+
+class _WakeEventSerializer(serializers.Serializer[Any]):
+    plugin = serializers.CharField()
+    event = serializers.CharField()
+    sentence = serializers.CharField()
+    has_hint = serializers.BooleanField()
+
+
+class SuggestionSerializer(serializers.Serializer[Any]):
+    """A single change after which so many nodes are feasible."""
+
+    kind = serializers.CharField()
+    sentence = serializers.CharField()
+    nodes = serializers.IntegerField()
+    first_nodes = serializers.ListField(child=serializers.CharField())
+    change = serializers.DictField()
+
+
+class _ObstacleSerializer(serializers.Serializer[Any]):
+    plugins = serializers.ListField(child=serializers.CharField())
+    nodes = serializers.IntegerField()
+    first_nodes = serializers.ListField(child=serializers.CharField())
+
+
+class UnblockingSerializer(serializers.Serializer[Any]):
+    feasible = serializers.IntegerField()
+    is_complete = serializers.BooleanField()
+    suggestions = SuggestionSerializer(many=True)
+    obstacles = _ObstacleSerializer(many=True)
+
+
+class PodExplanationSerializer(serializers.Serializer[Any]):
+    why_pending = serializers.CharField()
+    decision = serializers.IntegerField(source="decision.pk", allow_null=True, default=None)
+    place = PlaceSerializer(allow_null=True)
+    wake = _WakeEventSerializer(many=True)
+    wake_by_time = serializers.CharField()
+    unblocking = UnblockingSerializer(allow_null=True)

@@ -1,0 +1,96 @@
+"""Who is ahead of a pod in the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+from apps.cluster.models import Cluster, Pod
+from apps.controlplane import selectors
+from apps.controlplane.models import QueueEntry
+
+#: groups of pods told
+_GROUPS = 8
+
+_WAITING = """
+    WITH waiting AS (
+        SELECT p.uid, p.id, p.namespace, p.priority, coalesce(q.queue, 'active') AS queue,
+            coalesce(q.timestamp, p.created_at) AS since, q.backoff_expiry
+        FROM cluster_pod p
+        LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
+        WHERE p.cluster_id = %(cluster)s AND p.node_name = ''
+            AND p.phase NOT IN ('Succeeded', 'Failed') AND p.scheduler_name = ANY(%(profiles)s)
+    ), own AS (SELECT * FROM waiting WHERE uid = %(uid)s)
+    SELECT w.priority, w.namespace, count(*), max(own.priority) AS own_priority
+    FROM waiting w, own WHERE w.uid <> own.uid AND (
+        (w.queue = 'active' AND (own.queue <> 'active' OR (-w.priority, w.since, w.id)
+            < (-own.priority, own.since, own.id)))
+        OR (own.queue = 'backoff' AND w.queue = 'backoff'
+            AND (w.backoff_expiry, w.id) < (own.backoff_expiry, own.id)))
+    GROUP BY w.priority, w.namespace ORDER BY w.priority DESC, count(*) DESC, w.namespace
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pods ahead that are alike."""
+
+    priority: int
+    namespace: str
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pod stands in the queue."""
+
+    queue: str
+    #: from 1; None for a pod that waits for an event, or behind its gates
+    position: int | None
+    #: pods that are tried before this one, if nothing happens meanwhile
+    ahead: int
+    of_higher_priority: int
+    #: the first of them by priority and namespace
+    groups: tuple[Group, ...]
+    sentence: str
+
+
+def place_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> Place:
+    """The pod's place; `entry` None: it waits in activeQ for its first attempt."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _WAITING,
+            {
+                "cluster": cluster.pk,
+                "profiles": selectors.scheduler_names(cluster),
+                "uid": pod.uid,
+            },
+        )
+        rows = cursor.fetchall()
+    groups = [Group(priority, namespace, count) for priority, namespace, count, _ in rows]
+    queue = entry.queue if entry is not None else QueueEntry.Queue.ACTIVE.value
+    ahead = sum(group.pods for group in groups)
+    higher = sum(group.pods for group in groups if group.priority > pod.priority)
+    waits = queue in (QueueEntry.Queue.UNSCHEDULABLE, QueueEntry.Queue.GATED)
+    return Place(
+        queue,
+        None if waits else ahead + 1,
+        ahead,
+        higher,
+        tuple(groups[:_GROUPS]),
+        _sentence(queue, ahead, higher),
+    )
+
+
+def _sentence(queue: str, ahead: int, higher: int) -> str:
+    if queue == QueueEntry.Queue.GATED:
+        return "It is gated: it enters the queue when its gates are gone."
+    if queue == QueueEntry.Queue.UNSCHEDULABLE:
+        return "It is not in line: it waits for an event that may help."
+    place = "activeQ" if queue == QueueEntry.Queue.ACTIVE else "backoffQ"
+    if not ahead:
+        return f"It is the first in {place}: the next pod to be tried."
+    pods = "1 pod is" if ahead == 1 else f"{ahead:,} pods are"
+    of_higher = f", {higher:,} of them of higher priority" if higher else ""
+    return f"It is number {ahead + 1:,} in {place}: {pods} ahead of it{of_higher}."

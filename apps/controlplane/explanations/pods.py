@@ -1,0 +1,113 @@
+"""Why a pod is pending, what would change that, who goes first, and what it waits for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.cluster.errors import NotFound
+from apps.cluster.models import Cluster, Pod
+from apps.controlplane import selectors
+from apps.controlplane.explanations.places import Place, place_of
+from apps.controlplane.explanations.states import states
+from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.scheduler.explaining.unblocking import Unblocking, unblock
+from apps.scheduler.explaining.waking import WakeEvent, wake_events
+from apps.scheduler.framework.status import StatusError
+
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PodExplanation:
+    """One pod, as it is now."""
+
+    #: one sentence; empty for a pod that does not wait
+    why_pending: str
+    #: the last attempt; None before the first
+    decision: SchedulingDecision | None = None
+    place: Place | None = None
+    wake: tuple[WakeEvent, ...] = ()
+    #: what the plugins' events leave out: time
+    wake_by_time: str = ""
+    unblocking: Unblocking | None = None
+
+
+def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
+    """Everything about a pending pod; NotFound if there is no such pod."""
+    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
+    if pod is None:
+        raise NotFound("pods", name)
+    entry = QueueEntry.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
+    last = selectors.decisions(cluster, pod_uid=pod.uid).first()
+    sentence = why_pending(cluster, pod, entry, last)
+    if not sentence or pod.scheduler_name not in selectors.scheduler_names(cluster):
+        return PodExplanation(sentence, last)
+    return PodExplanation(
+        sentence,
+        last,
+        place_of(cluster, pod, entry),
+        wake_of(cluster, pod, entry),
+        _by_time(cluster, entry),
+        unblocking_of(cluster, pod),
+    )
+
+
+def why_pending(
+    cluster: Cluster,
+    pod: Pod,
+    entry: QueueEntry | None,
+    last: SchedulingDecision | None,
+) -> str:
+    """One sentence; empty for a pod that does not wait."""
+    if pod.node_name or pod.phase in ENDED:
+        return ""
+    if pod.scheduler_name not in selectors.scheduler_names(cluster):
+        return f"No profile of this cluster is called {pod.scheduler_name}: nobody schedules it."
+    gates = [gate["name"] for gate in pod.body["spec"].get("schedulingGates") or ()]
+    if gates:
+        return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
+    if entry is not None and entry.gated_by:
+        return f"It is kept out of the queue by {entry.gated_by}."
+    if last is None:
+        return "It waits in activeQ for its first attempt."
+    said = " ".join(filter(None, (last.message, last.post_filter_message)))
+    if last.result == SchedulingDecision.Result.SCHEDULED:
+        return f"Attempt {last.attempt} chose {last.node}, but the pod is not bound there."
+    if pod.nominated_node_name:
+        return f"It is promised {pod.nominated_node_name} and waits for room there. {said}"
+    return said or "Its last attempt failed without a message."
+
+
+def wake_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeEvent, ...]:
+    """What may wake the pod, by the plugins that rejected or gate it."""
+    if entry is None:
+        return ()
+    rejectors = {*entry.unschedulable_plugins, *entry.pending_plugins, entry.gated_by} - {""}
+    if not rejectors:
+        return ()
+    with states.now(cluster) as state:
+        return tuple(wake_events(state.scheduler.profiles[pod.scheduler_name], rejectors))
+
+
+def unblocking_of(cluster: Cluster, pod: Pod) -> Unblocking | None:
+    """What would make the pod fit now; None where a filter fails with an error."""
+    with states.now(cluster) as state:
+        found = state.pod(str(pod.uid))
+        if found is None:
+            return None
+        try:
+            return unblock(state.scheduler, found)
+        except StatusError:
+            return None
+
+
+def _by_time(cluster: Cluster, entry: QueueEntry | None) -> str:
+    if entry is None:
+        return ""
+    if entry.queue == QueueEntry.Queue.BACKOFF and entry.backoff_expiry is not None:
+        seconds = max(0, round((entry.backoff_expiry - cluster.now()).total_seconds()))
+        return f"Its backoff ends in {seconds:,} s; it is tried before if activeQ is empty."
+    if entry.queue == QueueEntry.Queue.UNSCHEDULABLE:
+        after = cluster.pod_max_in_unschedulable_pods_seconds
+        return f"Without any event it is tried again {after:,} s after its last attempt."
+    return ""

@@ -1,0 +1,5 @@
+"""Explanations: why a node was refused, with its figures, and what would make a pod fit.
+
+They look at a scheduler's state with the plugins themselves and change nothing in it. The sentences
+made here are shown as they are, by the API and on pages.
+"""

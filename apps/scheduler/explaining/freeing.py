@@ -1,0 +1,113 @@
+"""The fewest pods on one node without which the pod would fit there, whatever their priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from apps.scheduler.explaining.sight import Sight
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import Victims
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.status import Code
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.preemption.budgets import Budgets
+from apps.scheduler.preemption.dry_run import DryRun
+from apps.scheduler.preemption.evictable import EvictablePods
+
+#: nodes looked at closely: those that lack least
+_NODES: Final = 24
+#: different answers given
+_ANSWERS: Final = 3
+_ABOVE_ALL: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    node: str
+    pods: tuple[PodInfo, ...]
+
+
+def freeings(sight: Sight, until: float) -> Iterator[Freed]:
+    """The nodes where fewest pods have to go, the least important ones; none after `until`."""
+    if not sight.outcome.is_success:
+        return
+    found = sorted(
+        _found(sight, until),
+        key=lambda each: (len(each.pods), sum(pod.priority for pod in each.pods), each.node),
+    )
+    yield from found[:_ANSWERS]
+
+
+def _found(sight: Sight, until: float) -> Iterator[Freed]:
+    rows = np.flatnonzero(sight.statuses().with_code(Code.UNSCHEDULABLE) & sight.snapshot.alive)
+    rows = rows[sight.snapshot.pod_count[rows] > 0]
+    evicting = _dry_run(sight)
+    rows = rows[evicting.refusals(rows).ids == NodeStatuses.FEASIBLE]
+    nearest = rows[np.argsort(_lack(sight, rows), kind="stable")][:_NODES]
+    for row in nearest.tolist():
+        if monotonic() > until:
+            return
+        pods = _single(sight, row) or _several(evicting, row)
+        if pods and _fits_without(sight, row, pods):
+            yield Freed(sight.snapshot.names[row], tuple(pods))
+
+
+def _dry_run(sight: Sight) -> DryRun:
+    """Preemption as if the pod were more important than any other."""
+    pod = sight.pod.pod
+    spec = msgspec.structs.replace(pod.spec, priority=_ABOVE_ALL)
+    important = PodInfo(msgspec.structs.replace(pod, spec=spec))
+    budgets = Budgets(sight.framework.handle.listers.pod_disruption_budgets)
+    evictable = EvictablePods(sight.snapshot, budgets)
+    return DryRun(sight.framework, sight.state, important, evictable)
+
+
+def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
+    """(rows,) int64: how much of what the pod asks for is missing, in millionths of it."""
+    lack = np.zeros(len(rows), dtype=np.int64)
+    for name, needed in sight.pod.requests.items():
+        line = sight.snapshot.resource_line(name)
+        if line >= 0 and needed:
+            free = sight.snapshot.allocatable[line, rows] - sight.snapshot.requested[line, rows]
+            lack += (np.maximum(needed - free, 0) * 1000 // needed) * 1000
+    return lack
+
+
+def _single(sight: Sight, row: int) -> Sequence[PodInfo]:
+    """One pod that takes enough, the least important; nothing if there is none."""
+    info = sight.snapshot.info(row)
+    short = {
+        name: needed - (info.allocatable.get(name, 0) - info.requested.get(name, 0))
+        for name, needed in sight.pod.requests.items()
+    }
+    able = [
+        pod
+        for pod in info.pods.values()
+        if all(
+            pod.requests.get(name, 0) >= missing for name, missing in short.items() if missing > 0
+        )
+    ]
+    for pod in sorted(able, key=lambda each: (each.priority, each.key))[:4]:
+        if _fits_without(sight, row, [pod]):
+            return [pod]
+    return ()
+
+
+def _several(evicting: DryRun, row: int) -> Sequence[PodInfo]:
+    outcome = evicting.alone(row)
+    return outcome.pods if isinstance(outcome, Victims) else ()
+
+
+def _fits_without(sight: Sight, row: int, pods: Sequence[PodInfo]) -> bool:
+    nodes = sight.snapshot.select(np.array([row], dtype=np.int64))
+    state = sight.state.clone()
+    for pod in pods:
+        sight.framework.remove_pod(state, sight.pod, pod, nodes)
+    answer = sight.framework.run_filter_plugins_with_nominated_pods(state, sight.pod, nodes)
+    return answer.at(0) is None

@@ -1,0 +1,293 @@
+"""Changes of a pod that might make it fit: a request, a toleration, one rule or constraint less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from apps.scheduler.explaining.amounts import quantity_text
+from apps.scheduler.explaining.node_rules import requirement_text, taint_text
+from apps.scheduler.explaining.sight import Sight
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Affinity, Pod, Taint, Toleration
+from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.node_selection import required_node_affinity
+from apps.scheduler.plugins.helper.taints import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    UNSCHEDULABLE_TAINT,
+    tolerated,
+)
+from apps.scheduler.plugins.podtopologyspread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
+from apps.scheduler.plugins.podtopologyspread.filtering import PreFilterState
+from apps.scheduler.plugins.podtopologyspread.plugin import PRE_FILTER_STATE
+
+#: distinct taints tried, those on most nodes first
+_MOST_TAINTS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class PodChangeTried:
+    kind: str
+    sentence: str
+    pod: Pod
+    change: Mapping[str, Any]
+    effort: float
+
+
+def possible(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
+    """`passing`: filter -> (rows,) bool, the rows it would pass by itself."""
+    yield from lower_requests(sight, passing)
+    yield from _tolerate(sight)
+    yield from _drop_node_rules(sight)
+    yield from _relax_spreading(sight, passing)
+    yield from _drop_affinity(sight)
+    yield from _drop_ports(sight)
+
+
+def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
+    """For each resource that is short: the most that fits on a node where all else does."""
+    fit = passing.get(names.NODE_RESOURCES_FIT)
+    if fit is None or fit[sight.snapshot.alive].all():
+        return
+    nodes, pod = sight.snapshot, sight.pod
+    open_rows = nodes.alive & (nodes.pod_count < nodes.allowed_pods)
+    for name, passes in passing.items():
+        if name != names.NODE_RESOURCES_FIT:
+            open_rows = open_rows & passes
+    free = {name: _free(sight, name) for name in pod.requests}
+    for name, amount in pod.requests.items():
+        rows = open_rows.copy()
+        for other, needed in pod.requests.items():
+            if other != name and needed:
+                rows &= free[other] >= needed
+        most = int(free[name][rows].max()) if rows.any() else 0
+        lowered = _with_request(pod, name, most) if 0 < most < amount else None
+        if lowered is not None:
+            text = quantity_text(name, most)
+            yield PodChangeTried(
+                "lower-request",
+                f"Lower the request for {name} from {quantity_text(name, amount)} to {text}",
+                lowered,
+                {"resource": name, "from": quantity_text(name, amount), "to": text},
+                effort=1 + 6 * (amount - most) / amount,
+            )
+
+
+def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
+    """(key, value, rows): nodes that only lack this label of the pod's node selector."""
+    snapshot = sight.snapshot
+    for key, value in sight.pod.pod.spec.node_selector.items():
+        without = {k: v for k, v in sight.pod.pod.spec.node_selector.items() if k != key}
+        pod = PodInfo(_spec(sight.pod.pod, node_selector=without))
+        column = snapshot.label(key)
+        known = column.find(value)
+        lacking = snapshot.alive if known < 0 else snapshot.alive & (column.ids != known)
+        answers = sight.framework.run_filter_plugins_with_nominated_pods(
+            sight.state.clone(), pod, snapshot
+        )
+        yield key, value, np.flatnonzero((answers.ids == NodeStatuses.FEASIBLE) & lacking)
+
+
+def _free(sight: Sight, name: str) -> Int64Array:
+    """(rows,) int64: what is left of a resource, also after pods nominated there."""
+    snapshot = sight.snapshot
+    line = snapshot.resource_line(name)
+    if line < 0:
+        return np.zeros(len(snapshot), dtype=np.int64)
+    free: Int64Array = snapshot.allocatable[line] - snapshot.requested[line]
+    nominated = sight.framework.nominated_pods(sight.pod, snapshot)
+    if nominated is not None:
+        free = free.copy()
+        free[nominated.lines] -= nominated.amounts[line]
+    return free
+
+
+def _with_request(pod: PodInfo, name: str, total: int) -> Pod | None:
+    """The pod asking for `total` of a resource; the greediest container gives way. None if it
+    cannot."""
+    spec = pod.pod.spec
+    surplus = pod.requests[name] - total
+    own = [_of_container(pod.pod, number, name) for number in range(len(spec.containers))]
+    if not own or max(own) < surplus or spec.resources is not None:
+        return None
+    greediest = own.index(max(own))
+    container = spec.containers[greediest]
+    requests = dict(container.resources.requests)
+    requests[name] = quantity_text(name, own[greediest] - surplus)
+    resources = msgspec.structs.replace(container.resources, requests=requests)
+    containers = list(spec.containers)
+    containers[greediest] = msgspec.structs.replace(container, resources=resources)
+    changed = _spec(pod.pod, containers=tuple(containers))
+    return changed if PodInfo(changed).requests.get(name, 0) <= total else None
+
+
+def _of_container(pod: Pod, number: int, name: str) -> int:
+    alone = _spec(pod, containers=(pod.spec.containers[number],), init_containers=(), overhead={})
+    return PodInfo(alone).requests.get(name, 0)
+
+
+def _tolerate(sight: Sight) -> Iterator[PodChangeTried]:
+    tolerations = sight.pod.pod.spec.tolerations
+    counts: dict[Taint, int] = {}
+    nodes = np.bincount(sight.snapshot.taint_ids[sight.snapshot.alive], minlength=1)
+    for taints, count in zip(sight.snapshot.taint_sets, nodes.tolist(), strict=False):
+        for taint in taints if count else ():
+            if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(tolerations, taint):
+                counts[taint] = counts.get(taint, 0) + count
+    for taint in sorted(counts, key=lambda each: -counts[each])[:_MOST_TAINTS]:
+        yield _tolerating(sight.pod.pod, taint, f"Tolerate the taint {taint_text(taint)}")
+    if sight.snapshot.unschedulable.any() and not tolerated(tolerations, UNSCHEDULABLE_TAINT):
+        change = _tolerating(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
+        yield PodChangeTried("uncordon", change.sentence, change.pod, {}, effort=2.0)
+
+
+def _tolerating(pod: Pod, taint: Taint, sentence: str) -> PodChangeTried:
+    toleration = Toleration(
+        key=taint.key,
+        operator="Equal" if taint.value else "Exists",
+        value=taint.value,
+        effect=taint.effect,
+    )
+    changed = _spec(pod, tolerations=(*pod.spec.tolerations, toleration))
+    return PodChangeTried("tolerate", sentence, changed, {"taint": taint_text(taint)}, effort=2.0)
+
+
+def _drop_node_rules(sight: Sight) -> Iterator[PodChangeTried]:
+    pod = sight.pod.pod
+    for key, value in pod.spec.node_selector.items():
+        without = {k: v for k, v in pod.spec.node_selector.items() if k != key}
+        yield PodChangeTried(
+            "drop-selector",
+            f"Drop {key}={value} from the node selector",
+            _spec(pod, node_selector=without),
+            {"key": key, "value": value},
+            effort=2.5,
+        )
+    required = required_node_affinity(sight.pod)
+    if required is None:
+        return
+    for number, term in enumerate(required.node_selector_terms):
+        for each in (*term.match_expressions, *term.match_fields):
+            kept = msgspec.structs.replace(
+                term,
+                match_expressions=tuple(e for e in term.match_expressions if e is not each),
+                match_fields=tuple(e for e in term.match_fields if e is not each),
+            )
+            terms = list(required.node_selector_terms)
+            terms[number] = kept
+            is_empty = not kept.match_expressions and not kept.match_fields
+            selector = None
+            if not is_empty:
+                selector = msgspec.structs.replace(required, node_selector_terms=tuple(terms))
+            yield PodChangeTried(
+                "drop-node-affinity",
+                f"Drop {requirement_text(each)} from the required node affinity",
+                _node_affinity(pod, selector),
+                {"term": number + 1, "requirement": requirement_text(each)},
+                effort=2.5,
+            )
+
+
+def _node_affinity(pod: Pod, required: Any) -> Pod:
+    affinity = pod.spec.affinity
+    assert affinity is not None and affinity.node_affinity is not None
+    field = {"required_during_scheduling_ignored_during_execution": required}
+    node = msgspec.structs.replace(affinity.node_affinity, **field)
+    return _spec(pod, affinity=msgspec.structs.replace(affinity, node_affinity=node))
+
+
+def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
+    """A greater maxSkew, as little as it takes; and a constraint that only counts in the scores."""
+    written = sight.pod.pod.spec.topology_spread_constraints
+    hard = [place for place, each in enumerate(written) if _is_hard(each.when_unsatisfiable)]
+    state = sight.state.find(PRE_FILTER_STATE, PreFilterState)
+    rows = sight.snapshot.alive
+    for name, passes in passing.items():
+        rows = rows & passes if name != names.POD_TOPOLOGY_SPREAD else rows
+    for number, place in enumerate(hard, 1):
+        if state is not None and number <= len(state.constraints):
+            each = state.constraints[number - 1]
+            slots = each.domains.slots[rows]
+            totals = each.totals[slots[slots < each.domains.size]]
+            skew = int(totals.min()) + each.self_match - each.least if len(totals) else 0
+            if skew > each.constraint.max_skew:
+                yield _constraint(sight.pod.pod, place, number, max_skew=skew)
+        yield _constraint(sight.pod.pod, place, number, when_unsatisfiable=SCHEDULE_ANYWAY)
+
+
+def _is_hard(action: str) -> bool:
+    return action == DO_NOT_SCHEDULE
+
+
+def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> PodChangeTried:
+    constraints = list(pod.spec.topology_spread_constraints)
+    old = constraints[place]
+    constraints[place] = msgspec.structs.replace(old, **fields)
+    if "max_skew" in fields:
+        sentence = f"Raise maxSkew of spread constraint {number} ({old.topology_key}) from "
+        sentence += f"{old.max_skew} to {fields['max_skew']}"
+    else:
+        sentence = f"Let spread constraint {number} ({old.topology_key}) be ScheduleAnyway"
+    return PodChangeTried(
+        "relax-spread",
+        sentence,
+        _spec(pod, topology_spread_constraints=tuple(constraints)),
+        {"constraint": number, "key": old.topology_key, **_camel(fields)},
+        effort=2.0 if "max_skew" in fields else 2.5,
+    )
+
+
+def _camel(fields: Mapping[str, Any]) -> dict[str, Any]:
+    written = {"max_skew": "maxSkew", "when_unsatisfiable": "whenUnsatisfiable"}
+    return {written[name]: value for name, value in fields.items()}
+
+
+def _drop_affinity(sight: Sight) -> Iterator[PodChangeTried]:
+    pod = sight.pod.pod
+    affinity = pod.spec.affinity or Affinity()
+    field = "required_during_scheduling_ignored_during_execution"
+    for attribute, name in (("pod_affinity", "affinity"), ("pod_anti_affinity", "anti-affinity")):
+        group = getattr(affinity, attribute)
+        terms = getattr(group, field) if group is not None else ()
+        for number, term in enumerate(terms, 1):
+            kept = tuple(each for each in terms if each is not term)
+            changed = msgspec.structs.replace(group, **{field: kept})
+            yield PodChangeTried(
+                "drop-pod-affinity",
+                f"Drop required pod {name} term {number} ({term.topology_key})",
+                _spec(pod, affinity=msgspec.structs.replace(affinity, **{attribute: changed})),
+                {"affinity": name, "term": number, "key": term.topology_key},
+                effort=3.0,
+            )
+
+
+def _drop_ports(sight: Sight) -> Iterator[PodChangeTried]:
+    ports = sight.pod.host_ports
+    if not ports:
+        return
+    containers = tuple(
+        msgspec.structs.replace(
+            each, ports=tuple(msgspec.structs.replace(port, host_port=0) for port in each.ports)
+        )
+        for each in sight.pod.pod.spec.containers
+    )
+    listed = ", ".join(f"{port.protocol} {port.port}" for port in ports)
+    changed = _spec(sight.pod.pod, containers=containers, host_network=False)
+    yield PodChangeTried(
+        "drop-host-ports",
+        f"Do without host port{'s' if len(ports) > 1 else ''} {listed}",
+        changed,
+        {"ports": [port.port for port in ports]},
+        effort=3.0,
+    )
+
+
+def _spec(pod: Pod, **fields: Any) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, **fields))

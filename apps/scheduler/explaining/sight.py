@@ -1,0 +1,104 @@
+"""A pod looked at in a scheduler's state: which nodes pass, and everything against one node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from apps.scheduler.cache.snapshot import Snapshot
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import PreFilterResult
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.runtime import Framework
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.scheduler import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One thing that keeps the pod off the node, in a sentence and in figures."""
+
+    sentence: str
+    #: what the sentence says, as JSON can say it
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A plugin's answer about one node."""
+
+    plugin: str
+    status: Status
+    details: tuple[Detail, ...] = ()
+    #: the node would pass without the room that it has promised to nominated pods
+    for_nominated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A node as the pod meets it; the pods nominated to it are there if they count."""
+
+    sight: Sight
+    row: int
+    info: NodeInfo
+    nodes: Overlay
+    state: CycleState
+    nominated: tuple[PodInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Valid until the scheduler's cache changes."""
+
+    framework: Framework
+    pod: PodInfo
+    snapshot: Snapshot
+    state: CycleState
+    narrowed: PreFilterResult
+    #: PreFilter's outcome; a rejection is one for all nodes
+    outcome: Status
+
+    def statuses(self) -> NodeStatuses:
+        """The first refusal of every row, as in an attempt that looks at all nodes."""
+        found = NodeStatuses.empty(len(self.snapshot))
+        if not self.outcome.is_success:
+            found.absent = self.outcome
+            return found
+        rows = self._allowed()
+        nodes = self.snapshot if rows is None else self.snapshot.select(rows)
+        answers = self.framework.run_filter_plugins_with_nominated_pods(self.state, self.pod, nodes)
+        if rows is None:
+            return answers
+        found.statuses, found.ids[rows] = answers.statuses, answers.ids
+        return found
+
+    def feasible(self) -> Int64Array:
+        """The rows that pass, ascending."""
+        return np.flatnonzero(self.statuses().ids == NodeStatuses.FEASIBLE)
+
+    def spot(self, row: int) -> Spot:
+        nodes = self.snapshot.select(np.array([row], dtype=np.int64))
+        change = self.framework.nominated_pods(self.pod, nodes)
+        promised = tuple(change.pods(0)) if change is not None else ()
+        return Spot(self, row, nodes.info(0), nodes, self.state, promised)
+
+    def _allowed(self) -> Int64Array | None:
+        if self.narrowed.node_names is None:
+            return None
+        rows = (self.snapshot.line_of(name) for name in self.narrowed.node_names)
+        return np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
+
+
+def look(scheduler: Scheduler, pod: PodInfo) -> Sight:
+    """PreFilter on the state as it is; KeyError if no profile is responsible for the pod."""
+    framework = scheduler.profiles[pod.pod.spec.scheduler_name]
+    scheduler.snapshot.update(scheduler.cache)
+    state = CycleState()
+    narrowed, outcome, _ = framework.run_pre_filter_plugins(state, pod, scheduler.snapshot)
+    return Sight(framework, pod, scheduler.snapshot, state, narrowed, outcome)

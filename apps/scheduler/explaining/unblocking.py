@@ -1,0 +1,184 @@
+"""The smallest single changes that make a pending pod fit, each tried with the real filters.
+
+Every change is made to a copy of the pod (or to nodes, for as long as it takes), PreFilter and
+Filter run again over all nodes, and what does not make any node feasible is not suggested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Final
+
+import numpy as np
+
+from apps.scheduler.explaining import freeing, pod_changes
+from apps.scheduler.explaining.relabelling import relabelled
+from apps.scheduler.explaining.sight import Sight, look
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.status import StatusError
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.scheduler import Scheduler
+
+#: seconds after which no further change is tried
+DEADLINE: Final = 0.8
+#: nodes named of each suggestion
+FIRST_NODES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A change after which `nodes` nodes are feasible."""
+
+    kind: str
+    sentence: str
+    nodes: int
+    first_nodes: tuple[str, ...]
+    #: the change as JSON can say it
+    change: Mapping[str, Any]
+    #: how much is asked, on no scale but for ranking: 1 is little
+    effort: float = field(compare=False, default=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Nodes that the same plugins refuse, all of which would have to give way."""
+
+    plugins: tuple[str, ...]
+    nodes: int
+    first_nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unblocking:
+    """What was found in time."""
+
+    #: nodes that are feasible without any change
+    feasible: int
+    #: what asks least first
+    suggestions: tuple[Suggestion, ...]
+    #: by number of plugins, then of nodes
+    obstacles: tuple[Obstacle, ...]
+    #: everything was tried
+    is_complete: bool = True
+
+
+def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) -> Unblocking:
+    """What would make `pod` fit; KeyError if no profile is responsible for it."""
+    until = monotonic() + seconds
+    sight = look(scheduler, pod)
+    feasible = sight.feasible()
+    passing = _passing(sight)
+    obstacles = _obstacles(sight, passing)
+    if len(feasible):
+        return Unblocking(len(feasible), (), obstacles)
+    found, is_complete = [], True
+    for suggestion in _tried(scheduler, sight, passing, until):
+        if suggestion is not None:
+            found.append(suggestion)
+        if monotonic() > until:
+            is_complete = False
+            break
+    found.sort(key=lambda each: (each.effort, -each.nodes, each.sentence))
+    return Unblocking(0, tuple(found), obstacles, is_complete)
+
+
+def _tried(
+    scheduler: Scheduler, sight: Sight, passing: Mapping[str, BoolArray], until: float
+) -> Iterator[Suggestion | None]:
+    for change in pod_changes.possible(sight, passing):
+        try:
+            changed = look(scheduler, PodInfo(change.pod))
+            yield _suggestion(changed, change, changed.feasible())
+        except StatusError:
+            yield None
+    for label in pod_changes.labels_wanted(sight):
+        yield _label_nodes(scheduler, sight, *label)
+    for freed in freeing.freeings(sight, until):
+        count = len(freed.pods)
+        pods = "pod" if count == 1 else f"{count} pods"
+        named = ", ".join(pod.key for pod in freed.pods)
+        yield Suggestion(
+            "free",
+            f"Free the {pods} {named} on {freed.node}",
+            1,
+            (freed.node,),
+            {"node": freed.node, "pods": [pod.key for pod in freed.pods]},
+            effort=3.0 + count,
+        )
+
+
+def _suggestion(
+    sight: Sight, change: pod_changes.PodChangeTried, rows: Int64Array
+) -> Suggestion | None:
+    if not len(rows):
+        return None
+    return Suggestion(
+        change.kind,
+        change.sentence,
+        len(rows),
+        _names(sight, rows),
+        change.change,
+        effort=change.effort,
+    )
+
+
+def _label_nodes(
+    scheduler: Scheduler, sight: Sight, key: str, value: str, rows: Int64Array
+) -> Suggestion | None:
+    """Nodes that would pass if they had a label; tried with the first of them."""
+    if not len(rows):
+        return None
+    names = _names(sight, rows)
+    with relabelled(scheduler, names[0], key, value):
+        works = len(look(scheduler, sight.pod).feasible())
+    scheduler.snapshot.update(scheduler.cache)
+    if not works:
+        return None
+    which = f"node {names[0]}" if len(rows) == 1 else f"one of {len(rows)} nodes"
+    return Suggestion(
+        "label-node",
+        f"Label {which} with {key}={value}",
+        len(rows),
+        names,
+        {"key": key, "value": value},
+        effort=3.0,
+    )
+
+
+def _passing(sight: Sight) -> dict[str, BoolArray]:
+    """Filter -> (rows,) bool: the rows it would pass by itself, pods nominated there left out."""
+    found: dict[str, BoolArray] = {}
+    if not sight.outcome.is_success:
+        return found
+    for name in sight.framework.filter_names:
+        if name not in sight.state.skip_filter:
+            statuses = sight.framework.run_filter_plugin(
+                name, sight.state, sight.pod, sight.snapshot
+            )
+            found[name] = statuses.ids == NodeStatuses.FEASIBLE
+    return found
+
+
+def _obstacles(sight: Sight, passing: Mapping[str, BoolArray]) -> tuple[Obstacle, ...]:
+    alive = np.flatnonzero(sight.snapshot.alive)
+    refusing = [name for name, passes in passing.items() if not passes[alive].all()]
+    if not refusing or not len(alive):
+        return ()
+    matrix = np.array([~passing[name][alive] for name in refusing])
+    patterns, which = np.unique(matrix, axis=1, return_inverse=True)
+    found = []
+    for number in range(patterns.shape[1]):
+        plugins = tuple(
+            name for name, refuses in zip(refusing, patterns[:, number], strict=True) if refuses
+        )
+        rows = alive[which.reshape(-1) == number]
+        if plugins:
+            found.append(Obstacle(plugins, len(rows), _names(sight, rows)))
+    return tuple(sorted(found, key=lambda each: (len(each.plugins), -each.nodes)))
+
+
+def _names(sight: Sight, rows: Sequence[int] | Int64Array) -> tuple[str, ...]:
+    return tuple(sorted(sight.snapshot.names[row] for row in rows)[:FIRST_NODES])

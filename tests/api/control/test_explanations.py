@@ -1,0 +1,132 @@
+"""Explanations over the control-plane API, in the words that the pages use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane.clusters import create_cluster, generated_node
+from apps.controlplane.engines import Engines
+from apps.controlplane.models import SchedulingDecision
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ACTOR = Actor("tests", "request-1")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Two nodes with 8 CPUs, one dedicated to others; `first` is bound, `huge` and `late` wait."""
+    made = create_cluster("lab", user="tests", nodes=2, zones=2, tie_break="first-name")
+    node = generated_node("reserved", "zone-1")
+    node["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
+    store.create(made, kinds.NODE, node, actor=ACTOR)
+    create(made, "first", "2")
+    Engines().run(made.pk)
+    create(made, "huge", "7")
+    create(made, "second", "7")
+    Engines().run(made.pk)
+    create(made, "late", "8")
+    Engines().run(made.pk)
+    made.refresh_from_db()
+    return made
+
+
+def create(cluster: Cluster, name: str, cpu: str) -> None:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    body = {"metadata": {"name": name}, "spec": {"containers": [container]}}
+    store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
+
+
+def decision_of(name: str) -> int:
+    return SchedulingDecision.objects.filter(name=name).order_by("-id").first().pk  # type: ignore[union-attr]
+
+
+def get(client: Client, path: str, status: int = 200) -> Any:
+    response = client.get(f"/api/v1/clusters/{path}")
+    assert response.status_code == status, response.content
+    return response.json()
+
+
+def test_why_here_is_told_against_the_runner_up(admin_client: Client, cluster: Cluster) -> None:
+    found = get(admin_client, f"lab/decisions/{decision_of('first')}/explanation")
+    assert found["here"]["node"] == "node-0"
+    assert found["here"]["other"] == "node-1"
+    assert found["sentence"] == found["here"]["sentence"]
+    shares = found["here"]["shares"]
+    assert sum(share["points"] for share in shares) == found["here"]["total"]
+    assert sum(share["difference"] for share in shares) == found["here"]["difference"]
+
+
+def test_why_not_there_is_told_from_the_state_of_then(
+    admin_client: Client, cluster: Cluster
+) -> None:
+    """`second` was decided after `huge` had taken its node, in one batch; `first` is gone now."""
+    store.delete(cluster, kinds.POD, "default", "first", actor=ACTOR)
+    number = decision_of("second")
+    found = get(admin_client, f"lab/decisions/{number}/explanation?node=node-1&against=reserved")
+    taken, reserved = found["nodes"]
+    assert taken["sentence"] == (
+        "node-1 was refused by NodeResourcesFit: "
+        "needs cpu 7, free 1 of 8; held by default/huge (7)."
+    )
+    assert taken["refusals"][0]["details"][0]["figures"]["free"] == "1"
+    assert reserved["sentence"] == (
+        "reserved was refused by TaintToleration: "
+        "the pod does not tolerate the taint dedicated=gpu:NoSchedule."
+    )
+    first = get(admin_client, f"lab/decisions/{number}/explanation?node=node-0")["nodes"][0]
+    assert "held by default/first (2)" in first["sentence"]
+
+
+def test_a_pending_pod_is_told_why_and_what_would_help(
+    admin_client: Client, cluster: Cluster
+) -> None:
+    found = get(admin_client, "lab/pods/default/second/explanation")
+    assert found["why_pending"].startswith("0/3 nodes are available: ")
+    assert [(each["sentence"], each["nodes"]) for each in found["unblocking"]["suggestions"]] == [
+        ("Lower the request for cpu from 7 to 6", 1),
+        ("Tolerate the taint dedicated=gpu:NoSchedule", 1),
+        ("Free the pod default/first on node-0", 1),
+        ("Free the pod default/huge on node-1", 1),
+    ]
+    assert found["place"]["sentence"] == "It is not in line: it waits for an event that may help."
+    assert "A node whose taints the pod tolerates is added or gets or loses taints or a cordon" in [
+        each["sentence"] for each in found["wake"]
+    ]
+    assert found["wake_by_time"].startswith("Without any event it is tried again 300 s")
+    assert found["decision"] == decision_of("second")
+
+
+def test_a_pod_in_line_knows_who_is_ahead(admin_client: Client, cluster: Cluster) -> None:
+    for name in ("a", "b", "c"):
+        create(cluster, name, "1")
+    found = get(admin_client, "lab/pods/default/c/explanation")
+    assert found["why_pending"] == "It waits in activeQ for its first attempt."
+    assert found["place"]["position"] == 3
+    assert found["place"]["sentence"] == "It is number 3 in activeQ: 2 pods are ahead of it."
+    assert found["place"]["groups"] == [{"priority": 0, "namespace": "default", "pods": 2}]
+
+
+def test_a_bound_pod_has_nothing_to_wait_for(admin_client: Client, cluster: Cluster) -> None:
+    found = get(admin_client, "lab/pods/default/first/explanation")
+    assert (found["why_pending"], found["place"], found["unblocking"]) == ("", None, None)
+
+
+def test_what_does_not_exist_is_named(admin_client: Client, cluster: Cluster) -> None:
+    number = decision_of("first")
+    assert get(admin_client, "lab/decisions/1/explanation", 404)["message"]
+    assert get(admin_client, "lab/decisions/none/explanation", 404)["message"]
+    assert get(admin_client, "lab/pods/default/nobody/explanation", 404)["message"]
+    asked = get(admin_client, f"lab/decisions/{number}/explanation?node=atlantis")
+    assert asked["nodes"][0]["outcome"] == "unknown"
+    refused = get(admin_client, f"lab/decisions/{number}/explanation?against=node-0", 400)
+    assert "against" in refused["message"]
+
+
+def test_strangers_are_told_nothing(client: Client, cluster: Cluster) -> None:
+    get(client, "lab/pods/default/second/explanation", 401)

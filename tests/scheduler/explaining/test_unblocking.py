@@ -1,0 +1,89 @@
+"""The smallest changes that make a pending pod fit, each of which really does."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.scheduler.explaining.unblocking import Unblocking, unblock
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import Pod
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.builders import make_node, make_pod
+from tests.scheduler.conftest import NewScheduler
+
+
+@pytest.fixture
+def scheduler(new_scheduler: NewScheduler) -> Scheduler:
+    """Four nodes with 4 CPUs, of which the pods there leave 1, 1.5, 1.5 and (tainted) 4."""
+    found = new_scheduler()
+    for number, used in enumerate((3000, 2500, 2500, 0), 1):
+        node = make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=9)
+        if not used:
+            node.taint("dedicated", "gpu")
+        found.cache.add_node(node.label("disk", "hdd").label("zone", f"z{number}").obj())
+        if used:
+            pod = make_pod(f"p{number}").uid(f"p{number}").req(cpu=f"{used}m").priority(number)
+            found.cache.add_pod(PodInfo(pod.on(f"n{number}").obj()))
+    return found
+
+
+def found(scheduler: Scheduler, pod: Pod) -> Unblocking:
+    return unblock(scheduler, PodInfo(pod), seconds=60)
+
+
+def said(scheduler: Scheduler, pod: Pod) -> list[tuple[str, int]]:
+    return [(each.sentence, each.nodes) for each in found(scheduler, pod).suggestions]
+
+
+def test_a_pod_that_is_a_little_too_big_may_ask_for_less_or_tolerate_or_wait_for_others(
+    scheduler: Scheduler,
+) -> None:
+    assert said(scheduler, make_pod().req(cpu="2").obj()) == [
+        ("Tolerate the taint dedicated=gpu:NoSchedule", 1),
+        ("Lower the request for cpu from 2 to 1500m", 2),
+        ("Free the pod default/p1 on n1", 1),
+        ("Free the pod default/p2 on n2", 1),
+        ("Free the pod default/p3 on n3", 1),
+    ]
+
+
+def test_a_selector_is_dropped_or_a_node_is_labelled(scheduler: Scheduler) -> None:
+    pod = make_pod().req(cpu="1").node_selector({"disk": "ssd"}).obj()
+    assert said(scheduler, pod) == [
+        ("Drop disk=ssd from the node selector", 3),
+        ("Label one of 3 nodes with disk=ssd", 3),
+    ]
+
+
+def test_a_spread_constraint_is_relaxed_by_as_little_as_it_takes(scheduler: Scheduler) -> None:
+    for number in (1, 2, 3):
+        for place in range(2):
+            name = f"web-{number}-{place}"
+            pod = make_pod(name).uid(name).label("app", "web").on(f"n{number}")
+            scheduler.cache.add_pod(PodInfo(pod.obj()))
+    pod = make_pod().label("app", "web").spread("zone", {"app": "web"}).obj()
+    assert ("Raise maxSkew of spread constraint 1 (zone) from 1 to 3", 3) in said(scheduler, pod)
+
+
+def test_nothing_is_suggested_that_does_not_help_alone(scheduler: Scheduler) -> None:
+    pod = make_pod().req(cpu="9").node_selector({"disk": "ssd"}).obj()
+    result = found(scheduler, pod)
+    assert result.suggestions == ()
+    assert [(each.plugins, each.nodes) for each in result.obstacles] == [
+        (("NodeAffinity", "NodeResourcesFit"), 3),
+        (("TaintToleration", "NodeAffinity", "NodeResourcesFit"), 1),
+    ]
+
+
+def test_a_pod_that_fits_needs_no_change(scheduler: Scheduler) -> None:
+    result = found(scheduler, make_pod().req(cpu="1").obj())
+    assert (result.feasible, result.suggestions) == (3, ())
+
+
+def test_looking_changes_nothing(scheduler: Scheduler) -> None:
+    pod = make_pod().req(cpu="2").node_selector({"disk": "ssd"}).obj()
+    first = found(scheduler, pod)
+    assert found(scheduler, pod) == first
+    assert scheduler.cache.nodes["n1"].node is not None
+    assert scheduler.cache.nodes["n1"].node.metadata.labels["disk"] == "hdd"
+    scheduler.cache.validate()
