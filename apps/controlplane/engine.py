@@ -24,6 +24,7 @@ from apps.controlplane.lease import Lease
 from apps.controlplane.ledger import Expected
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.queue_history import QueueHistory
 from apps.controlplane.recorder import Made, Recorder
 from apps.scheduler.decision import Result
 from apps.scheduler.metrics.gauges import note_state
@@ -59,6 +60,7 @@ class Engine:
         self.lease = lease
         self.profile = profile
         self._bindings = ThreadPoolExecutor(BINDING_THREADS, f"binding-{cluster.pk}")
+        self.history = QueueHistory(cluster)
         self.scheduler = Scheduler(
             profiles.configuration(profile),
             clock=ClusterClock(cluster),
@@ -68,11 +70,12 @@ class Engine:
             bodies=StoredBodies(cluster.pk),
             executor=self._bindings,
             on_progress=self._note_progress,
+            observer=self.history.note,
         )
         self.controllers = Controllers(cluster, lease)
         self.event_ttl = EventTtl(cluster, lease)
         self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
-        self.recorder = Recorder(cluster, lease, profile.revision)
+        self.recorder = Recorder(cluster, lease, profile.revision, self.history)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last

@@ -112,6 +112,87 @@ class QueueEntry(models.Model):
         return f"{self.namespace}/{self.name} in {self.queue}"
 
 
+#: Events that move every pod: no index needs to find them.
+ROUTINE_MOVES = ("Done", "Pop", "UnschedulablePodAdd")
+
+
+class QueueMove(models.Model):
+    """A pod went from one part of the queue to another: history, kept after the pod is gone.
+
+    Divided by days, and never changed: `apps.controlplane.partitions`.
+    """
+
+    class Place(models.TextChoices):
+        OUTSIDE = "", "outside"
+        ACTIVE = "active", "activeQ"
+        BACKOFF = "backoff", "backoffQ"
+        UNSCHEDULABLE = "unschedulable", "unschedulable"
+        GATED = "gated", "gated"
+        IN_FLIGHT = "in_flight", "in flight"
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    pod_uid = models.UUIDField()
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    #: By the cluster's clock.
+    at = models.DateTimeField()
+    source = models.CharField(max_length=16, blank=True, choices=Place.choices)
+    target = models.CharField(max_length=16, blank=True, choices=Place.choices)
+    #: What caused it: "NodeAdd", "ScheduleAttemptFailure", "BackoffComplete", "Pop" …
+    event = models.CharField(max_length=100)
+    #: The plugin whose hint, or whose PreEnqueue, decided; empty if none was asked.
+    plugin = models.CharField(max_length=100, blank=True)
+    #: "Queue" or "Error", where a hint decided.
+    hint = models.CharField(max_length=8, blank=True)
+    #: Why the plugin gates the pod; or who activated it.
+    reason = models.TextField(blank=True)
+    #: Attempts of the pod so far, one that begins or ends with this move included.
+    attempt = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = (
+            # the history, newest first
+            models.Index(fields=["cluster", "-id"], name="move_newest"),
+            # of one pod, and of every pod that ever had a name
+            models.Index(fields=["cluster", "pod_uid", "-id"], name="move_of_pod"),
+            models.Index(fields=["cluster", "name", "-id"], name="move_of_name"),
+            # what an event or a plugin moved; most moves are routine and in neither
+            models.Index(
+                fields=["cluster", "event", "-id"],
+                name="move_by_event",
+                condition=~models.Q(event__in=ROUTINE_MOVES),
+            ),
+            models.Index(
+                fields=["cluster", "plugin", "-id"],
+                name="move_by_plugin",
+                condition=~models.Q(plugin=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} {self.source} → {self.target} ({self.event})"
+
+
+class QueueActivation(models.Model):
+    """A user's wish that a pod be tried at once; gone when the loop has recorded the move."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    pod_uid = models.UUIDField()
+    user = models.CharField(max_length=150)
+    request_id = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        indexes = (
+            # what the loop asks at each look
+            models.Index(fields=["cluster", "id"], name="activation_of_cluster"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user} activates {self.pod_uid}"
+
+
 class NodeTable(models.Model):
     """The names of a cluster's nodes in the order of a snapshot's rows.
 

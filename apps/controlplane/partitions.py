@@ -21,7 +21,7 @@ from django.db.backends.utils import CursorWrapper
 
 #: Every table that is divided so. A new one: make it with `partitioning.divided_by_days` and enter
 #: it here; its model has `id` and `cluster`.
-TABLES = ("controlplane_schedulingdecision",)
+TABLES = ("controlplane_schedulingdecision", "controlplane_queuemove")
 
 RETENTION_ROLE = "schedweb_retention"
 #: An id is the day as YYMMDD times this, plus a count; JavaScript's integers hold that until 2090.

@@ -26,6 +26,7 @@ from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import QueueEntry
+from apps.controlplane.queue_history import QueueHistory
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePatch, PodEvent
 from apps.scheduler.framework.status import error
@@ -63,10 +64,13 @@ class Made:
 class Recorder:
     """Writes what the loop decided, as long as the lease is its own."""
 
-    def __init__(self, cluster: Cluster, lease: Lease, profile_revision: int) -> None:
+    def __init__(
+        self, cluster: Cluster, lease: Lease, profile_revision: int, history: QueueHistory
+    ) -> None:
         self._cluster = cluster
         self._lease = lease
         self._profile_revision = profile_revision
+        self._history = history
         self._node_tables = ledger.NodeTables(cluster.pk)
         self._events = EventWriter(cluster)
         #: pods that have a queue entry in the database
@@ -82,7 +86,9 @@ class Recorder:
             self._persisted.difference_update(gone)
 
     def concerns(self, changes: QueueChanges) -> bool:
-        """Whether these changes of the queue have to be written."""
+        """Whether these changes of the queue, or moves in it, have to be written."""
+        if self._history:
+            return True
         return any(map(self._is_worth_keeping, changes.saved)) or not self._persisted.isdisjoint(
             changes.removed
         )
@@ -116,6 +122,9 @@ class Recorder:
         for made in batch:
             if made.decision.result == Result.SCHEDULED:
                 scheduler.bound(made.decision)
+        self._history.leave_out(
+            {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
+        )
         decision_log.tell(self._cluster, batch)
 
     def _commit(
@@ -142,7 +151,8 @@ class Recorder:
                 [self._ledger_row(made) for made in batch if made.decision.result.is_final]
             )
             self._write_entries(kept, gone)
-            if kept or gone:
+            self._history.insert(m.decision for m in batch if m.decision.pod_uid in bound)
+            if kept or gone or self._history:
                 # pages show the queue, which is not in the change log
                 told = partial(announcer.committed, self._cluster.pk, informer.position, due=False)
                 transaction.on_commit(told)
@@ -153,6 +163,7 @@ class Recorder:
                 self._write_metrics(scheduler, batch, bound)
         if not refused:
             self._events.committed()
+            self._history.committed()
             self._persisted.difference_update(gone)
             self._persisted.update(kept)
         return refused

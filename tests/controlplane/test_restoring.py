@@ -17,7 +17,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.controlplane import clock, lease
 from apps.controlplane.clusters import create_cluster, generated_node
 from apps.controlplane.engine import Engine
-from apps.controlplane.models import LoopLease, QueueEntry
+from apps.controlplane.models import LoopLease, QueueEntry, QueueMove
 from apps.scheduler.queue.records import QueueEntry as SavedEntry
 from tests.controlplane.loop import ACTOR, create_pods, enable, pod
 
@@ -157,6 +157,21 @@ def test_an_engine_killed_at_any_statement_leaves_its_queue_as_last_recorded(
         engine.close()
         assert dump(load(cluster)) == states[-1]
     assert killed > 5
+    assert_moves_are_chains(cluster)
+
+
+def assert_moves_are_chains(cluster: Cluster) -> None:
+    """Each pod's moves begin outside, go on where the one before ended, and end where it is."""
+    places: dict[str, str] = {}
+    for move in QueueMove.objects.filter(cluster=cluster).order_by("id"):
+        uid = str(move.pod_uid)
+        assert move.source == places.get(uid, ""), move
+        assert move.source != move.target, move
+        places[uid] = move.target
+    here = {uid: place for uid, place in places.items() if place}
+    assert here == {entry.pod_uid: entry.queue for entry in dump(load(cluster))}
+    gone = set(places) - set(here)
+    assert gone and len(here) > 1
 
 
 def test_pods_that_wait_for_their_first_attempt_keep_their_order_and_time(
