@@ -91,6 +91,7 @@ def record(cluster_id: int, decisions: Sequence[Decision]) -> None:
     tables = ledger.NodeTables(cluster_id)
     for start in range(0, len(decisions), BATCH):
         with transaction.atomic():
+            tables.begin()
             rows: list[dict[str, Any]] = []
             for place, decision in enumerate(decisions[start : start + BATCH]):
                 decision.pod_uid = str(uuid.uuid5(uuid.NAMESPACE_URL, decision.pod_uid))

@@ -45,6 +45,12 @@ class Config:
     log_format: str = "text"
     #: 0 to 10, as kube-scheduler's -v: how much is told of each decision.
     verbosity: int = 1
+    #: How much history is kept of each cluster; 0 = without a limit.
+    ledger_max_days: int = 90
+    ledger_max_decisions: int = 1_000_000
+    changelog_max_days: int = 90
+    #: Changes are kept, however old, as long as a kept decision may be rebuilt from them.
+    changelog_covers_ledger: bool = True
     #: Scheduler plugins from outside, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
 
@@ -87,6 +93,15 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         connection_pool=environ.get("SCHEDWEB_CONNECTION_POOL") != "0",
         log_format=_one_of(environ, "SCHEDWEB_LOG_FORMAT", ("text", "json")),
         verbosity=_integer(environ, "SCHEDWEB_VERBOSITY", 1, lowest=0, highest=10),
+        ledger_max_days=_integer(environ, "SCHEDWEB_LEDGER_MAX_DAYS", 90, lowest=0, highest=36500),
+        ledger_max_decisions=_integer(
+            environ, "SCHEDWEB_LEDGER_MAX_DECISIONS", 1_000_000, lowest=0, highest=10**9
+        ),
+        changelog_max_days=_integer(
+            environ, "SCHEDWEB_CHANGELOG_MAX_DAYS", 90, lowest=0, highest=36500
+        ),
+        changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
+        or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
 

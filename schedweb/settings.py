@@ -208,12 +208,21 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "flush_unschedulable": 30,
         "forget_dead_workers": 60,
         "prepare_days": 3600,
+        "retain": 600,
         "tend_operations": 5,
         "beat": 5,
     }.items()
 }
 
 # --- The control plane ------------------------------------------------------------------------
+
+#: How much history is kept of a cluster that says nothing else: docs/ledger.md.
+RETENTION = {
+    "ledger_max_days": CONFIG.ledger_max_days,
+    "ledger_max_decisions": CONFIG.ledger_max_decisions,
+    "changelog_max_days": CONFIG.changelog_max_days,
+    "changelog_covers_ledger": CONFIG.changelog_covers_ledger,
+}
 
 #: Scheduler plugins from outside: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins

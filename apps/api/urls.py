@@ -8,8 +8,13 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
 from apps.api.control.base import NothingHereView
-from apps.api.control.decisions import ClusterDecisionViewSet, DecisionViewSet
+from apps.api.control.decisions import (
+    ClusterDecisionViewSet,
+    DecisionViewSet,
+    PastDecisionViewSet,
+)
 from apps.api.control.explanations import DecisionExplanationView, PodExplanationView
+from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
 from apps.api.kubernetes.views import KubernetesView
@@ -23,6 +28,12 @@ router.register(
     "clusters/(?P<cluster>[^/]+)/decisions",
     ClusterDecisionViewSet,
     basename="api-cluster-decision",
+)
+router.register("history/clusters", PastClusterViewSet, basename="api-past-cluster")
+router.register(
+    r"history/clusters/(?P<cluster_id>\d{1,18})/decisions",
+    PastDecisionViewSet,
+    basename="api-past-decision",
 )
 router.register("decisions", DecisionViewSet, basename="api-decision")
 router.register("operations", OperationViewSet, basename="api-operation")

@@ -70,6 +70,14 @@ class Cluster(models.Model):
     pod_max_in_unschedulable_pods_seconds = models.PositiveIntegerField(
         default=300, validators=[MinValueValidator(1)]
     )
+    #: Decisions that were recorded more days ago, and the oldest above a number, are forgotten.
+    #: Null = what the site says; 0 = however old, however many.
+    ledger_max_days = models.PositiveIntegerField(null=True, default=None)
+    ledger_max_decisions = models.PositiveIntegerField(null=True, default=None)
+    #: So are changes, as far as they are not needed to know the state at a later version ...
+    changelog_max_days = models.PositiveIntegerField(null=True, default=None)
+    #: ... nor, where this is so (null = what the site says), what a kept decision saw.
+    changelog_covers_ledger = models.BooleanField(null=True, default=None)
 
     class Meta:
         indexes = (

@@ -22,7 +22,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.store import Actor
-from apps.controlplane import partitions, profiles
+from apps.controlplane import past_clusters, profiles
 from apps.controlplane.models import LoopLease
 from apps.controlplane.waking import make_due
 
@@ -35,6 +35,10 @@ SETTINGS = (
     "pod_max_in_unschedulable_pods_seconds",
     "event_ttl_seconds",
     "admission_plugins",
+    "ledger_max_days",
+    "ledger_max_decisions",
+    "changelog_max_days",
+    "changelog_covers_ledger",
 )
 
 #: Nodes of one write.
@@ -122,8 +126,8 @@ def take_name(cluster: Cluster) -> None:
         raise AlreadyExists("clusters", cluster.name) from error
 
 
-def delete_cluster(cluster: Cluster) -> None:
-    """Delete a cluster with everything in it, its history included.
+def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = "") -> None:
+    """Delete a cluster with everything in it; its history stays under its id, or goes, too.
 
     A loop that is scheduling it finds its lease gone and stops without writing. Raises NotFound
     when somebody else was faster.
@@ -136,12 +140,15 @@ def delete_cluster(cluster: Cluster) -> None:
             [cluster.pk],
         )
         for model in django_apps.get_models():
-            table = model._meta.db_table
-            if any(field.column == "cluster_id" for field in model._meta.concrete_fields):
-                if table in partitions.TABLES:
-                    partitions.act_as_retention(cursor)
-                cursor.execute(f"DELETE FROM {table} WHERE cluster_id = %s", [cluster.pk])
-                partitions.act_as_oneself(cursor)
+            of_a_cluster = any(f.column == "cluster_id" for f in model._meta.concrete_fields)
+            if of_a_cluster and model._meta.db_table not in past_clusters.HISTORY:
+                cursor.execute(
+                    f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
+                )
+        if with_history:
+            past_clusters.forget_history(cursor, cluster.pk)
+        else:
+            past_clusters.remember(cluster, user=user)
         cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
 
 
@@ -253,11 +260,15 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
         raise Invalid("Cluster", cluster.name, causes)
 
 
+def _absent(cluster: Cluster) -> list[str]:
+    return [f.name for f in cluster._meta.fields if f.null and getattr(cluster, f.attname) is None]
+
+
 def _faults(cluster: Cluster) -> list[Cause]:
     """What the model's own validators say of each field, and the plugins of their parameters."""
     causes = list(check_plugins(cluster.admission_plugins))
     try:
-        cluster.clean_fields(exclude=[field.name for field in cluster._meta.fields if field.null])
+        cluster.clean_fields(exclude=_absent(cluster))
     except ValidationError as error:
         causes += [
             Cause("FieldValueInvalid", text, field)

@@ -117,6 +117,8 @@ class Engine:
         """Whether this engine may go on under `lease`, with the cluster's active profile."""
         return (
             self.lease.epoch == lease.epoch
+            # of an older one, it would miss what retention has forgotten
+            and self.informer.position >= cluster.forgotten_version
             and profiles.active(cluster).revision == self.profile.revision
         )
 

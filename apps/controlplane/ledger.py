@@ -87,28 +87,45 @@ class NodeTables:
     def __init__(self, cluster_id: int) -> None:
         self._cluster_id = cluster_id
         self._names: tuple[str, ...] | None = None
-        self._stored = StoredNodes(0, np.empty(0, dtype=np.bool_))
+        self._text = self._digest = b""
+        self._alive = np.empty(0, dtype=np.bool_)
+        self._stored: StoredNodes | None = None
+
+    def begin(self) -> None:
+        """A transaction begins: what an earlier one stored may be undone, or forgotten since."""
+        self._stored = None
 
     def of(self, names: tuple[str, ...]) -> StoredNodes:
-        """The table of a snapshot's names; consecutive decisions over the same nodes share it."""
+        """The table of a snapshot's names; consecutive decisions over the same nodes share it.
+
+        It stays at least until the transaction ends.
+        """
         if names is not self._names:
-            alive = np.array([bool(name) for name in names], dtype=np.bool_)
-            self._stored = StoredNodes(self._store([name for name in names if name]), alive)
-            self._names = names
+            self._names, self._stored = names, None
+            self._alive = np.array([bool(name) for name in names], dtype=np.bool_)
+            self._text = msgspec.json.encode([name for name in names if name])
+            self._digest = hashlib.sha256(self._text).digest()
+        if self._stored is None:
+            self._stored = StoredNodes(self._found() or self._made(), self._alive)
         return self._stored
 
-    def _store(self, names: list[str]) -> int:
-        text = msgspec.json.encode(names)
-        digest = hashlib.sha256(text).digest()
+    def _found(self) -> int | None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT id FROM controlplane_nodetable WHERE cluster_id = %s AND digest = %s "
+                "FOR KEY SHARE",
+                [self._cluster_id, self._digest],
+            )
+            row = cursor.fetchone()
+        return None if row is None else int(row[0])
+
+    def _made(self) -> int:
+        # nobody else makes one: the lease is ours
         with connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO controlplane_nodetable (cluster_id, digest, names) "
-                "VALUES (%s, %s, %s) ON CONFLICT (cluster_id, digest) DO NOTHING",
-                [self._cluster_id, digest, zstandard.compress(text)],
-            )
-            cursor.execute(
-                "SELECT id FROM controlplane_nodetable WHERE cluster_id = %s AND digest = %s",
-                [self._cluster_id, digest],
+                "VALUES (%s, %s, %s) RETURNING id",
+                [self._cluster_id, self._digest, zstandard.compress(self._text)],
             )
             row = cursor.fetchone()
         return int(row[0])

@@ -10,6 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps.cluster.models import Cluster
@@ -22,7 +23,10 @@ class SchedulerProfile(models.Model):
     each schedulerName.
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    # decisions name revisions, also when the cluster is gone
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
     revision = models.PositiveIntegerField()
     #: The KubeSchedulerConfiguration as YAML, as it was given.
     configuration = models.TextField()
@@ -390,6 +394,44 @@ class Operation(models.Model):
     def percent(self) -> int:
         """How much is done, rounded down: 100 only when everything is."""
         return 100 * self.done // self.total if self.total else 0
+
+
+class PastCluster(models.Model):
+    """A cluster that was deleted; its history is kept under the id it had."""
+
+    id = models.BigIntegerField(primary_key=True)
+    uid = models.UUIDField()
+    name = models.CharField(max_length=63)
+    created_at = models.DateTimeField()
+    #: By the database's clock; and who did it.
+    deleted_at = models.DateTimeField(db_default=Now())
+    user = models.CharField(max_length=150, blank=True)
+    tie_break = models.CharField(max_length=16)
+    seed = models.BigIntegerField()
+    #: Version of the cluster's last change.
+    resource_version = models.BigIntegerField()
+
+    class Meta:
+        indexes = (models.Index(fields=["name", "-deleted_at"], name="past_cluster_name"),)
+
+    def __str__(self) -> str:
+        return f"{self.name} (deleted)"
+
+
+class VersionMark(models.Model):
+    """The version a cluster had when a day (of the database's) began: how old changes are."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    day = models.DateField()
+    version = models.BigIntegerField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "day"], name="unique_version_mark"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} at {self.day}: {self.version}"
 
 
 class Heartbeat(models.Model):

@@ -100,18 +100,22 @@ def prepare_days(table: str) -> list[str]:
     return made
 
 
-def drop_days(table: str, before: date) -> list[str]:
-    """Drop the partitions of the days before this one that hold no row; returns their names."""
-    ended = [name_of(table, day) for day in days(table) if day < min(before, today())]
-    if _exists(name_of(table, FIRST)):
-        ended.append(name_of(table, FIRST))
+def drop_days(table: str, expired: date | None = None) -> list[str]:
+    """Drop the partitions of past days that hold no row; returns their names.
+
+    Days before `expired` are dropped with the rows they hold.
+    """
+    ended = [day for day in days(table) if day < today()]
+    names: list[date | str] = [FIRST, *ended] if _exists(name_of(table, FIRST)) else [*ended]
     dropped = []
-    for name in ended:
+    for part in names:
+        is_expired = expired is not None and (isinstance(part, str) or part < expired)
+        name = name_of(table, part)
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
             cursor.execute(f"SELECT EXISTS (SELECT FROM {name})")
             row = cursor.fetchone()
-            if row is not None and not row[0]:
+            if is_expired or (row is not None and not row[0]):
                 cursor.execute(f"DROP TABLE {name}")
                 dropped.append(name)
     return dropped

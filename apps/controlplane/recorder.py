@@ -147,6 +147,7 @@ class Recorder:
             self._lease.renew(
                 consumed_version=informer.position, profile_revision=self._profile_revision
             )
+            self._node_tables.begin()
             ledger.insert(
                 [self._ledger_row(made) for made in batch if made.decision.result.is_final]
             )

@@ -7,7 +7,7 @@ import logging
 from celery import current_app, shared_task
 from django.db import connection
 
-from apps.controlplane import heartbeat, partitions
+from apps.controlplane import heartbeat, partitions, retention
 from apps.controlplane.clock import NOW_SQL
 from apps.controlplane.engines import engines
 from apps.controlplane.operations import running, tending
@@ -69,6 +69,12 @@ def prepare_days() -> None:
     """Each hour: the partitions that rows of the next days will go to."""
     for name in partitions.prepare_all():
         log.info("made %s", name)
+
+
+@shared_task(ignore_result=True)
+def retain() -> None:
+    """Every ten minutes: forget what is older, or more, than is to be kept."""
+    retention.run()
 
 
 @shared_task(ignore_result=True)

@@ -11,9 +11,9 @@ from django.db import ProgrammingError, connection, transaction
 
 from apps.cluster.models import Cluster
 from apps.controlplane import ledger, partitions
-from apps.controlplane.clusters import create_cluster, delete_cluster
+from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engines import Engines
-from apps.controlplane.models import NodeTable, SchedulingDecision
+from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.partitioning import divided_by_days
 from tests.controlplane.loop import create_pods, pod
 
@@ -136,12 +136,10 @@ def test_past_days_are_dropped_when_they_are_empty(decision: SchedulingDecision)
         for days in (30, 20):
             partitions.add_day(cursor, LEDGER, today - timedelta(days=days))
     kept = record_as_of(today - timedelta(days=20), decision, 1)
-    assert partitions.drop_days(LEDGER, today) == [
-        partitions.name_of(LEDGER, today - timedelta(days=30))
-    ]
+    assert partitions.drop_days(LEDGER) == [partitions.name_of(LEDGER, today - timedelta(days=30))]
     with partitions.as_retention() as cursor:
         cursor.execute(f"DELETE FROM {LEDGER} WHERE id = %s", [kept])
-    assert len(partitions.drop_days(LEDGER, today)) == 1
+    assert len(partitions.drop_days(LEDGER)) == 1
     assert partitions.days(LEDGER)[0] == today
 
 
@@ -168,8 +166,3 @@ def test_a_table_with_rows_is_divided_and_its_rows_keep_their_ids() -> None:
             run("TRUNCATE moves")
     finally:
         run("DROP TABLE moves")
-
-
-def test_deleting_a_cluster_needs_no_leave_of_the_ledger(decision: SchedulingDecision) -> None:
-    delete_cluster(decision.cluster)
-    assert not NodeTable.objects.exists()

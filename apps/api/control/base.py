@@ -47,3 +47,11 @@ def whole_number(request: Request, name: str, default: int, *, highest: int) -> 
     if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > highest:
         raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {highest}")
     return int(text)
+
+
+def switch(request: Request, name: str) -> bool:
+    """A query parameter that is true or false; false when it is absent."""
+    text = request.query_params.get(name, "").lower()
+    if text not in ("", "0", "1", "false", "true"):
+        raise BadRequest(f"{name}: {text!r} is neither true nor false")
+    return text in ("1", "true")

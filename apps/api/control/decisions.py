@@ -24,8 +24,7 @@ from apps.api.control.serializers import (
     NodeVerdictSerializer,
 )
 from apps.cluster.errors import BadRequest, NotFound
-from apps.cluster.models import Cluster
-from apps.controlplane import decisions, ledger
+from apps.controlplane import decisions, ledger, past_clusters
 from apps.controlplane.models import SchedulingDecision
 
 _TYPES: dict[decisions.Kind, Any] = {
@@ -73,7 +72,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
         raise NotImplementedError
 
     def get_serializer_context(self) -> dict[str, Any]:
-        names = dict(Cluster.objects.values_list("pk", "name"))
+        names = past_clusters.cluster_names()
         return {**super().get_serializer_context(), "cluster_names": names}
 
 
@@ -83,6 +82,14 @@ class ClusterDecisionViewSet(_Decisions):
 
     def cluster_id(self) -> int:
         return cluster_named(self.kwargs["cluster"]).pk
+
+
+@extend_schema_view(list=extend_schema(parameters=FILTERS, responses={400: ErrorSerializer}))
+class PastDecisionViewSet(_Decisions):
+    """Attempts to schedule the pods of a deleted cluster."""
+
+    def cluster_id(self) -> int:
+        return past_clusters.past_cluster(int(self.kwargs["cluster_id"])).pk
 
 
 @extend_schema_view(

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import SETTINGS
-from apps.controlplane.models import QueueEntry, SchedulerProfile, SchedulingDecision
+from apps.controlplane.models import PastCluster, QueueEntry, SchedulerProfile, SchedulingDecision
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -33,6 +33,22 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
     def get_kubernetes_api(self, cluster: Cluster) -> str:
         request = self.context["request"]
         return str(request.build_absolute_uri(f"/k8s/{cluster.name}"))
+
+
+class PastClusterSerializer(serializers.ModelSerializer[PastCluster]):
+    class Meta:
+        model = PastCluster
+        fields = (
+            "id",
+            "name",
+            "uid",
+            "created_at",
+            "deleted_at",
+            "user",
+            "tie_break",
+            "seed",
+            "resource_version",
+        )
 
 
 class NewClusterSerializer(serializers.Serializer[Any]):

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, cluster_named, whole_number
+from apps.api.control.base import ControlView, cluster_named, switch, whole_number
 from apps.api.control.serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
@@ -101,10 +101,17 @@ class ClusterViewSet(
         clusters.change_settings(cluster, wanted.validated_data)
         return Response(self.get_serializer(cluster).data)
 
-    @extend_schema(responses={204: None, 404: ErrorSerializer})
+    @extend_schema(
+        parameters=[OpenApiParameter("with_history", bool, default=False)],
+        responses={204: None, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
     def destroy(self, request: Request, name: str) -> Response:
-        """Delete a cluster with everything in it, its history included."""
-        clusters.delete_cluster(self.get_object())
+        """Delete a cluster; its decisions and changes stay under its id, or go, too."""
+        clusters.delete_cluster(
+            self.get_object(),
+            with_history=switch(request, "with_history"),
+            user=request.user.get_username(),
+        )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None)

@@ -180,11 +180,37 @@ def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
     assert one["refusal"]["reasons"] == ["Insufficient cpu"]
 
 
+def test_the_decisions_of_a_deleted_cluster_are_still_there(api: Api, lab: Cluster) -> None:
+    (row,) = api.get("/clusters/lab/decisions?pod=a").json()["results"]
+    assert api.delete("/clusters/lab").status_code == 204
+    assert api.get("/clusters/lab/decisions").status_code == 404
+    (past,) = api.get("/history/clusters").json()
+    assert (past["id"], past["name"], past["user"]) == (lab.pk, "lab", "alice")
+    again = api.get(f"/decisions/{row['id']}").json()
+    assert (again["cluster"], again["node"]) == ("lab", row["node"])
+    found = api.get(f"/history/clusters/{lab.pk}/decisions?text=insufficient").json()["results"]
+    assert [each["name"] for each in found] == ["big"]
+    assert len(api.get(f"/decisions?cluster_id={lab.pk}").json()["results"]) == 3
+    assert api.delete(f"/history/clusters/{lab.pk}").status_code == 204
+    assert api.get(f"/decisions/{row['id']}").status_code == 404
+    assert api.get(f"/history/clusters/{lab.pk}").status_code == 404
+
+
+def test_a_cluster_can_be_deleted_with_its_history(api: Api, lab: Cluster) -> None:
+    (row,) = api.get("/clusters/lab/decisions?pod=a").json()["results"]
+    assert api.delete("/clusters/lab?with_history=perhaps").status_code == 400
+    assert api.delete("/clusters/lab?with_history=true").status_code == 204
+    assert api.get("/history/clusters").json() == []
+    assert api.get(f"/decisions/{row['id']}").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
         ("/decisions?cluster=none", 404),
         ("/clusters/none/decisions", 404),
+        ("/history/clusters/1/decisions", 404),
+        ("/history/clusters/x", 404),
         ("/clusters/lab/decisions?min_attempt=-1", 400),
         ("/decisions?cluster_id=x", 400),
         ("/decisions?result=odd", 400),
@@ -206,5 +232,11 @@ def test_wrong_questions_are_refused(api: Api, lab: Cluster, path: str, status: 
 def test_wrong_methods_and_strangers(api: Api, anonymous: Api, lab: Cluster) -> None:
     assert api.post("/decisions", {}).status_code == 405
     assert api.post("/clusters/lab/queue", {}).status_code == 405
-    for path in ("/decisions", "/decisions/1", "/clusters/lab/decisions", "/clusters/lab/queue"):
+    for path in (
+        "/decisions",
+        "/decisions/1",
+        "/clusters/lab/decisions",
+        "/history/clusters",
+        "/clusters/lab/queue",
+    ):
         assert anonymous.get(path).status_code == 401

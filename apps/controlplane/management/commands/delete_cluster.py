@@ -1,4 +1,4 @@
-"""manage.py delete_cluster NAME: delete a mock cluster with everything in it."""
+"""manage.py delete_cluster NAME [--with-history]: delete a mock cluster, keep its decisions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from apps.controlplane import clusters
-from apps.controlplane.commands import ControlPlaneCommand
+from apps.controlplane.commands import USER, ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Delete a mock cluster, its objects and its history."
+    help = "Delete a mock cluster and its objects; its decisions stay under its id."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
+        parser.add_argument(
+            "--with-history", action="store_true", help="delete its decisions and changes, too"
+        )
 
     def run(self, **options: Any) -> None:
-        clusters.delete_cluster(self.cluster(options["name"]))
-        self.stdout.write(f"cluster {options['name']} deleted")
+        cluster, with_history = self.cluster(options["name"]), options["with_history"]
+        number = cluster.pk
+        clusters.delete_cluster(cluster, with_history=with_history, user=USER)
+        left = "" if with_history else f"; its history is kept under the id {number}"
+        self.stdout.write(f"cluster {options['name']} deleted{left}")

@@ -1,0 +1,34 @@
+"""Deleted clusters whose history is kept."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from apps.api.control.base import ControlView
+from apps.api.control.serializers import ErrorSerializer, PastClusterSerializer
+from apps.controlplane import past_clusters
+from apps.controlplane.models import PastCluster
+
+
+class PastClusterViewSet(
+    ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[PastCluster]
+):
+    """Deleted clusters, the latest first; their decisions are below them."""
+
+    queryset = past_clusters.past_clusters()
+    serializer_class = PastClusterSerializer
+    lookup_field = "id"
+    lookup_value_regex = r"\d{1,18}"
+
+    def get_object(self) -> PastCluster:
+        return past_clusters.past_cluster(int(self.kwargs["id"]))
+
+    @extend_schema(responses={204: None, 404: ErrorSerializer})
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete its decisions and changes, too."""
+        past_clusters.forget(self.get_object())
+        return Response(status=204)
