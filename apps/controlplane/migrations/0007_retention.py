@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('cluster', '0005_retention'),
-        ('controlplane', '0005_metrics'),
+        ('controlplane', '0006_queue_history'),
     ]
 
     operations = [
