@@ -115,6 +115,34 @@ INVARIANTS: dict[str, str] = {
         WHERE q.cluster_id = %(id)s
         GROUP BY q.pod_uid, q.name, q.attempts HAVING q.attempts <> count(d.id)
     """,
+    "a move of a pod does not begin where the one before ended": """
+        SELECT * FROM (
+            SELECT name, event, source, target,
+                coalesce(lag(target) OVER (PARTITION BY pod_uid ORDER BY id), '') AS before
+            FROM controlplane_queuemove WHERE cluster_id = %(id)s
+        ) m WHERE source <> before OR source = target
+    """,
+    "the moves of a pod do not end where it is": """
+        SELECT p.name, q.queue, m.target FROM cluster_pod p
+        LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
+        LEFT JOIN LATERAL (
+            SELECT target FROM controlplane_queuemove
+            WHERE cluster_id = p.cluster_id AND pod_uid = p.uid ORDER BY id DESC LIMIT 1
+        ) m ON true
+        WHERE p.cluster_id = %(id)s AND m.target IS DISTINCT FROM coalesce(q.queue, '')
+    """,
+    "a pod was taken from the queue more or less often than it was tried": """
+        SELECT p.name, m.pops, d.decisions FROM cluster_pod p,
+        LATERAL (
+            SELECT count(*) AS pops FROM controlplane_queuemove
+            WHERE cluster_id = p.cluster_id AND pod_uid = p.uid AND event = 'Pop'
+        ) m,
+        LATERAL (
+            SELECT count(*) AS decisions FROM controlplane_schedulingdecision
+            WHERE cluster_id = p.cluster_id AND pod_uid = p.uid
+        ) d
+        WHERE p.cluster_id = %(id)s AND m.pops <> d.decisions
+    """,
     "a pod has not exactly one event that says it was scheduled": """
         SELECT p.name, count(e.name) FROM cluster_pod p
         LEFT JOIN cluster_event e ON e.cluster_id = p.cluster_id

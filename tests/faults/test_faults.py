@@ -25,7 +25,11 @@ from tests.stack.house import House, wait_until
 pytestmark = pytest.mark.stack
 
 PODS = {"left": 150, "right": 350}
-KILLS = tuple(Fault(name, signal.SIGKILL, 1) for name in ("worker", "beat", "web", "database"))
+KILLS = (
+    *(Fault(name, signal.SIGKILL, 1) for name in ("worker", "beat", "web", "database")),
+    # told to go, in the middle of its work
+    Fault("worker", signal.SIGTERM, 1),
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engines import Engines
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.models import QueueMove, SchedulingDecision
 from tests.controlplane.loop import create_pods, pod
 from tests.faults.invariants import INVARIANTS, NOWHERE, violations
 
@@ -52,6 +52,15 @@ def repeat_a_decision() -> None:
     decision = SchedulingDecision.objects.get(name="p0")
     decision.pk = None
     decision.save(force_insert=True)
+
+
+def repeat_a_move(event: str) -> Callable[[], None]:
+    def change() -> None:
+        move = QueueMove.objects.get(name="p0", event=event)
+        move.pk = None
+        move.save(force_insert=True)
+
+    return change
 
 
 def test_a_sound_cluster_breaks_none(cluster: Cluster) -> None:
@@ -107,6 +116,9 @@ def test_a_sound_cluster_breaks_none(cluster: Cluster) -> None:
         (repeat_a_decision, "not exactly one decision"),
         (repeat_a_decision, "the attempts of a pod are not"),
         (run("UPDATE controlplane_queueentry SET attempts = 5"), "counts other attempts"),
+        (repeat_a_move("Done"), "a move of a pod does not begin"),
+        (repeat_a_move("Pop"), "the moves of a pod do not end"),
+        (repeat_a_move("Pop"), "taken from the queue more or less often"),
         (run("DELETE FROM cluster_event WHERE reason = 'Scheduled'"), "not exactly one event"),
     ],
 )
