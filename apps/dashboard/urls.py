@@ -25,6 +25,9 @@ from apps.dashboard.views import (
 
 _cluster: list[URLPattern | URLResolver] = [
     path("", overview.cluster, name="cluster"),
+    path("/heat.json", overview.heat, name="heat"),
+    path("/clock", overview.clock, name="clock"),
+    path("/switch", overview.switch, name="switch"),
     path("/pause", clusters.pause, name="pause"),
     path("/resume", clusters.resume, name="resume"),
     path("/delete", clusters.delete_cluster, name="delete-cluster"),

@@ -113,6 +113,9 @@
 
   function keepOpen() {
     if (!window.Idiomorph) return;
+    /* what a script draws is its own */
+    Idiomorph.defaults.callbacks.beforeNodeMorphed = (element) =>
+      !(element instanceof Element && element.hasAttribute("data-keep"));
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
       !(name === "open" && element instanceof HTMLDetailsElement);
   }
@@ -121,6 +124,11 @@
   document.addEventListener("htmx:configRequest", ({ detail }) => {
     if (!detail.elt.matches("form.filters")) return;
     for (const [name, value] of [...detail.formData]) if (value === "") detail.formData.delete(name);
+  });
+
+  /* What is drawn is chosen with selects alone. */
+  document.addEventListener("change", ({ target }) => {
+    if (target.matches("form#drawn select")) target.form.requestSubmit();
   });
 
   /* "/" goes to the first search field. */

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 #: Two statements of each count find the session and the user, one the cluster.
 PAGES = [
-    ("", "Nodes by zone", 10),
+    ("", "Nodes by topology", 13),
     ("/queue", "activeQ", 13),
     ("/nodes", "gpu-1", 6),
     ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 10),

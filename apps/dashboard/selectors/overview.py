@@ -7,19 +7,22 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from apps.cluster.models import Cluster
+from apps.cluster.models import Cluster, Event
 from apps.controlplane import selectors
-from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
 from apps.dashboard.selectors.clusters import Throughput, throughputs
+from apps.dashboard.selectors.tasks import tasks_of
 from apps.dashboard.selectors.usage import (
+    ZONE_LABEL,
     NodesUse,
     ZoneUse,
     by_zone,
+    label_names,
     nodes_in_use,
     resource_names,
 )
 
-RECENT_DECISIONS = 8
+RECENT = 8
 
 _STATES = """
     SELECT phase, node_name <> '' AS bound, count(*) FROM cluster_pod
@@ -52,26 +55,52 @@ class Overview:
     zones: Sequence[ZoneUse]
     resources: Sequence[str]
     resource: str
+    labels: Sequence[str]
+    label: str
     pods: PodStates
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
+    events: Sequence[Event]
+    tasks: Sequence[Operation]
 
 
-def cluster_overview(cluster: Cluster, *, resource: str) -> Overview:
-    """Everything the page shows; `resource` is the one whose spread over nodes is drawn."""
-    others = resource_names(cluster)
-    known = ["cpu", "memory", "pods", *others]
+def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
+    """Everything the page shows; nodes are grouped by `label`, and `resource` is drawn."""
+    known = ["cpu", "memory", "pods", *resource_names(cluster)]
+    labels = label_names(cluster)
     resource = resource if resource in known else "cpu"
-    nodes = nodes_in_use(cluster, resource=resource)
+    label = label if label in labels else ZONE_LABEL
+    nodes = nodes_in_use(cluster, resource=resource, label=label)
     return Overview(
         all=NodesUse(nodes),
         zones=by_zone(nodes),
         resources=known,
         resource=resource,
+        labels=labels,
+        label=label,
         pods=pod_states(cluster),
         throughput=throughputs([cluster.pk])[cluster.pk],
-        decisions=list(selectors.decisions(cluster)[:RECENT_DECISIONS]),
+        decisions=list(selectors.decisions(cluster)[:RECENT]),
+        events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
+        tasks=tasks_of(cluster),
     )
+
+
+def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object]:
+    """The nodes in their groups, as compact as JSON allows.
+
+    `names`, `shares` (thousandths) and `states` (a digit each: 1 cordoned, 2 not ready, 3 both)
+    go along the groups, which are (name, nodes).
+    """
+    groups = by_zone(nodes_in_use(cluster, resource=resource, label=label))
+    nodes = [node for group in groups for node in group.nodes]
+    return {
+        "resource": resource,
+        "groups": [(group.name, len(group.nodes)) for group in groups],
+        "names": [node.name for node in nodes],
+        "shares": [min(9999, int(node.of(resource).share * 1000)) for node in nodes],
+        "states": "".join(str(node.unschedulable + 2 * (not node.ready)) for node in nodes),
+    }
 
 
 def pod_states(cluster: Cluster) -> PodStates:

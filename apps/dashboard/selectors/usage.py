@@ -14,6 +14,8 @@ from apps.cluster.models import Cluster
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NO_ZONE = "no zone"
+#: Every node has another one: no label to group by.
+HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 #: One row a node; the pods that ended take nothing any more. Sums stay within a bigint.
 _USAGE = """
@@ -146,19 +148,37 @@ class ZoneUse(NodesUse):
     name: str
 
 
-def nodes_in_use(cluster: Cluster, *, resource: str = "cpu") -> list[NodeUse]:
-    """Every node by name; `resource` is what `other` counts. One statement."""
+def nodes_in_use(
+    cluster: Cluster, *, resource: str = "cpu", label: str = ZONE_LABEL
+) -> list[NodeUse]:
+    """Every node by name; `resource` is what `other` counts, `zone` the label's value.
+
+    One statement.
+    """
+    none = NO_ZONE if label == ZONE_LABEL else f"no {label}"
     with connection.cursor() as cursor:
-        cursor.execute(_USAGE, [ZONE_LABEL, NO_ZONE, resource, resource, cluster.pk, cluster.pk])
+        cursor.execute(_USAGE, [label, none, resource, resource, cluster.pk, cluster.pk])
         return [NodeUse._make(row) for row in cursor.fetchall()]
 
 
+def label_names(cluster: Cluster) -> list[str]:
+    """The labels by which the nodes of a cluster can be grouped; the zone is always among them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT jsonb_object_keys(labels) AS name FROM cluster_node "
+            "WHERE cluster_id = %s ORDER BY name",
+            [cluster.pk],
+        )
+        found = [row[0] for row in cursor.fetchall()]
+    return sorted({ZONE_LABEL, *(name for name in found if name != HOSTNAME_LABEL)})
+
+
 def by_zone(nodes: Iterable[NodeUse]) -> list[ZoneUse]:
-    """The zones by name, those without a zone last."""
+    """The zones (or values of another label) by name, those without one last."""
     zones: defaultdict[str, list[NodeUse]] = defaultdict(list)
     for node in nodes:
         zones[node.zone].append(node)
-    names = sorted(zones, key=lambda name: (name == NO_ZONE, _natural(name)))
+    names = sorted(zones, key=lambda name: (name.startswith("no "), _natural(name)))
     return [ZoneUse(zones[name], name) for name in names]
 
 
