@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from apps.scheduler.metrics.series import NANO, SchedulerMetrics
 _MANY_ATTEMPTS = 15
 #: extension points at which a pod that has a node can be refused, in their order
 _AFTER_THE_CHOICE = ("Reserve", "Permit", "PreBind", "Bind")
-_SUCCESS, _WAIT = Code.SUCCESS.label, Code.WAIT.label
+_SUCCESS, _WAIT, _SKIP = Code.SUCCESS.label, Code.WAIT.label, Code.SKIP.label
 
 
 def note_attempt(
@@ -53,6 +53,8 @@ def note_attempt(
         metrics.observe(definitions.EXTENSION_POINT_DURATION, where, nanoseconds * NANO)
     for plugin, point, times in evaluations(decision, points):
         metrics.count(definitions.PLUGIN_EVALUATION, (plugin, point, profile), times)
+    if metrics.is_sampled():
+        _note_plugins(metrics, decision)
 
 
 def _note_scheduled(metrics: SchedulerMetrics, decision: Decision, at: float) -> None:
@@ -65,6 +67,59 @@ def _note_scheduled(metrics: SchedulerMetrics, decision: Decision, at: float) ->
         metrics.observe(definitions.SLI_DURATION, (label,), seconds)
     if decision.after_flush:
         metrics.count(definitions.SCHEDULED_AFTER_FLUSH)
+
+
+def _note_plugins(metrics: SchedulerMetrics, decision: Decision) -> None:
+    for point, plugins in decision.plugin_durations.items():
+        statuses = _PLUGIN_STATUSES.get(point, _after_the_choice)(decision)
+        for plugin, nanoseconds in plugins.items():
+            where = (plugin, point, statuses.get(plugin, _SUCCESS))
+            metrics.observe(definitions.PLUGIN_DURATION, where, nanoseconds * NANO)
+
+
+def _pre_filter(decision: Decision) -> dict[str, str]:
+    skipped = dict.fromkeys(decision.filter_skipped, _SKIP)
+    return {**skipped, decision.pre_filter.plugin: decision.pre_filter.code.label}
+
+
+def _filter(decision: Decision) -> dict[str, str]:
+    """Plugins that refused some node, with the first of what they said."""
+    found: dict[str, str] = {}
+    for status in decision.node_statuses.statuses if decision.node_statuses is not None else ():
+        if status is not None:
+            found.setdefault(status.plugin, status.code.label)
+    return found
+
+
+def _post_filter(decision: Decision) -> dict[str, str]:
+    status = decision.post_filter_status
+    return {status.plugin: status.code.label} if status is not None else {}
+
+
+def _pre_score(decision: Decision) -> dict[str, str]:
+    return dict.fromkeys(decision.score_skipped, _SKIP)
+
+
+def _score(decision: Decision) -> dict[str, str]:
+    return {}
+
+
+def _after_the_choice(decision: Decision) -> dict[str, str]:
+    waited = decision.permit_wait.timeouts if decision.permit_wait is not None else ()
+    found = dict.fromkeys(waited, _WAIT)
+    if decision.rejection is not None:
+        found[decision.rejection.plugin] = decision.rejection.code.label
+    return found
+
+
+#: extension point -> plugin -> status of those that did not simply succeed
+_PLUGIN_STATUSES: Mapping[str, Callable[[Decision], dict[str, str]]] = {
+    "PreFilter": _pre_filter,
+    "Filter": _filter,
+    "PostFilter": _post_filter,
+    "PreScore": _pre_score,
+    "Score": _score,
+}
 
 
 def _extension_points(decision: Decision) -> Iterator[tuple[str, str, int]]:

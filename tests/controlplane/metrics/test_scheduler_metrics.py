@@ -177,6 +177,17 @@ def test_extension_points_are_measured_with_their_status(cluster: Cluster) -> No
     assert found.value(evaluated, extension_point="Score", **fit) == 3
 
 
+def test_plugins_are_timed_in_one_attempt_of_ten(cluster: Cluster) -> None:
+    create_pods(cluster, *(pod(f"p{number}") for number in range(11)))
+    Engines().run(cluster.pk)
+    name = "scheduler_plugin_execution_duration_seconds_count"
+    fit = {"plugin": "NodeResourcesFit", "status": "Success"}
+    found = scrape(cluster)
+    assert found.value(name, extension_point="Filter", **fit) == 2
+    assert found.value(name, extension_point="Score", **fit) == 2
+    assert found.value(name, plugin="NodePorts", extension_point="PreFilter", status="Skip") == 2
+
+
 def test_gauges_stand_where_things_are(cluster: Cluster) -> None:
     create_pods(cluster, pod("p0"), pod("p1"))
     Engines().run(cluster.pk)
