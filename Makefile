@@ -1,6 +1,7 @@
 # make up      the whole site on this machine, in the foreground; Ctrl-C ends it
 # make test    the tests, with everything they need
 # make bench   pods per second of the scheduling core
+# make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
 # make soak    50 kills and stops during runs of 5,000 pods, then ten quiet minutes; on both brokers
 # make check   style, types, layers, settings, migrations
@@ -10,7 +11,7 @@ BIN := .venv/bin
 # Of production, for `manage.py check --deploy`.
 PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 
-.PHONY: up db test soak check bench screenshots format runtime development
+.PHONY: up db test soak check bench bench-pages screenshots format runtime development
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -28,6 +29,10 @@ soak: development
 
 bench: runtime
 	$(BIN)/python -m bench.core
+
+# PAGES="--nodes 500 --pods 2000 --ledger 5000 --only pods" makes it smaller.
+bench-pages: runtime
+	$(BIN)/python -m bench.pages $(PAGES)
 
 screenshots: development
 	@tools/chromium.sh

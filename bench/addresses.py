@@ -1,0 +1,125 @@
+"""Every page of the dashboard and every main list of the API, with an address to open each by.
+
+A route that is added to the dashboard is found by itself; it needs a line here only when its
+parameters are new. What only takes POST is among them, and answers 405 to GET.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import zstandard
+from django.urls import URLPattern, URLResolver, reverse
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Change, Cluster, Node, Pod
+from apps.cluster.store import Actor
+from apps.controlplane.models import Operation, SchedulingDecision
+from apps.dashboard.urls import urlpatterns
+
+#: the ways in and out, which are no pages of a member
+DOORS = frozenset({"login", "logout"})
+#: objects that have pages of the general sort; the second is made by `furnish`
+_GENERAL = {"resource": "priorityclasses.scheduling.k8s.io", "name": "system-node-critical"}
+_NAMESPACED = {
+    "resource": "poddisruptionbudgets.policy",
+    "namespace": "default",
+    "name": "sample",
+}
+
+
+def furnish(cluster: Cluster, actor: Actor) -> None:
+    """Add what pages of details need and no scheduler makes: an object, a finished task."""
+    budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
+    kind = kinds.by_name("PodDisruptionBudget")
+    store.write(cluster, [store.Create(kind, budget, "default")], actor=actor)
+    Operation.objects.create(
+        kind="export",
+        title=f"Export cluster {cluster.name}",
+        cluster=cluster,
+        state=Operation.State.SUCCEEDED,
+        output=zstandard.compress(b"kind: List\n"),
+        output_name="cluster.yaml",
+        user=actor.user,
+    )
+
+
+def pages(cluster: Cluster) -> dict[str, str]:
+    """Name -> path of every route, shown with what is in `cluster`, which `furnish` has seen."""
+    values = _values(cluster)
+    return {
+        name: reverse(name, kwargs={each: _value(values, name, each) for each in parameters})
+        for name, parameters in routes(urlpatterns)
+        if name not in DOORS
+    }
+
+
+def lists(cluster: Cluster) -> dict[str, str]:
+    """Name -> path of the lists that programs read."""
+    name, node = cluster.name, Node.objects.filter(cluster=cluster).earliest("id").name
+    core, control = f"/k8s/{name}/api/v1", f"/api/v1/clusters/{name}"
+    return {
+        "API clusters": "/api/v1/clusters",
+        "API decisions": f"{control}/decisions",
+        "API queue": f"{control}/queue",
+        "API profiles": f"{control}/profiles",
+        "k8s nodes, 500": f"{core}/nodes?limit=500",
+        "k8s pods, 500": f"{core}/pods?limit=500",
+        "k8s pods of a node": f"{core}/pods?fieldSelector=spec.nodeName%3D{node}",
+        "k8s events, 500": f"{core}/events?limit=500",
+        "metrics of a cluster": f"/k8s/{name}/metrics",
+        "metrics of the site": "/metrics",
+    }
+
+
+def routes(
+    patterns: Iterable[URLPattern | URLResolver], above: tuple[str, ...] = ()
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(name, names of its parameters) of every route."""
+    for pattern in patterns:
+        own = (*above, *pattern.pattern.converters)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, own)
+        elif pattern.name:
+            yield pattern.name, own
+
+
+def _value(values: Mapping[str, Any], page: str, parameter: str) -> Any:
+    """A parameter's value for a page: of the page's own, or the usual one."""
+    for part in (page, *page.split("-")):
+        if f"{part}.{parameter}" in values:
+            return values[f"{part}.{parameter}"]
+    return values[parameter]
+
+
+def _values(cluster: Cluster) -> dict[str, Any]:
+    """Values of parameters; "page.parameter" where the page, or a part of its name, is meant."""
+    decisions = SchedulingDecision.objects.filter(cluster=cluster)
+    pod = Pod.objects.filter(cluster=cluster).exclude(node_name="").latest("id")
+    operation = Operation.objects.filter(cluster=cluster, output__isnull=False).latest("id")
+    objects = {
+        f"{page}.{name}": value
+        for page, example in (("object", _GENERAL), ("objects", _GENERAL))
+        for name, value in example.items()
+    }
+    namespaced = {
+        f"{page}.{name}": value
+        for page in ("namespaced-object", "edit-namespaced-object", "delete-namespaced-object")
+        for name, value in _NAMESPACED.items()
+    }
+    return {
+        **objects,
+        **namespaced,
+        "cluster": cluster.name,
+        "revision": 1,
+        "version": Change.objects.filter(cluster=cluster).latest("version").version,
+        "number": decisions.filter(result="unschedulable").latest("id").pk,
+        "scores.number": decisions.filter(result="scheduled").latest("id").pk,
+        "status": 1,
+        "task.number": operation.pk,
+        "name": pod.node_name,
+        "pod.namespace": pod.namespace,
+        "pod.name": pod.name,
+        "uid": pod.uid,
+    }

@@ -1,0 +1,254 @@
+"""`make bench-pages`: how long every page and main list takes on a large, old site.
+
+A cluster of 5,000 nodes and 20,000 pods with 100,000 rows in its ledger is made in a PostgreSQL of
+its own. Of the pods as many as `--decided` went through the scheduler, with the events and changes
+that come of it, the rest was created on its node; the ledger's rows are theirs, each repeated with
+other pods. Then one web process of the real stack is asked for each page by somebody logged in,
+over one connection. Queries are counted apart from that, in this process. The processor's time (web
+and database together) tells more than the clock on a machine that others use as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from bench.ledger import database
+
+#: no page shall take longer at the median
+TARGET_MS = 200
+_BATCH = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, default=20_000)
+    parser.add_argument("--decided", type=int, default=1500, help="pods the scheduler decides on")
+    parser.add_argument("--ledger", type=int, default=100_000, help="rows of the ledger")
+    parser.add_argument("--times", type=int, default=15, help="requests of each page")
+    parser.add_argument("--only", default="", help="pages whose name matches this expression")
+    options = parser.parse_args()
+    os.environ["SCHEDWEB_VERBOSITY"] = "0"
+    with database():
+        cluster = build(options.nodes, options.pods, options.decided, options.ledger)
+        from bench import addresses
+
+        paths = {**addresses.pages(cluster), **addresses.lists(cluster)}
+        chosen = {name: path for name, path in paths.items() if re.search(options.only, name)}
+        with web() as port:
+            measure(chosen, port, options.times)
+
+
+def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
+    """The cluster; says on the way what it does, and how long it takes."""
+    from apps.cluster.models import Cluster, Node
+    from apps.cluster.store import Actor
+    from apps.controlplane import clusters
+    from apps.controlplane.engines import Engines
+    from bench import addresses
+    from schedweb import broker
+
+    actor = Actor("bench")
+    broker.install()
+    cluster = clusters.create_cluster("large", user="bench", nodes=nodes, zones=5, paused=True)
+    say(f"{nodes} nodes")
+    names = list(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
+    create_pods(cluster, [running(n, names[n % nodes]) for n in range(pods - decided)], actor)
+    say(f"{pods - decided} pods on nodes")
+    create_pods(cluster, [pending(number) for number in range(decided)], actor)
+    Cluster.objects.filter(pk=cluster.pk).update(paused=False, controllers=False, kubelet=False)
+    engines = Engines()
+    while engines.run(cluster.pk):
+        pass
+    Cluster.objects.filter(pk=cluster.pk).update(paused=True)
+    say(f"{decided} pods decided on")
+    addresses.furnish(cluster, actor)
+    repeat_ledger(cluster, ledger)
+    finish(cluster)
+    say(f"{ledger} rows in the ledger")
+    return cluster
+
+
+def create_pods(cluster: Any, bodies: list[dict[str, Any]], actor: Any) -> None:
+    from apps.cluster import kinds, store
+
+    for start in range(0, len(bodies), _BATCH):
+        batch = [store.Create(kinds.POD, b, "default") for b in bodies[start : start + _BATCH]]
+        store.write(cluster, batch, actor=actor)
+
+
+def running(number: int, node: str) -> dict[str, Any]:
+    body = pod(f"run-{number:05}", "100m")
+    body["spec"]["nodeName"] = node
+    return body
+
+
+def pending(number: int) -> dict[str, Any]:
+    """Of twenty pods one fits nowhere, one is gated; the others are bound."""
+    body = pod(f"app-{number:05}", "900" if number % 20 == 7 else "250m")
+    if number % 20 == 9:
+        body["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    return body
+
+
+def pod(name: str, cpu: str) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": "64Mi"}}
+    container = {"name": "main", "image": "example/main:1", "resources": resources}
+    labels = {"app": name.split("-")[0], "shard": name[-2:]}
+    return {"metadata": {"name": name, "labels": labels}, "spec": {"containers": [container]}}
+
+
+def repeat_ledger(cluster: Any, wanted: int) -> None:
+    """Rows of the ledger again, of other pods and a little earlier, up to so many."""
+    from django.db import connection
+
+    from apps.controlplane.models import SchedulingDecision
+
+    table = SchedulingDecision._meta.db_table
+    changed = {
+        "pod_uid": "gen_random_uuid()",
+        "name": "d.name || '-' || turn",
+        "at": "d.at - turn * interval '1 second'",
+    }
+    names = [f.column for f in SchedulingDecision._meta.concrete_fields if f.column != "id"]
+    values = ", ".join(changed.get(name, f"d.{name}") for name in names)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {table}")
+        turns = wanted // max(1, cursor.fetchone()[0])
+        cursor.execute(
+            f"INSERT INTO {table} ({', '.join(names)}) SELECT {values} FROM {table} d, "
+            "generate_series(1, %s) turn WHERE d.cluster_id = %s ORDER BY turn, d.id",
+            [max(0, turns - 1), cluster.pk],
+        )
+
+
+def finish(cluster: Any) -> None:
+    """Let bound pods run, and the database know what it has, as it would after a while."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE cluster_pod SET phase = 'Running', "
+            "body = jsonb_set(body, '{status,phase}', '\"Running\"') "
+            "WHERE cluster_id = %s AND node_name <> ''",
+            [cluster.pk],
+        )
+        cursor.execute("VACUUM ANALYZE")
+
+
+@contextmanager
+def web() -> Iterator[int]:
+    """One web process on the database of this one; its http port."""
+    with socket.socket() as free, socket.socket() as free_tls:
+        for each in (free, free_tls):
+            each.bind(("127.0.0.1", 0))
+        port, tls_port = (each.getsockname()[1] for each in (free, free_tls))
+    ports = {"SCHEDWEB_PORT": str(port), "SCHEDWEB_TLS_PORT": str(tls_port)}
+    environment = {**os.environ, **ports, "SCHEDWEB_CONNECTION_POOL": "1"}
+    process = subprocess.Popen([sys.executable, "-m", "schedweb.front"], env=environment)
+    try:
+        until = time.monotonic() + 60
+        while not answers(port):
+            if process.poll() is not None or time.monotonic() > until:
+                sys.exit("the web process did not start")
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("localhost", port, timeout=5)
+    try:
+        connection.request("GET", "/livez")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def measure(paths: dict[str, str], port: int, times: int) -> None:
+    """Ask for each page, and print a table of what came out, the slowest first."""
+    from django.contrib.auth.models import User
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    client = Client()
+    client.force_login(User.objects.create_user("somebody"))
+    cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+    asked = http.client.HTTPConnection("localhost", port, timeout=120)
+    rows = []
+    for name, path in paths.items():
+        with CaptureQueriesContext(connection) as queries:
+            found = client.get(path, headers={"Host": "localhost"})
+        if found.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            continue
+        taken = []
+        for turn in range(times + 1):
+            if turn == 1:
+                worked = processor_seconds()
+            began = time.perf_counter()
+            asked.request("GET", path, headers={"Cookie": cookie, "Host": "localhost"})
+            response = asked.getresponse()
+            size = len(response.read())
+            taken.append((time.perf_counter() - began) * 1000)
+        if response.status != 200:
+            sys.exit(f"{name}: {path} answered {response.status}")
+        first, *rest = taken
+        p95 = statistics.quantiles(rest, n=20)[18]
+        worked = (processor_seconds() - worked) * 1000 / times
+        rows.append((statistics.median(rest), p95, first, worked, len(queries), size, name))
+    print("\n| page | median ms | p95 ms | first ms | processor ms | queries | KB |")
+    print("|---|---|---|---|---|---|---|")
+    for median, p95, first, worked, count, size, name in sorted(rows, reverse=True):
+        mark = " **slow**" if median > TARGET_MS else ""
+        figures = f"{median:.0f}{mark} | {p95:.0f} | {first:.0f} | {worked:.0f} | {count}"
+        figures += f" | {size / 1024:.0f}"
+        print(f"| {name} | {figures} |")
+
+
+def processor_seconds() -> float:
+    """Spent so far by the web process and the database: all that this process started."""
+    parents: dict[int, list[int]] = {}
+    spent: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(folder.name))
+        # its own, and of its children that have ended
+        spent[int(folder.name)] = sum(map(int, fields[11:15]))
+    ours, total = [*parents.get(os.getpid(), [])], 0
+    while ours:
+        process = ours.pop()
+        total += spent[process]
+        ours += parents.get(process, [])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+_started = time.monotonic()
+
+
+def say(what: str) -> None:
+    print(f"{time.monotonic() - _started:6.1f} s  {what}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

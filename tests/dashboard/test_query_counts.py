@@ -1,0 +1,105 @@
+"""A page asks the database a fixed number of times, however much its cluster holds."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters import create_cluster, generated_node
+from apps.controlplane.engines import Engines
+from bench import addresses
+from tests.dashboard.conftest import ACTOR, add_pods, make_lab, pod
+
+#: page -> queries at most, those of session and user included
+BOUNDS = {
+    "activate-profile": 9,
+    "change": 7,
+    "changes": 6,
+    "cluster": 11,
+    "cluster-settings": 4,
+    "clusters": 9,
+    "compare-profiles": 8,
+    "decision": 9,
+    "decision-scores": 9,
+    "decisions": 7,
+    "delete-cluster": 9,
+    "delete-namespaced-object": 5,
+    "delete-object": 6,
+    "drain": 8,
+    "edit-namespaced-object": 5,
+    "edit-object": 5,
+    "events": 6,
+    "import": 4,
+    "kinds": 5,
+    "landings": 33,  # it reads every kind the scheduler knows
+    "namespaced-object": 8,
+    "new-cluster": 3,
+    "new-node": 4,
+    "new-object": 4,
+    "new-pod": 6,
+    "new-profile": 5,
+    "node": 11,
+    "nodes": 7,
+    "object": 9,
+    "objects": 7,
+    "pod": 13,
+    "pod-story": 13,
+    "pods": 8,
+    "profile": 10,
+    "profiles": 6,
+    "queue": 10,
+    "refused-nodes": 9,
+    "task": 5,
+    "task-output": 4,
+    "tasks": 6,
+}
+
+
+@pytest.fixture
+def furnished(transactional_db: None) -> Cluster:
+    lab = make_lab()
+    addresses.furnish(lab, ACTOR)
+    return lab
+
+
+def count_queries(client: Client, cluster: Cluster) -> dict[str, int]:
+    counted = {}
+    for name, path in addresses.pages(cluster).items():
+        # what is remembered between requests is not counted
+        answer = client.get(path)
+        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            continue
+        assert answer.status_code == HTTPStatus.OK, f"{name}: {path}"
+        with CaptureQueriesContext(connection) as queries:
+            client.get(path)
+        counted[name] = len(queries)
+    return counted
+
+
+def grow(cluster: Cluster) -> None:
+    """More of everything: nodes, pods of each fate, events, decisions, clusters."""
+    nodes = [(kinds.NODE, generated_node(f"more-{number}", "zone-1")) for number in range(5)]
+    store.create_many(cluster, nodes, actor=ACTOR)
+    add_pods(
+        cluster,
+        *(pod(f"more-{number}") for number in range(8)),
+        *(pod(f"vast-{number}", cpu="100") for number in range(4)),
+    )
+    Engines().run(cluster.pk)
+    for number in range(3):
+        create_cluster(f"other-{number}", user="alice", nodes=1)
+
+
+def test_every_page_keeps_to_its_number_of_queries(furnished: Cluster, alice: Client) -> None:
+    before = count_queries(alice, furnished)
+    assert before.keys() == BOUNDS.keys(), "each page has a bound, each bound a page"
+    grow(furnished)
+    after = count_queries(alice, furnished)
+    over = {name: n for name, n in after.items() if max(n, before[name]) > BOUNDS[name]}
+    assert over == {}
