@@ -14,6 +14,11 @@ from apps.api.control.decisions import (
     PastDecisionViewSet,
 )
 from apps.api.control.explanations import DecisionExplanationView, PodExplanationView
+from apps.api.control.exporting import (
+    ClusterDecisionExportView,
+    DecisionExportView,
+    PastDecisionExportView,
+)
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
@@ -58,6 +63,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/pods/<str:namespace>/<str:name>/explanation",
         PodExplanationView.as_view(),
         name="api-pod-explanation",
+    ),
+    path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/export",
+        ClusterDecisionExportView.as_view(),
+        name="api-export-cluster-decisions",
+    ),
+    path(
+        "api/v1/history/clusters/<int:cluster_id>/decisions/export",
+        PastDecisionExportView.as_view(),
+        name="api-export-past-decisions",
     ),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),

@@ -101,13 +101,7 @@ class DecisionViewSet(_Decisions):
     lookup_value_regex = r"\d{1,18}"
 
     def cluster_id(self) -> int | None:
-        """The cluster whose decisions are asked for; None = of all."""
-        if name := self.request.query_params.get("cluster"):
-            return cluster_named(name).pk
-        number = self.request.query_params.get("cluster_id", "")
-        if number and not (number.isascii() and number.isdecimal() and len(number) <= 18):
-            raise BadRequest(f"cluster_id: {number!r} is not a whole number")
-        return int(number) if number else None
+        return asked_cluster(self.request)
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
@@ -143,6 +137,16 @@ class DecisionViewSet(_Decisions):
             return Response(explaining.node_verdict(decision, node))
         except KeyError as error:
             raise NotFound("nodes", node) from error
+
+
+def asked_cluster(request: Request) -> int | None:
+    """The cluster whose decisions are asked for; None = of all."""
+    if name := request.query_params.get("cluster"):
+        return cluster_named(name).pk
+    number = request.query_params.get("cluster_id", "")
+    if number and not (number.isascii() and number.isdecimal() and len(number) <= 18):
+        raise BadRequest(f"cluster_id: {number!r} is not a whole number")
+    return int(number) if number else None
 
 
 def decision_row(pk: str) -> SchedulingDecision:

@@ -1,0 +1,86 @@
+"""Decisions as files, streamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.control.base import ControlView, cluster_named, whole_number
+from apps.api.control.decisions import FILTERS, asked_cluster
+from apps.api.control.serializers import ErrorSerializer
+from apps.controlplane import decisions, export, past_clusters
+
+_MOST = 10**9
+
+
+class _FileRenderer(BaseRenderer):
+    """For negotiation by `?format=` and Accept; what it renders itself are refusals."""
+
+    charset = None
+
+    def render(self, data: Any, media_type: Any = None, context: Any = None) -> bytes:
+        return msgspec.json.encode(data)
+
+
+def _renderer(name: str) -> type[_FileRenderer]:
+    known = export.FORMATS[name]
+    fields = {"format": known.name, "media_type": known.media_type}
+    return type(f"{name.title()}Renderer", (_FileRenderer,), fields)
+
+
+_QUERY = [
+    OpenApiParameter("format", str, enum=list(export.FORMATS), default="csv"),
+    OpenApiParameter("limit", int, description="So many at most; the newest."),
+    *FILTERS,
+]
+_FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in export.FORMATS.values()}
+
+
+@extend_schema(parameters=_QUERY, responses={**_FILES, 400: ErrorSerializer, 501: ErrorSerializer})
+class DecisionExportView(ControlView, APIView):
+    """Decisions of all clusters, the newest first; `cluster` or `cluster_id` names one."""
+
+    renderer_classes = [_renderer(name) for name in export.FORMATS]
+
+    def get(self, request: Request, **names: Any) -> StreamingHttpResponse:
+        """A file with a row for each decision that the filters find."""
+        chosen = export.FORMATS[request.accepted_renderer.format]
+        limit = whole_number(request, "limit", 0, highest=_MOST) or None
+        found = export.batches(
+            decisions.parse(request.query_params),
+            cluster_id=self.cluster_id(request, **names),
+            limit=limit,
+        )
+        answer = StreamingHttpResponse(chosen.write(found), content_type=chosen.media_type)
+        answer["Content-Disposition"] = f'attachment; filename="decisions.{chosen.name}"'
+        return answer
+
+    def cluster_id(self, request: Request) -> int | None:
+        return asked_cluster(request)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        response.content_type = "application/json"
+        return response
+
+
+class ClusterDecisionExportView(DecisionExportView):
+    """Decisions of one cluster."""
+
+    def cluster_id(self, request: Request, cluster: str = "") -> int:
+        return cluster_named(cluster).pk
+
+
+class PastDecisionExportView(DecisionExportView):
+    """Decisions of a deleted cluster."""
+
+    def cluster_id(self, request: Request, cluster_id: int = 0) -> int:
+        return past_clusters.past_cluster(cluster_id).pk

@@ -1,0 +1,54 @@
+"""manage.py export_decisions [CLUSTER] [--format csv|jsonl|parquet] [--output FILE] [filters]."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.management.base import CommandError, CommandParser
+
+from apps.controlplane import decisions, export, past_clusters
+from apps.controlplane.commands import ControlPlaneCommand
+
+
+class Command(ControlPlaneCommand):
+    help = "Write decisions, the newest first, as CSV, JSON Lines or Parquet."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("cluster", nargs="?", help="its name (default: decisions of all)")
+        parser.add_argument("--cluster-id", type=int, help="of a deleted cluster")
+        parser.add_argument("--format", choices=list(export.FORMATS), default="csv")
+        parser.add_argument("--output", type=Path, help="a file (default: the standard output)")
+        parser.add_argument("--limit", type=int, help="so many at most")
+        for parameter in decisions.PARAMETERS:
+            option = "--" + parameter.name.replace("_", "-")
+            parser.add_argument(option, help=parameter.meaning.replace("%", "%%"))
+
+    def run(self, **options: Any) -> None:
+        filters = decisions.parse(options)
+        found = export.batches(
+            filters, cluster_id=self._cluster_id(options), limit=options["limit"]
+        )
+        chunks = export.FORMATS[options["format"]].write(found)
+        if options["output"] is None:
+            _write(chunks, sys.stdout.buffer)
+            return
+        try:
+            with options["output"].open("wb") as file:
+                _write(chunks, file)
+        except OSError as error:
+            raise CommandError(f"{options['output']}: {error.strerror}") from error
+
+    def _cluster_id(self, options: dict[str, Any]) -> int | None:
+        if options["cluster"]:
+            return self.cluster(options["cluster"]).pk
+        if options["cluster_id"] is None:
+            return None
+        return past_clusters.past_cluster(options["cluster_id"]).pk
+
+
+def _write(chunks: Any, file: BinaryIO) -> None:
+    for chunk in chunks:
+        file.write(chunk)
+    file.flush()

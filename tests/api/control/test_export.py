@@ -1,0 +1,66 @@
+"""Decisions as files, over the API."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor
+from apps.controlplane.clusters import create_cluster
+from apps.controlplane.engines import Engines
+from tests.api.control.conftest import Api
+from tests.api.objects import pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def lab(user: Any) -> Cluster:
+    cluster = create_cluster("lab", user="tests", nodes=1)
+    operations = [store.Create(kinds.POD, pod(name), "default") for name in ("a", "b")]
+    store.write(cluster, operations, actor=Actor("tests"))
+    Engines().run(cluster.pk)
+    return cluster
+
+
+def test_decisions_are_streamed_as_the_format_asks(api: Api, lab: Cluster) -> None:
+    for where in ("/clusters/lab/decisions", "/decisions"):
+        answer = api.get(f"{where}/export?format=jsonl&pod=a")
+        assert answer.streaming and answer["Content-Type"] == "application/jsonl"
+        assert 'filename="decisions.jsonl"' in answer["Content-Disposition"]
+        (row,) = map(json.loads, b"".join(answer.streaming_content).splitlines())
+        assert (row["cluster"], row["name"], row["node"]) == ("lab", "a", "node-0")
+    answer = api.get("/clusters/lab/decisions/export?limit=1")
+    assert answer["Content-Type"] == "text/csv"
+    assert len(b"".join(answer.streaming_content).splitlines()) == 2
+
+
+def test_a_deleted_cluster_is_exported(api: Api, lab: Cluster) -> None:
+    api.delete("/clusters/lab")
+    answer = api.get(f"/history/clusters/{lab.pk}/decisions/export?format=jsonl")
+    assert len(b"".join(answer.streaming_content).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/clusters/none/decisions/export", 404),
+        ("/history/clusters/1/decisions/export", 404),
+        ("/decisions/export?format=odd", 404),
+        ("/decisions/export?result=odd", 400),
+        ("/decisions/export?limit=x", 400),
+    ],
+)
+def test_refusals_are_json(api: Api, lab: Cluster, path: str, status: int) -> None:
+    answer = api.get(path)
+    assert answer.status_code == status
+    assert answer["Content-Type"] == "application/json"
+    assert json.loads(answer.content)["message"]
+
+
+def test_strangers_get_nothing(anonymous: Api, lab: Cluster) -> None:
+    assert anonymous.get("/decisions/export").status_code == 401
