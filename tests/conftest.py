@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -40,13 +41,17 @@ def django_db_modify_db_settings(postgres: Postgres) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def emptied_tables() -> None:
-    """Let the end of a test empty the tables whose rows refuse it: without their triggers."""
-    empty = connection.ops.execute_sql_flush
+    """Let the end of a test empty the tables whose rows refuse it: without their triggers.
 
-    def execute_sql_flush(statements: list[str]) -> None:
-        empty(["SET LOCAL session_replication_role = replica", *statements])
+    On the class: a test with a browser has a connection of its own.
+    """
+    operations = type(connection.ops)
+    empty = operations.execute_sql_flush
 
-    connection.ops.execute_sql_flush = execute_sql_flush
+    def execute_sql_flush(self: Any, statements: list[str]) -> None:
+        empty(self, ["SET LOCAL session_replication_role = replica", *statements])
+
+    operations.execute_sql_flush = execute_sql_flush
 
 
 @pytest.hookimpl(tryfirst=True)
