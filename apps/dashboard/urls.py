@@ -46,6 +46,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/new-pod", pods.new_pod, name="new-pod"),
     path("/pods/<str:namespace>/<str:name>", pods.pod, name="pod"),
     path("/stories/<uuid:uid>", pods.story, name="pod-story"),
+    path("", include("apps.dashboard.explanation_urls")),
     path("/decisions", decisions.decisions, name="decisions"),
     path("/decisions/<int:number>", decisions.decision, name="decision"),
     path("/decisions/<int:number>/scores.json", decisions.scores, name="decision-scores"),

@@ -56,10 +56,14 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     expect(page.locator(".scores tbody tr").first).to_contain_text("chosen")
     expect(page.locator(".scores thead")).to_contain_text("NodeResourcesFit")
 
-    page.get_by_placeholder("node name").fill("node-2")
-    page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#answer")).to_contain_text("the draw decided")
+    explanation = page.locator("#explanation")
+    expect(explanation).to_contain_text("have the most points")
+    explanation.get_by_label("Why not").fill("node-2")
+    explanation.get_by_role("button", name="Ask").click()
+    expect(explanation.locator(".answer")).to_contain_text("node-2 was feasible, at rank 1.")
+    explanation.get_by_role("link", name="Address of this answer").click()
     assert "node=node-2" in page.url
+    expect(page.locator(".answer")).to_contain_text("node-2 was feasible, at rank 1.")
     assert seen.problems == []
 
 

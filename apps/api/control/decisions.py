@@ -15,7 +15,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control import explaining
 from apps.api.control.base import ControlView, cluster_named
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
@@ -25,6 +24,7 @@ from apps.api.control.serializers import (
 )
 from apps.cluster.errors import BadRequest, NotFound
 from apps.controlplane import decisions, ledger, past_clusters
+from apps.controlplane.explanations import bodies
 from apps.controlplane.models import SchedulingDecision
 
 _TYPES: dict[decisions.Kind, Any] = {
@@ -112,19 +112,19 @@ class DecisionViewSet(_Decisions):
         return Response(
             {
                 **body,
-                "verdicts": explaining.verdicts(decision),
-                "scores": explaining.scores(decision),
+                "verdicts": bodies.verdicts(decision),
+                "scores": bodies.scores(decision),
                 "ties": decision.tied_nodes(),
-                "pre_filter": explaining.status(decision.pre_filter),
-                "rejection": explaining.status(decision.rejection),
-                "search": explaining.search(decision),
-                "preemption": explaining.preemption(decision),
+                "pre_filter": bodies.status(decision.pre_filter),
+                "rejection": bodies.status(decision.rejection),
+                "search": bodies.search(decision),
+                "preemption": bodies.preemption(decision),
                 "tie_break": draws.tie_break,
                 "seed": draws.seed,
                 "durations": dict(decision.durations),
                 "plugin_durations": decision.plugin_durations,
-                "extender_calls": explaining.extender_calls(decision),
-                "permit_wait": explaining.permit_wait(decision),
+                "extender_calls": bodies.extender_calls(decision),
+                "permit_wait": bodies.permit_wait(decision),
             }
         )
 
@@ -134,7 +134,7 @@ class DecisionViewSet(_Decisions):
         """What this decision found about one node: why it was refused, or how it scored."""
         decision = ledger.load(decision_row(pk))
         try:
-            return Response(explaining.node_verdict(decision, node))
+            return Response(bodies.node_verdict(decision, node))
         except KeyError as error:
             raise NotFound("nodes", node) from error
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Pod
 from apps.controlplane import selectors
+from apps.controlplane.explanations.pods import why_pending
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.controlplane.story import Chapter, last_body, story
 from apps.dashboard.selectors.changes import ChangeRow, object_changes
@@ -37,6 +38,8 @@ class OnePod:
     events: Sequence[Event]
     changes: Sequence[ChangeRow]
     chapters: Sequence[Chapter]
+    #: one sentence; empty for a pod that does not wait
+    why_pending: str = ""
 
     @property
     def state(self) -> str:
@@ -45,19 +48,6 @@ class OnePod:
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
         return (self.body.get("status") or {}).get("conditions") or []
-
-    @property
-    def why_pending(self) -> str:
-        """One sentence; empty for a pod that does not wait."""
-        if self.state not in QueueEntry.Queue.values:
-            return ""
-        if self.entry is not None and self.entry.gated_by:
-            gates = [gate["name"] for gate in self.body["spec"].get("schedulingGates") or ()]
-            return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
-        if self.attempts:
-            last = self.attempts[0]
-            return " ".join(filter(None, (last.message, last.post_filter_message)))
-        return "It waits in activeQ for its first attempt."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +88,8 @@ def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any])
     attempts = list(found[:MOST_ATTEMPTS])
     if not body and not attempts:
         raise NotFound("pods", str(uid))
+    entry = queue_entries(cluster, [uid]).get(uid)
+    last = attempts[0] if attempts else None
     events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
     metadata = body.get("metadata") or {}
     return OnePod(
@@ -106,10 +98,11 @@ def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any])
         name=metadata.get("name") or attempts[0].name,
         pod=pod,
         body=body,
-        entry=queue_entries(cluster, [uid]).get(uid),
+        entry=entry,
         attempts=attempts,
         attempt_count=len(attempts) if len(attempts) < MOST_ATTEMPTS else found.count(),
         events=list(events[:MOST_EVENTS]),
         changes=object_changes(cluster, uid, most=MOST_CHANGES),
         chapters=story(cluster, uid),
+        why_pending=why_pending(cluster, pod, entry, last) if pod is not None else "",
     )

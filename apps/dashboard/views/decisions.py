@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.dashboard import explanation
+from apps.controlplane.explanations import verdicts
 from apps.dashboard.decision_page.funnel import funnel
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import VALUES, as_json, score_matrix, score_table
@@ -35,15 +35,13 @@ def decisions(request: Request, cluster: Cluster) -> HttpResponse:
 @require_GET
 @cluster_page
 def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """One decision; htmx gets the region it names as its target: the answer, or the scores."""
+    """One decision; htmx gets its scores."""
     entry = ledger_entry(cluster, number)
-    region = "decision" if request.htmx and request.htmx.target == "decision" else "scores"
-    context = {"cluster": cluster, "entry": entry, "region": region}
-    context |= _answer(request, entry) | _scores(request, entry)
+    context = {"cluster": cluster, "entry": entry, **_scores(request, entry)}
     if not request.htmx:
         context |= {
             "funnel": funnel(entry.decision),
-            "refusals": explanation.refusals(entry.decision),
+            "refusals": verdicts.refusals(entry.decision),
             "tied": entry.decision.tied_nodes(),
             "preemption": preemption_table(entry.decision),
             "stages": waterfall(entry.decision),
@@ -65,11 +63,11 @@ def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 def refused_nodes(request: Request, cluster: Cluster, number: int, status: int) -> HttpResponse:
     """All nodes that got the answer `status`; the one for nodes nobody asked is 0."""
     entry = ledger_entry(cluster, number)
-    answer = status or explanation.NOT_LOOKED_AT
-    found = [each for each in explanation.refusals(entry.decision) if each.number == answer]
+    answer = status or verdicts.NOT_LOOKED_AT
+    found = [each for each in verdicts.refusals(entry.decision) if each.number == answer]
     if not found:
         raise NotFound("refusals", str(status))
-    names = explanation.nodes_with(entry.decision, answer)
+    names = verdicts.nodes_with(entry.decision, answer)
     context = {
         "cluster": cluster,
         "entry": entry,
@@ -77,12 +75,6 @@ def refused_nodes(request: Request, cluster: Cluster, number: int, status: int) 
         "page": numbered_page(names, request.GET, size=NODES_SHOWN),
     }
     return page(request, "refused_nodes", context)
-
-
-def _answer(request: Request, entry: LedgerEntry) -> dict[str, Any]:
-    asked = request.GET.get("node", "").strip()
-    answer = explanation.answer_about(entry.decision, asked) if asked else None
-    return {"asked": asked, "answer": answer}
 
 
 def _scores(request: Request, entry: LedgerEntry) -> dict[str, Any]:

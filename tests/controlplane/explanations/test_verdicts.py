@@ -1,12 +1,12 @@
-"""A decision as the page tells it: the refusals, one node's answer."""
+"""A decision as the page tells it: the refusals."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from apps.dashboard import explanation
-from apps.dashboard.explanation import NOT_LOOKED_AT
+from apps.controlplane.explanations import verdicts
+from apps.controlplane.explanations.verdicts import NOT_LOOKED_AT
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.runtime import ScoreColumn
@@ -45,14 +45,14 @@ def scheduled() -> Decision:
 
 
 def test_refusals_are_grouped_with_their_nodes(scheduled: Decision) -> None:
-    found = explanation.refusals(scheduled)
+    found = verdicts.refusals(scheduled)
     assert [(each.plugin, each.reason, each.count, each.first_nodes) for each in found] == [
         ("NodeResourcesFit", "Insufficient cpu", 2, ["a", "b"]),
         ("Taint", "node(s) had untolerated taint", 1, ["c"]),
         ("", "not looked at: enough feasible nodes were found before", 1, ["g"]),
     ]
     assert [each.address for each in found] == [1, 2, 0]
-    assert explanation.nodes_with(scheduled, NOT_LOOKED_AT) == ["g"]
+    assert verdicts.nodes_with(scheduled, NOT_LOOKED_AT) == ["g"]
 
 
 def test_a_long_refusal_names_the_first_nodes_and_counts_the_others() -> None:
@@ -61,24 +61,12 @@ def test_a_long_refusal_names_the_first_nodes_and_counts_the_others() -> None:
     decision = Decision(
         pod_key="default/p", pod_uid="1", profile="x", nodes=names, node_statuses=statuses
     )
-    [refusal] = explanation.refusals(decision)
+    [refusal] = verdicts.refusals(decision)
     assert refusal.count == 5000
     assert list(refusal.first_nodes) == [f"n{number:04}" for number in range(12)]
     assert refusal.more == 4988
 
 
-def test_why_not_this_node(scheduled: Decision) -> None:
-    refused = explanation.answer_about(scheduled, "a")
-    assert refused is not None and refused.refused == CPU and refused.looked_at
-    behind = explanation.answer_about(scheduled, "e")
-    assert behind is not None and behind.behind == 60
-    unlucky = explanation.answer_about(scheduled, "d")
-    assert unlucky is not None and unlucky.row is not None and unlucky.behind == 0
-    unseen = explanation.answer_about(scheduled, "g")
-    assert unseen is not None and not unseen.looked_at
-    assert explanation.answer_about(scheduled, "elsewhere") is None
-
-
 def test_an_attempt_that_ended_before_the_filters_has_no_refusals() -> None:
     decision = Decision(pod_key="default/p", pod_uid="1", profile="x", total_nodes=0)
-    assert explanation.refusals(decision) == []
+    assert verdicts.refusals(decision) == []

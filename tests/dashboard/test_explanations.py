@@ -1,0 +1,78 @@
+"""The explanations on pages: the same sentences as the API's, and ways to ask."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+from django.test import Client
+
+from apps.cluster.models import Cluster
+from apps.controlplane.models import SchedulingDecision
+
+pytestmark = pytest.mark.django_db
+
+
+def decision_of(cluster: Cluster, name: str) -> int:
+    found = SchedulingDecision.objects.filter(cluster=cluster, name=name)
+    return found.values_list("pk", flat=True).latest("pk")
+
+
+def text(client: Client, path: str, *, htmx: bool = False) -> str:
+    headers = {"HX-Request": "true"} if htmx else {}
+    response = client.get(path, headers=headers)
+    assert response.status_code == 200, response.content
+    return html.unescape(response.content.decode())
+
+
+def test_a_decision_tells_why_here_in_a_sentence_and_a_table(alice: Client, lab: Cluster) -> None:
+    page = text(alice, f"/clusters/lab/decisions/{decision_of(lab, 'web-0')}/explanation")
+    assert "node-0 and 2 other nodes have the most points" in page
+    assert "NodeResourcesFit" in page and "<tfoot>" in page
+
+
+def test_a_node_that_refused_tells_its_figures(alice: Client, lab: Cluster) -> None:
+    number = decision_of(lab, "huge")
+    page = text(alice, f"/clusters/lab/decisions/{number}/explanation?node=node-1", htmx=True)
+    assert "node-1 was refused by NodeResourcesFit: needs cpu 100, free 7.5 of 8" in page
+    assert "<html" not in page
+    both = text(alice, f"/clusters/lab/decisions/{number}/explanation?node=node-1&against=gpu-1")
+    assert "the pod does not tolerate the taint dedicated=gpu:NoSchedule" in both
+    assert "would refuse it, too" in both
+
+
+def test_nodes_are_offered_while_one_types(alice: Client, lab: Cluster) -> None:
+    number = decision_of(lab, "web-0")
+    offered = text(alice, f"/clusters/lab/decisions/{number}/nodes?against=de-1", htmx=True)
+    assert offered.split() == ["<option", 'value="node-1"></option>']
+
+
+def test_the_decision_page_asks_for_its_explanation(alice: Client, lab: Cluster) -> None:
+    number = decision_of(lab, "web-0")
+    page = text(alice, f"/clusters/lab/decisions/{number}")
+    assert f'hx-get="/clusters/lab/decisions/{number}/explanation"' in page
+
+
+def test_a_pending_pod_tells_what_it_waits_for(alice: Client, lab: Cluster) -> None:
+    page = text(alice, "/clusters/lab/pods/default/huge")
+    assert "Why it is pending:" in page
+    assert 'hx-get="/clusters/lab/pods/default/huge/waiting"' in page
+    waiting = text(alice, "/clusters/lab/pods/default/huge/waiting", htmx=True)
+    assert "Lower the request for cpu from 100 to 7500m" in waiting
+    assert "It is not in line: it waits for an event that may help." in waiting
+    assert "A node that could take the pod if it were empty is added" in waiting
+
+
+def test_a_pod_of_another_scheduler_is_told_so(alice: Client, lab: Cluster) -> None:
+    page = text(alice, "/clusters/lab/pods/default/foreign")
+    assert "No profile of this cluster is called another-scheduler: nobody schedules it." in page
+
+
+def test_a_gated_pod_names_its_gates(alice: Client, lab: Cluster) -> None:
+    waiting = text(alice, "/clusters/lab/pods/default/held/waiting")
+    assert "It waits for its scheduling gates to be removed: example.com/quota." in waiting
+    assert "It is gated: it enters the queue when its gates are gone." in waiting
+
+
+def test_a_decision_that_does_not_exist_is_a_page(alice: Client, lab: Cluster) -> None:
+    assert alice.get("/clusters/lab/decisions/1/explanation").status_code == 404
