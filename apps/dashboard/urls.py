@@ -19,6 +19,7 @@ from apps.dashboard.views import (
     pods,
     profiles,
     queue,
+    search,
     settings,
     tasks,
 )
@@ -92,6 +93,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("login", accounts.Login.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("new-cluster", new_cluster.new_cluster, name="new-cluster"),
+    path("search", search.find, name="search"),
     path("tasks", tasks.tasks, name="tasks"),
     path("tasks/<int:number>", tasks.task, name="task"),
     path("tasks/<int:number>/cancel", tasks.cancel, name="cancel-task"),

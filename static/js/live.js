@@ -107,7 +107,7 @@
   const mistake = document.querySelector("[aria-invalid=true]");
   if (mistake) mistake.focus();
 
-  /* A fresh region leaves what one has opened open. */
+  /* A fresh region leaves what one has opened open, and what one has chosen chosen. */
   if (window.Idiomorph) keepOpen();
   else document.addEventListener("DOMContentLoaded", keepOpen);
 
@@ -117,7 +117,8 @@
     Idiomorph.defaults.callbacks.beforeNodeMorphed = (element) =>
       !(element instanceof Element && element.hasAttribute("data-keep"));
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
-      !(name === "open" && element instanceof HTMLDetailsElement);
+      !(name === "open" && element instanceof HTMLDetailsElement) &&
+      !(name === "checked" && element.closest("[data-choose]"));
   }
 
   /* What a filter leaves empty is not in the address. */
@@ -129,17 +130,5 @@
   /* What is drawn is chosen with selects alone. */
   document.addEventListener("change", ({ target }) => {
     if (target.matches("form#drawn select")) target.form.requestSubmit();
-  });
-
-  /* "/" goes to the first search field. */
-  document.addEventListener("keydown", (event) => {
-    const typing = event.target.closest("input, textarea, select, [contenteditable]");
-    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const search = document.querySelector("main input[type=search]");
-    if (search) {
-      event.preventDefault();
-      search.focus();
-      search.select();
-    }
   });
 })();

@@ -143,7 +143,7 @@ def test_a_hidden_tab_holds_no_stream_and_catches_up_when_it_is_seen_again(
     assert seen.problems == []
 
 
-def test_the_keyboard_alone_reaches_the_search_and_the_content(
+def test_the_keyboard_alone_reaches_the_content_and_whatever_has_a_name(
     seen: Seen, cluster: Cluster
 ) -> None:
     page = seen.page
@@ -153,9 +153,26 @@ def test_the_keyboard_alone_reaches_the_search_and_the_content(
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     page.keyboard.press("Enter")
     page.keyboard.press("/")
-    page.keyboard.type("node-2")
+    page.keyboard.type("node-")
+    expect(page.get_by_role("option")).to_have_count(3)
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("option", selected=True)).to_contain_text("node-1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/clusters/lab/nodes/node-1")
+    assert seen.problems == []
+
+
+def test_a_filter_is_in_the_address_and_leaves_out_what_is_empty(
+    seen: Seen, cluster: Cluster
+) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/nodes?sort=-name")
+    page.get_by_label("Name", exact=True).fill("node-2")
     expect(page.locator("#nodes tbody tr")).to_have_count(1)
-    assert page.url.endswith("/nodes?q=node-2")
+    assert page.url.endswith("/nodes?q=node-2&sort=-name")
+    page.reload()
+    expect(page.locator("#nodes tbody tr")).to_have_count(1)
     assert seen.problems == []
 
 

@@ -1,0 +1,106 @@
+"""What the search finds: clusters, nodes, pods and decisions, by parts of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.urls import reverse
+
+from apps.cluster.models import Cluster, Node, Pod
+from apps.controlplane.models import SchedulingDecision
+
+#: Of each sort.
+MOST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One thing that was found, where it is and what tells it from its namesakes."""
+
+    sort: str
+    name: str
+    address: str
+    about: str
+
+
+def search(text: str, *, here: str = "") -> list[Hit]:
+    """The first of each sort; those of the cluster named `here` come first. A query a sort."""
+    text = text.strip()
+    if not text or "\x00" in text:
+        return []
+    return [*_clusters(text), *_nodes(text, here), *_pods(text, here), *_decisions(text, here)]
+
+
+def _clusters(text: str) -> list[Hit]:
+    found = Cluster.objects.filter(name__icontains=text).order_by("name")[:MOST]
+    return [
+        Hit("Cluster", each.name, _url("cluster", each.name), "paused" if each.paused else "")
+        for each in found
+    ]
+
+
+def _nodes(text: str, here: str) -> list[Hit]:
+    rows = _here_first(Node.objects.filter(name__icontains=text), here)
+    return [
+        Hit("Node", name, _url("node", cluster, name), cluster)
+        for cluster, name in rows.values_list("cluster__name", "name")[:MOST]
+    ]
+
+
+def _pods(text: str, here: str) -> list[Hit]:
+    namespace, slash, name = text.rpartition("/")
+    found = Pod.objects.filter(name__icontains=name)
+    found = found.filter(namespace=namespace) if slash else found
+    rows = _here_first(found, here).values_list("cluster__name", "namespace", "name", "node_name")
+    return [
+        Hit(
+            "Pod",
+            f"{namespace}/{name}",
+            _url("pod", cluster, namespace, name),
+            f"{cluster}, {f'on {node}' if node else 'without a node'}",
+        )
+        for cluster, namespace, name, node in rows[:MOST]
+    ]
+
+
+def _decisions(text: str, here: str) -> list[Hit]:
+    """By number, or the newest of a pod whose name begins so, also when the pod is gone."""
+    name = text.rpartition("/")[2]
+    wanted = Q(name__startswith=name)
+    if text.isascii() and text.isdecimal() and len(text) <= 18:
+        wanted |= Q(pk=int(text))
+    found = SchedulingDecision.objects.filter(wanted)
+    found = found.filter(cluster__name=here) if here else found
+    rows = found.order_by("-pk").values_list(
+        "pk", "cluster__name", "namespace", "name", "attempt", "result", "node"
+    )
+    return [
+        Hit(
+            "Decision",
+            f"{pk}",
+            _url("decision", cluster, pk),
+            f"{cluster}, attempt {attempt} of {namespace}/{name}: {result} {node}".strip(),
+        )
+        for pk, cluster, namespace, name, attempt, result, node in rows[:MOST]
+    ]
+
+
+def _here_first(found: QuerySet[Node] | QuerySet[Pod], here: str) -> QuerySet[Node | Pod]:
+    away = Case(
+        When(cluster__name=here, then=Value(0)), default=Value(1), output_field=IntegerField()
+    )
+    return found.order_by(away, "name", "cluster__name")
+
+
+def _url(view: str, *arguments: str | int) -> str:
+    return reverse(view, args=arguments)
+
+
+def sorts(hits: Sequence[Hit]) -> dict[str, list[Hit]]:
+    """The hits by their sort, in their order."""
+    found: dict[str, list[Hit]] = {}
+    for hit in hits:
+        found.setdefault(hit.sort, []).append(hit)
+    return found

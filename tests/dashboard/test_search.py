@@ -1,0 +1,48 @@
+"""The search over clusters, nodes, pods and decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.cluster.models import Cluster
+from apps.controlplane.models import SchedulingDecision
+from apps.dashboard.selectors.search import search
+
+pytestmark = pytest.mark.django_db
+
+
+def found(text: str, here: str = "") -> list[tuple[str, str]]:
+    return [(hit.sort, hit.name) for hit in search(text, here=here)]
+
+
+def test_each_sort_is_found_by_a_part_of_its_name(lab: Cluster, empty: Cluster) -> None:
+    assert found("LAB") == [("Cluster", "lab")]
+    assert found("pu-1") == [("Node", "gpu-1")]
+    assert ("Pod", "default/web-1") in found("eb-1")
+    assert ("Pod", "default/web-1") in found("default/web")
+    assert found("other/web") == [each for each in found("other/web") if each[0] == "Decision"]
+
+
+def test_decisions_are_found_by_number_and_by_the_pod(lab: Cluster) -> None:
+    row = SchedulingDecision.objects.filter(cluster=lab, name="web-1").get()
+    assert ("Decision", str(row.pk)) in found(str(row.pk))
+    assert ("Decision", str(row.pk)) in found("web-1", here="lab")
+    assert ("Decision", str(row.pk)) not in found("web-1", here="bare")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\x00", "%", "_", "9" * 30])
+def test_odd_texts_find_nothing(lab: Cluster, text: str) -> None:
+    assert found(text) == []
+
+
+def test_the_search_takes_a_query_a_sort(
+    alice: Client, lab: Cluster, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(6):
+        page = alice.get("/search?q=web&cluster=lab", headers={"HX-Request": "true"})
+    text = page.content.decode()
+    assert 'role="option"' in text and "<html" not in text
+    assert "Nothing is called like that" in alice.get("/search?q=zzz").content.decode()
