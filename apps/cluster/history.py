@@ -93,14 +93,16 @@ def reaches_back(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
 def everything(
     cursor: CursorWrapper, cluster_id: int, kind: Kind
 ) -> Iterator[tuple[Body, datetime]]:
-    """The objects of a kind, with when each was created, in the order of creation."""
+    """The objects of a kind, with when each was created, in the order of creation.
+
+    They are fetched now and read one by one, so that this may go on after the transaction.
+    """
     cursor.execute(
         f"SELECT body::text, created_at FROM {kind.model._meta.db_table} "
         "WHERE cluster_id = %s ORDER BY id",
         [cluster_id],
     )
-    for body, created_at in cursor.fetchall():
-        yield sql.load_json(body), created_at
+    return ((sql.load_json(body), created_at) for body, created_at in cursor.fetchall())
 
 
 def everything_at(
@@ -125,5 +127,4 @@ def everything_at(
         "ORDER BY 1 NULLS LAST",
         {"cluster": cluster_id, "version": version, "kind": kind.name},
     )
-    for _, body, created_at in cursor.fetchall():
-        yield sql.load_json(body), created_at
+    return ((sql.load_json(body), created_at) for _, body, created_at in cursor.fetchall())

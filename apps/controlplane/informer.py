@@ -139,8 +139,11 @@ class Informer:
     ) -> Iterator[tuple[str, KubeObject, dict[str, Any], datetime]]:
         """Every watched object with its body and creation; sets `position` to their version.
 
-        All of them from one snapshot of the database, each kind in the order of creation.
+        All of them from one snapshot of the database, each kind in the order of creation. The
+        transaction is over when the first comes: with many, taking them in takes longer than a
+        transaction may stand idle.
         """
+        fetched = []
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute(
@@ -158,10 +161,12 @@ class Informer:
                     found = history.everything(cursor, self.cluster_id, kind)
                 else:
                     found = history.everything_at(cursor, self.cluster_id, kind, start)
-                for body, created_at in found:
-                    item = decode(kind.name, body)
-                    if item is not None:
-                        yield kind.name, item, body, created_at
+                fetched.append((kind.name, found))
+        for name, found in fetched:
+            for body, created_at in found:
+                item = decode(name, body)
+                if item is not None:
+                    yield name, item, body, created_at
 
 
 def decode(kind: str, body: dict[str, object]) -> KubeObject | None:
