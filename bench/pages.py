@@ -121,7 +121,7 @@ def repeat_ledger(cluster: Any, wanted: int) -> None:
     changed = {
         "pod_uid": "gen_random_uuid()",
         "name": "d.name || '-' || turn",
-        "at": "d.at - turn * interval '1 second'",
+        "at": "d.at - turn * interval '1 minute'",
     }
     names = [f.column for f in SchedulingDecision._meta.concrete_fields if f.column != "id"]
     values = ", ".join(changed.get(name, f"d.{name}") for name in names)
