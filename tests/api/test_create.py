@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 
 from apps.cluster.models import Change, Cluster
+from apps.controlplane.clusters import change_settings
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
 
@@ -162,3 +163,21 @@ def test_a_database_that_does_not_answer_in_time_is_no_fault_of_the_client(
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "1"
     assert kube.post(PODS, pod("p1")).status_code == 201
+
+
+def test_what_a_cluster_admits_its_pods_with_is_a_setting(kube: Kube, cluster: Cluster) -> None:
+    groups = {"team": {"namespaces": ["default"]}}
+    change_settings(cluster, {"admission_plugins": {"DedicatedNodes": {"groups": groups}}})
+    body = kube.post(PODS, pod("p1")).json()
+    assert "dedicated" in [each["key"] for each in body["spec"]["tolerations"]]
+
+
+def test_a_quota_refuses_what_exceeds_it_and_shows_what_is_used(kube: Kube) -> None:
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    kube.post(quotas, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}})
+    assert kube.post(PODS, pod("p1")).status_code == 201
+    answer = kube.post(PODS, pod("p2"))
+    assert (answer.status_code, answer.json()["reason"]) == (403, "Forbidden")
+    table = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    (row,) = kube.get(quotas, headers=table).json()["rows"]
+    assert row["cells"][:3] == ["q", "pods: 1/1", ""]

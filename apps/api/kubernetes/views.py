@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -9,6 +10,7 @@ from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import connection
+from django.db.models import JSONField
 from django.http import HttpRequest, HttpResponse
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
@@ -155,7 +157,12 @@ def find_cluster(name: str) -> Cluster:
             row = cursor.fetchone()
     if row is None:
         raise NotFound("clusters", name)
-    return Cluster.from_db("default", [field.attname for field in _COLUMNS], row)
+    # JSON comes as text, which the ORM would have read
+    values = [
+        json.loads(value) if isinstance(field, JSONField) else value
+        for field, value in zip(_COLUMNS, row, strict=True)
+    ]
+    return Cluster.from_db("default", [field.attname for field in _COLUMNS], values)
 
 
 @cache

@@ -72,7 +72,7 @@ class ClusterSettingsForm(ObjectForm):
         for plugin in PLUGINS:
             self.fields[plugin.name] = forms.BooleanField(
                 required=False,
-                label=f"Admission: {plugin.name}",
+                label=plugin.name,
                 help_text=plugin.about,
                 initial=plugin.name in chosen,
             )
@@ -91,6 +91,16 @@ class ClusterSettingsForm(ObjectForm):
         )
         for plugin in PLUGINS
     }
+
+    def general(self) -> list[forms.BoundField]:
+        """The fields that are not about admission plugins."""
+        of_plugins = {each.name for pair in self.plugins() for each in pair}
+        return [field for field in self if field.name not in of_plugins]
+
+    def plugins(self) -> list[list[forms.BoundField]]:
+        """For each plugin its switch, and its parameters if it has any."""
+        names = [(plugin.name, _parameters_of(plugin.name)) for plugin in PLUGINS]
+        return [[self[name] for name in pair if name in self.fields] for pair in names]
 
     def clean(self) -> dict[str, Any]:
         """The settings by name; parameters of plugins that are off are forgotten."""
