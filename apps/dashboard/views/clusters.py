@@ -70,7 +70,8 @@ def delete_cluster(request: Request, cluster: Cluster) -> HttpResponse:
     error = ""
     if request.method == "POST":
         if request.POST.get("name", "").strip() == cluster.name:
-            clusters.delete_cluster(cluster)
+            user, with_history = request.user.get_username(), "history" in request.POST
+            clusters.delete_cluster(cluster, with_history=with_history, user=user)
             messages.success(request, f"Cluster {cluster.name} is deleted.")
             return redirect("clusters")
         error = f"Type {cluster.name} to delete it."
