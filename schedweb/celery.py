@@ -55,16 +55,13 @@ def end_runs(**signal: Any) -> None:
 
 @worker_shutdown.connect
 def leave_nothing(sender: Any, **signal: Any) -> None:
-    """Take back the heartbeat, then the queue; what it still held, beat finds to be due."""
+    """Take back the heartbeat; the queue follows, and what it still holds, beat finds due."""
     from apps.controlplane.engines import engines
-    from apps.controlplane.lease import PROCESS
 
     engines.close()
     pulse = getattr(sender.consumer, "pulse", None)
     if pulse is not None:
         pulse.stop()
-    with app.connection_for_write() as connection:
-        connection.default_channel.queue_delete(PROCESS)
 
 
 def connect_producer() -> None:

@@ -52,13 +52,14 @@ def queue_of_holder(cluster_id: int) -> str | None:
     return None if row is None else row[0]
 
 
-def distrust() -> None:
-    """Take everybody for dead who does not show life from now on."""
+def distrust(name: str = "") -> None:
+    """Take `name`, or everybody, for dead who does not show life from now on."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_heartbeat "
-            "SET at = least(at, clock_timestamp() - make_interval(secs => %s))",
-            [DEAD_SECONDS],
+            "SET at = least(at, clock_timestamp() - make_interval(secs => %s)) "
+            "WHERE %s IN ('', name)",
+            [DEAD_SECONDS, name],
         )
 
 
@@ -74,13 +75,13 @@ def dead() -> list[str]:
 
 
 def forget(name: str) -> None:
-    """Remove a heartbeat: nobody shall wait for this one."""
+    """Remove a heartbeat, after all that is known by it."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM controlplane_heartbeat WHERE name = %s", [name])
 
 
 class Pulse(threading.Thread):
-    """Keeps one name's heartbeat going until `stop`, which removes it."""
+    """Keeps one name's heartbeat going until `stop`, which takes it back."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name="pulse", daemon=True)
@@ -100,7 +101,10 @@ class Pulse(threading.Thread):
                 break
 
     def stop(self) -> None:
-        """End the thread and take the heartbeat back: nobody shall wait for this process."""
+        """End the thread and take the heartbeat back: nobody shall wait for this process.
+
+        Its name stays, since somebody may just now send something to its queue.
+        """
         self._stopped.set()
         self.join()
-        forget(self._of)
+        distrust(self._of)

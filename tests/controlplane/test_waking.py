@@ -108,3 +108,15 @@ def test_after_a_start_nobody_counts_as_alive_before_he_says_so(quiet: Cluster) 
     assert (heartbeat.age("beat") or 0) >= heartbeat.DEAD_SECONDS
     heartbeat.touch("loop_old")
     assert heartbeat.dead() == []
+
+
+def test_a_worker_that_ends_is_sent_nothing_more_and_soon_forgotten(quiet: Cluster) -> None:
+    pulse = heartbeat.Pulse("loop_going")
+    heartbeat.touch("loop_going")
+    heartbeat.touch("loop_staying")
+    LoopLease.objects.filter(cluster=quiet).update(holder="loop_going")
+    assert heartbeat.queue_of_holder(quiet.pk) == "loop_going"
+    pulse.start()
+    pulse.stop()
+    assert heartbeat.queue_of_holder(quiet.pk) is None
+    assert heartbeat.dead() == ["loop_going"]
