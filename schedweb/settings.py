@@ -81,8 +81,9 @@ TEMPLATES = [
 NO_DATABASE = f"postgresql://schedweb@/schedweb?host={DATA_DIR}/no-database-is-running"
 
 
-#: No transaction of ours waits so long for its own process, unless that one was stopped.
-IDLE_TRANSACTION_SECONDS = 15
+#: No transaction of ours waits so long for its own process, on a busy machine either, unless that
+#: one was stopped.
+IDLE_TRANSACTION_SECONDS = 30
 
 
 def database(url: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Chaos:
         """One fault now; what is stopped goes on by itself some seconds later."""
         fault = self._draw()
         # beyond the lease, and beyond the time after which the database ends a transaction
-        seconds = self._random.choice((1.0, 5.0, 12.0, 20.0))
+        seconds = self._random.choice((1.0, 5.0, 12.0, 12.0, 20.0, 35.0))
         self.done += 1
         if fault.target == "supervisor":
             self.say(f"{self.done}: {fault}, and a new start")
