@@ -51,6 +51,11 @@ class CsvField(forms.FileField):
 class ClusterForm(ObjectForm):
     """What every new cluster has."""
 
+    #: What there is to be comes first, how it behaves last.
+    field_order = (
+        *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
+        *("tie_break", "seed", "pod_max_in_unschedulable_pods_seconds", "paused"),
+    )
     #: Fields that `create_cluster` takes as they are.
     settings: ClassVar[Sequence[str]] = ("name", "paused")
 
