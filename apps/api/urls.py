@@ -21,7 +21,8 @@ from apps.api.control.exporting import (
 )
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
-from apps.api.control.views import ClusterViewSet, ProfileViewSet, QueueView, TokenView
+from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueView
+from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -47,6 +48,16 @@ _members = {"permission_classes": [IsAuthenticated]}
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueView.as_view(), name="api-queue"),
+    path(
+        "api/v1/clusters/<str:cluster>/queue/history",
+        QueueHistoryView.as_view(),
+        name="api-queue-history",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/queue/activate",
+        QueueActivateView.as_view(),
+        name="api-queue-activate",
+    ),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
     path(

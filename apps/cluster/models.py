@@ -117,6 +117,7 @@ class Cluster(models.Model):
 
 #: What may change while a loop is at work, and takes effect at once.
 _CHANGING = (
+    "due_at",
     "manual_time",
     "controllers",
     "kubelet",

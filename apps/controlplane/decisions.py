@@ -158,7 +158,7 @@ def _value(parameter: Parameter, text: str) -> Any:
                 raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {_MOST}")
             return int(text)
         case "time":
-            return _moment(name, text)
+            return moment(name, text)
         case "uid":
             try:
                 return UUID(text)
@@ -171,7 +171,7 @@ def _value(parameter: Parameter, text: str) -> Any:
     return text
 
 
-def _moment(name: str, text: str) -> datetime:
+def moment(name: str, text: str) -> datetime:
     try:
         # a plus in a query string is a space
         moment = parse_datetime(text.replace(" ", "+") if "T" in text else text)

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from apps.cluster.announce import announcer
 from apps.cluster.models import Cluster
-from apps.controlplane import plugins, profiles, restoring
+from apps.controlplane import plugins, profiles, queue_activation, restoring
 from apps.controlplane.bodies import StoredBodies
 from apps.controlplane.clock import ClusterClock
 from apps.controlplane.controllers.manager import Controllers
@@ -143,13 +143,14 @@ class Engine:
             self.informer.catch_up()
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
+            wishes = queue_activation.carry_out(self.cluster, self.scheduler.queue)
             batch = self._resolve_waiting()
             batch += self._schedule_batch(batch)
             self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
-            if batch or intents or self.recorder.concerns(changes):
-                self.recorder.record(self.scheduler, self.informer, batch, changes, intents)
+            if batch or intents or wishes or self.recorder.concerns(changes):
+                self.recorder.record(self.scheduler, self.informer, batch, changes, intents, wishes)
             elif not acted and self._rest() and not self._progress.is_set():
                 return False
             if self._stopped():
@@ -270,13 +271,16 @@ class Engine:
                     "UPDATE cluster_cluster SET timer_at = %s, "
                     "due_at = clock_timestamp() + make_interval(secs => %s) "
                     "WHERE id = %s AND resource_version = %s "
-                    "AND manual_time IS NOT DISTINCT FROM %s",
+                    "AND manual_time IS NOT DISTINCT FROM %s "
+                    # made due again since the last look: by a user's wish, or another setting
+                    "AND due_at IS NOT DISTINCT FROM %s",
                     [
                         timer,
                         look,
                         self.cluster.pk,
                         self.informer.position,
                         self.cluster.manual_time,
+                        self.cluster.due_at,
                     ],
                 )
                 return bool(cursor.rowcount)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from apps.cluster import sql
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import models
+from apps.controlplane.decisions import moment
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import QueueMove, SubQueue
+
+#: What `found` goes by.
+PARAMETERS = ("pod", "pod_uid", "event", "plugin", "since", "until")
 
 
 class QueueHistory:
@@ -77,3 +84,32 @@ def _row(cluster_id: int, move: QueueMove) -> dict[str, Any]:
         "reason": move.reason,
         "attempt": move.attempt,
     }
+
+
+def found(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.QueueMove]:
+    """The moves that these parameters ask for, newest first; BadRequest names a wrong one.
+
+    `pod` ("namespace/name" or a name), `pod_uid`, `event`, `plugin`, `since`, `until`.
+    """
+    asked = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
+    if any("\x00" in value for value in asked.values()):
+        raise BadRequest("a parameter holds a NUL character")
+    rows = models.QueueMove.objects.filter(cluster=cluster).order_by("-id")
+    namespace, _, name = asked["pod"].rpartition("/")
+    conditions: dict[str, Any] = {
+        "namespace": namespace,
+        "name": name,
+        "pod_uid": _uid(asked["pod_uid"]),
+        "event": asked["event"],
+        "plugin": asked["plugin"],
+        "at__gte": moment("since", asked["since"]) if asked["since"] else None,
+        "at__lt": moment("until", asked["until"]) if asked["until"] else None,
+    }
+    return rows.filter(**{key: value for key, value in conditions.items() if value})
+
+
+def _uid(text: str) -> UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError as error:
+        raise BadRequest(f"pod_uid: {text!r} is not a UUID") from error

@@ -20,7 +20,7 @@ from apps.cluster.binding import bind_change, binding_to, with_condition
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor, Modify, Operation, Remove
-from apps.controlplane import decision_log, ledger
+from apps.controlplane import decision_log, ledger, queue_activation
 from apps.controlplane.events import EventWriter, Told, about_pod
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
@@ -100,6 +100,7 @@ class Recorder:
         batch: Sequence[Made],
         changes: QueueChanges,
         intents: Sequence[Intent] = (),
+        wishes: Sequence[int] = (),
     ) -> None:
         """Commit a batch and the queue's changes, and tell the scheduler how that went.
 
@@ -107,13 +108,14 @@ class Recorder:
         transaction back; its decision becomes an error, the pod is requeued, and the rest is
         written. `intents` are what plugins asked for besides: a refusal of theirs is only logged.
         Of a decision that is not final no more is written than where its pod is expected to go.
+        `wishes` are the activations by hand that the moves in the queue have carried out.
         Raises LeaseLost when the cluster has another holder; nothing is written then.
         """
         changed: dict[str, SavedEntry | None] = {}
         while True:
             changed |= {entry.pod_uid: entry for entry in changes.saved}
             changed |= dict.fromkeys(changes.removed)
-            refused = self._commit(scheduler, informer, batch, changed, intents)
+            refused = self._commit(scheduler, informer, batch, changed, intents, wishes)
             if not refused:
                 break
             for decision, refusal in refused:
@@ -134,6 +136,7 @@ class Recorder:
         batch: Sequence[Made],
         changed: Mapping[str, SavedEntry | None],
         intents: Sequence[Intent],
+        wishes: Sequence[int],
     ) -> list[tuple[Decision, ApiError]]:
         """One try; with refused bindings nothing is written and they are returned."""
         bound = {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
@@ -152,6 +155,8 @@ class Recorder:
                 [self._ledger_row(made) for made in batch if made.decision.result.is_final]
             )
             self._write_entries(kept, gone)
+            if wishes:
+                queue_activation.forget(wishes)
             self._history.insert(m.decision for m in batch if m.decision.pod_uid in bound)
             if kept or gone or self._history:
                 # pages show the queue, which is not in the change log

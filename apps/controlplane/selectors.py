@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -29,42 +27,13 @@ class Placement:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedPod:
-    """A pending pod and the queue it is in."""
-
-    namespace: str
-    name: str
-    uid: UUID
-    queue: str
-    priority: int
-    attempts: int
-    timestamp: datetime
-    backoff_expiry: datetime | None
-    unschedulable_plugins: list[str]
-    pending_plugins: list[str]
-    gated_by: str
-    nominated_node: str
-
-
-#: Pending pods in queue order; one without an entry waits in activeQ for its first attempt.
-_QUEUED = """
-    SELECT p.namespace, p.name, p.uid, coalesce(q.queue, 'active') AS queue, p.priority,
-        coalesce(q.attempts, 0), coalesce(q.timestamp, p.created_at) AS since, q.backoff_expiry,
-        coalesce(q.unschedulable_plugins, '{}'), coalesce(q.pending_plugins, '{}'),
-        coalesce(q.gated_by, ''), p.nominated_node_name
-    FROM cluster_pod p
+_SIZES = """
+    SELECT coalesce(q.queue, 'active'), count(*) FROM cluster_pod p
     LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
     WHERE p.cluster_id = %s AND p.node_name = '' AND p.phase NOT IN ('Succeeded', 'Failed')
         AND p.scheduler_name = ANY(%s)
+    GROUP BY 1
 """
-#: How each queue is ordered on pages: as its pods leave it.
-_ORDER = {
-    QueueEntry.Queue.ACTIVE: "p.priority DESC, since, p.id",
-    QueueEntry.Queue.BACKOFF: "q.backoff_expiry, p.id",
-    QueueEntry.Queue.UNSCHEDULABLE: "since, p.id",
-    QueueEntry.Queue.GATED: "since, p.id",
-}
 
 
 def scheduler_names(cluster: Cluster) -> list[str]:
@@ -80,24 +49,11 @@ def pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
     return pending.exclude(scheduler_name__in=scheduler_names(cluster))
 
 
-def queue(
-    cluster: Cluster, name: QueueEntry.Queue, *, limit: int = 100, offset: int = 0
-) -> list[QueuedPod]:
-    """Pods of one queue in the order they leave it."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"{_QUEUED} AND coalesce(q.queue, 'active') = %s "
-            f"ORDER BY {_ORDER[name]} LIMIT %s OFFSET %s",
-            [cluster.pk, scheduler_names(cluster), name.value, limit, offset],
-        )
-        return [QueuedPod(*row) for row in cursor.fetchall()]
-
-
 def queue_sizes(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
     """How many pods are in each queue, the empty ones included."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT queue, count(*) FROM ({_QUEUED}) AS queued GROUP BY queue",
+            _SIZES,
             [cluster.pk, scheduler_names(cluster)],
         )
         counted = dict(cursor.fetchall())

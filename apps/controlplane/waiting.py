@@ -21,6 +21,7 @@ _STATE = """
          AND (q.id IS NULL OR q.queue = 'active' OR q.queue = 'backoff'
               -- on a clock that stands still, backoff does not end by waiting
               AND (c.manual_time IS NULL OR q.backoff_expiry <= c.manual_time)))
+        + (SELECT count(*) FROM controlplane_queueactivation a WHERE a.cluster_id = l.cluster_id)
     FROM controlplane_looplease l JOIN cluster_cluster c ON c.id = l.cluster_id
     WHERE l.cluster_id = %s
 """
@@ -34,7 +35,8 @@ class LoopState:
     consumed_version: int
     #: ... and has yet to get here.
     wanted_version: int
-    #: Pods that are active, in flight or in backoff; pods of no profile's scheduler not counted.
+    #: Pods that are active, in flight or in backoff, and those somebody activates by hand; pods of
+    #: no profile's scheduler not counted.
     waiting_pods: int
 
     @property

@@ -36,6 +36,8 @@ def cluster() -> Cluster:
     cluster = create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
     Cluster.objects.filter(pk=cluster.pk).update(manual_time=START)
     cluster.refresh_from_db()
+    important = {"metadata": {"name": "important"}, "value": 5}
+    store.create(cluster, kinds.PRIORITY_CLASS, important, actor=ACTOR)
     return cluster
 
 
@@ -106,7 +108,9 @@ class Users:
             self.made += 1
             name = f"p{self.draw.randrange(100):02}-{self.made}"
             kind = self.draw.random()
-            spec: dict[str, Any] = {"priority": self.draw.choice((0, 0, 5))}
+            spec: dict[str, Any] = {}
+            if self.draw.random() < 0.3:
+                spec["priorityClassName"] = "important"
             if kind < 0.2:
                 spec |= HELD
             elif kind < 0.5:

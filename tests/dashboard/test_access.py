@@ -23,7 +23,7 @@ _ARGUMENTS = {
     "uid": "00000000-0000-0000-0000-000000000001",
     "version": 1,
 }
-_POST_ONLY = {"pause", "resume", "cordon", "delete-pods"}
+_POST_ONLY = {"activate-pod", "pause", "resume", "cordon", "delete-pods"}
 _FORMS = {
     "new-cluster",
     "cluster-settings",

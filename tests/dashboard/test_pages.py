@@ -22,7 +22,10 @@ pytestmark = pytest.mark.django_db
 #: Two statements of each count find the session and the user, one the cluster.
 PAGES = [
     ("", "Nodes by topology", 13),
-    ("/queue", "activeQ", 13),
+    ("/queue", "activeQ", 6),
+    ("/queue?queue=gated&sort=-since", "example.com/quota", 6),
+    ("/queue/history", "ScheduleAttemptFailure", 5),
+    ("/queue/history?pod=huge&event=Pop", "huge", 5),
     ("/nodes", "gpu-1", 6),
     ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 10),
     ("/pods", "web-1", 7),
@@ -99,7 +102,8 @@ def test_htmx_gets_the_region_alone(alice: Client, lab: Cluster, path: str) -> N
     ("path", "hint"),
     [
         ("", "no pod can be scheduled"),
-        ("/queue", "No pod."),
+        ("/queue", "Add a pod"),
+        ("/queue/history", "Add a pod"),
         ("/nodes", "Add a node"),
         ("/pods", "There is no pod yet"),
         ("/decisions", "Nothing was decided yet"),

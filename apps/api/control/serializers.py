@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import SETTINGS
-from apps.controlplane.models import PastCluster, QueueEntry, SchedulerProfile, SchedulingDecision
+from apps.controlplane.models import PastCluster, SchedulerProfile, SchedulingDecision
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -106,27 +106,6 @@ class NewProfileSerializer(serializers.Serializer[Any]):
     legacy = serializers.BooleanField(
         default=False, help_text="Allow the plugins of earlier releases, as convert_config does."
     )
-
-
-class QueuedPodSerializer(serializers.Serializer[Any]):
-    namespace = serializers.CharField()
-    name = serializers.CharField()
-    uid = serializers.UUIDField()
-    queue = serializers.ChoiceField(choices=QueueEntry.Queue.choices)
-    priority = serializers.IntegerField()
-    attempts = serializers.IntegerField()
-    timestamp = serializers.DateTimeField(help_text="When the pod entered this queue.")
-    backoff_expiry = serializers.DateTimeField(allow_null=True)
-    unschedulable_plugins = serializers.ListField(child=serializers.CharField())
-    pending_plugins = serializers.ListField(child=serializers.CharField())
-    gated_by = serializers.CharField()
-    nominated_node = serializers.CharField()
-
-
-class QueueSerializer(serializers.Serializer[Any]):
-    sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
-    queue = serializers.ChoiceField(choices=QueueEntry.Queue.choices)
-    pods = QueuedPodSerializer(many=True, help_text="In the order in which they leave the queue.")
 
 
 _DECISION_FIELDS = (

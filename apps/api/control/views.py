@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, cluster_named, switch, whole_number
+from apps.api.control.base import ControlView, cluster_named, switch
 from apps.api.control.serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
@@ -27,15 +27,14 @@ from apps.api.control.serializers import (
     NewClusterSerializer,
     NewProfileSerializer,
     ProfileSerializer,
-    QueueSerializer,
     TokenSerializer,
 )
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, NotFound, RequestEntityTooLarge
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane import clusters, manifests, profiles, selectors
-from apps.controlplane.models import QueueEntry, SchedulerProfile
+from apps.controlplane import clusters, manifests, profiles
+from apps.controlplane.models import SchedulerProfile
 
 MAX_IMPORT_BYTES = 64 * 1024 * 1024
 MAX_PAGE = 1000
@@ -204,33 +203,6 @@ class ProfileViewSet(
         except SchedulerProfile.DoesNotExist as error:
             raise NotFound("profiles", revision) from error
         return Response(self.get_serializer(profile).data)
-
-
-class QueueView(ControlView, APIView):
-    """The scheduling queue of a cluster."""
-
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("queue", str, enum=QueueEntry.Queue.values, default="active"),
-            OpenApiParameter("limit", int, default=100),
-            OpenApiParameter("offset", int, default=0),
-        ],
-        responses={200: QueueSerializer, **_REFUSALS},
-    )
-    def get(self, request: Request, cluster: str) -> Response:
-        """One sub-queue in its order, and how many pods are in each."""
-        found = cluster_named(cluster)
-        name = request.query_params.get("queue", QueueEntry.Queue.ACTIVE.value)
-        if name not in QueueEntry.Queue.values:
-            raise BadRequest(f"queue: {name!r} is none of {', '.join(QueueEntry.Queue.values)}")
-        pods = selectors.queue(
-            found,
-            QueueEntry.Queue(name),
-            limit=whole_number(request, "limit", 100, highest=MAX_PAGE),
-            offset=whole_number(request, "offset", 0, highest=10**9),
-        )
-        sizes = {key.value: size for key, size in selectors.queue_sizes(found).items()}
-        return Response(QueueSerializer({"sizes": sizes, "queue": name, "pods": pods}).data)
 
 
 class TokenView(ControlView, APIView):

@@ -1,17 +1,20 @@
-"""What the queue page shows."""
+"""What the pages of the queue show: who waits where, and what moved whom."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane import selectors
-from apps.controlplane.models import QueueEntry
-from apps.controlplane.selectors import QueuedPod
-
-#: Pods shown of each queue where all of them are on the page.
-GLANCE = 15
+from apps.controlplane import queue_history, queue_listing, selectors
+from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.queue_listing import SORTS, QueuedPod, Sort, Wanted
+from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, whole_number
+from apps.dashboard.tables import Field, Sorting, asked_sorting
+from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
+from apps.scheduler.framework import events
 
 #: What each queue holds and what ends the wait there, for people.
 MEANINGS = {
@@ -24,35 +27,112 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class SubQueue:
-    """One part of the queue and its first pods, in the order they leave it."""
+    """One part of the queue."""
 
     queue: QueueEntry.Queue
     size: int
-    pods: Sequence[QueuedPod]
+    #: the table shows only this one
+    chosen: bool
 
     @property
     def meaning(self) -> str:
         return MEANINGS[self.queue]
 
-    @property
-    def more(self) -> int:
-        return self.size - len(self.pods)
+
+@dataclass(frozen=True, slots=True)
+class QueuePage:
+    """The four queues, and a page of the pods in them."""
+
+    queues: Sequence[SubQueue]
+    summary: str
+    page: NumberedPage[QueuedPod]
+    filters: Sequence[Field]
+    sorting: Sorting[Sort]
 
 
-def queue_at_a_glance(cluster: Cluster) -> list[SubQueue]:
-    """The four queues, each with its first pods."""
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """A page of moves, and what the list can be narrowed by."""
+
+    page: LogPage[QueueMove]
+    filters: Sequence[Field]
+    #: What of the address cannot be read.
+    problem: str = ""
+
+
+def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
+    """The queue as the address asks; the nearest page there is when there is no such page."""
+    sorting = asked_sorting(query, {name: name for name in SORTS}, default="place")
+    asked = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
+    wanted = Wanted(**{name: value.replace("\x00", "") for name, value in asked.items()})
+    size = page_size(query)
+    number = max(1, whole_number(query, "page") or 1)
+
+    def listed(page: int) -> queue_listing.Listing:
+        return queue_listing.listing(
+            cluster,
+            wanted,
+            sort=sorting.key,
+            downwards=sorting.downwards,
+            limit=size,
+            offset=(page - 1) * size,
+        )
+
+    found = listed(number)
+    pages = max(1, -(-found.total // size))
+    if number > pages:
+        number = pages
+        found = listed(number)
+    first = (number - 1) * size + 1 if found.pods else 0
+    last = first + len(found.pods) - 1 if found.pods else 0
     sizes = selectors.queue_sizes(cluster)
-    return [
-        SubQueue(name, size, selectors.queue(cluster, name, limit=GLANCE) if size else [])
-        for name, size in sizes.items()
+    return QueuePage(
+        [SubQueue(each, count, each.value == wanted.queue) for each, count in sizes.items()],
+        queue_listing.summary(sizes),
+        NumberedPage(found.pods, number, pages, found.total, first, last, size),
+        [
+            Field("pod", "Pod", hint="web-1 or ns/web"),
+            Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
+            Field("plugin", "Held or rejected by", suggestions=sorted(IN_TREE_PLUGINS)),
+        ],
+        sorting,
+    )
+
+
+def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
+    """Moves newest first, as the address asks; none, and why, where it cannot be read."""
+    problem, rows = "", QueueMove.objects.none()
+    try:
+        rows = queue_history.found(cluster, query)
+    except BadRequest as error:
+        problem = error.message
+    moment = "2026-01-31 12:00"
+    filters = [
+        Field("pod", "Pod", hint="web-1 or ns/web-1"),
+        Field("event", "Event", suggestions=_EVENTS),
+        Field("plugin", "Decided by", suggestions=sorted(IN_TREE_PLUGINS)),
+        Field("since", "Since", hint=moment),
+        Field("until", "Until", hint=moment),
     ]
+    return HistoryPage(log_page(rows, query), filters, problem)
 
 
-def one_queue(
-    cluster: Cluster, name: QueueEntry.Queue, *, page: int, size: int
-) -> tuple[SubQueue, int]:
-    """One queue from a page (from 1) on, and the number of that page once it is made to exist."""
-    count = selectors.queue_sizes(cluster)[name]
-    number = min(max(page, 1), max(1, -(-count // size)))
-    pods = selectors.queue(cluster, name, limit=size, offset=(number - 1) * size)
-    return SubQueue(name, count, pods), number
+#: Offered in the filter; there are more, one for each kind of change.
+_EVENTS = sorted(
+    {
+        events.BACKOFF_COMPLETE,
+        events.CONFIGURATION_CHANGE,
+        events.DONE,
+        events.FORCE_ACTIVATE,
+        events.MANUAL_ACTIVATE,
+        events.POP,
+        events.POP_FROM_BACKOFF_QUEUE,
+        events.SCHEDULE_ATTEMPT_FAILURE,
+        events.UNSCHEDULABLE_TIMEOUT,
+        events.EVENT_ASSIGNED_POD_ADD.label,
+        events.EVENT_ASSIGNED_POD_DELETE.label,
+        events.EVENT_NODE_ADD.label,
+        events.EVENT_UNSCHEDULED_POD_ADD.label,
+        events.EVENT_UNSCHEDULED_POD_UPDATE.label,
+    }
+)

@@ -23,7 +23,7 @@ register = template.Library()
 #: Section, its page, and the pages that belong to it.
 SECTIONS = (
     ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
-    ("Queue", "queue", {"queue"}),
+    ("Queue", "queue", {"queue", "queue-history"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
     ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
@@ -47,6 +47,7 @@ STATES = {
     "backoff": ("clock", "amber", "backoffQ"),
     "unschedulable": ("cross", "red", "unschedulable"),
     "gated": ("lock", "violet", "gated"),
+    "in_flight": ("play", "teal", "in flight"),
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
     "failed": ("cross", "red", "failed"),
@@ -91,20 +92,33 @@ def moment(text: str | None) -> datetime | None:
     return parse_datetime(text) if text else None
 
 
-@register.inclusion_tag("dashboard/inc/ago.html")
-def ago(at: datetime | None) -> dict[str, Any]:
-    """How long ago, kept up by the page; the full time as its title."""
+@register.inclusion_tag("dashboard/inc/ago.html", takes_context=True)
+def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
+    """How long ago by the clock of the page's cluster; the full time as its title.
+
+    The page keeps it up, unless that clock stands still.
+    """
     if at is None:
         return {"at": None}
-    return {"at": at, "text": figures.span(timezone.now() - at)}
+    now, goes = _clock(context)
+    return {"at": at, "text": figures.span(now - at), "goes": goes}
 
 
-@register.inclusion_tag("dashboard/inc/until.html")
-def until(at: datetime | None) -> dict[str, Any]:
-    """A countdown."""
+@register.inclusion_tag("dashboard/inc/until.html", takes_context=True)
+def until(context: template.Context, at: datetime | None) -> dict[str, Any]:
+    """A countdown by the clock of the page's cluster."""
     if at is None:
         return {"at": None}
-    return {"at": at, "text": figures.span(at - timezone.now())}
+    now, goes = _clock(context)
+    return {"at": at, "text": figures.span(at - now), "goes": goes}
+
+
+def _clock(context: template.Context) -> tuple[datetime, bool]:
+    """The time of the cluster the page is about, and whether its clock goes by itself."""
+    cluster = context.get("cluster")
+    if isinstance(cluster, Cluster):
+        return cluster.now(), cluster.manual_time is None
+    return timezone.now(), True
 
 
 @register.simple_tag

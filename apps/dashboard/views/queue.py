@@ -1,37 +1,54 @@
-"""The scheduling queue."""
+"""The scheduling queue: who waits, what moved whom, activation by hand."""
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import HttpResponse
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
 
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
-from apps.controlplane.models import QueueEntry
-from apps.dashboard.paging import whole_number
+from apps.controlplane import queue_activation
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.queue import one_queue, queue_at_a_glance
-
-SIZE = 100
+from apps.dashboard.selectors.queue import history_page, queue_page
 
 
 @require_GET
 @cluster_page
 def queue(request: Request, cluster: Cluster) -> HttpResponse:
-    """All four queues, or one of them page by page."""
-    context: dict[str, object] = {"cluster": cluster, "first": 0}
-    name = request.GET.get("queue", "")
-    if name in QueueEntry.Queue.values:
-        asked = whole_number(request.GET, "page") or 1
-        only, number = one_queue(cluster, QueueEntry.Queue(name), page=asked, size=SIZE)
-        first = (number - 1) * SIZE
-        context |= {
-            "queues": [only],
-            "only": only,
-            "number": number,
-            "first": first,
-            "previous": number - 1 if number > 1 else None,
-            "next": number + 1 if first + SIZE < only.size else None,
-        }
-    else:
-        context["queues"] = queue_at_a_glance(cluster)
+    found = queue_page(cluster, request.GET)
+    context = {"cluster": cluster, "queue": found, "sorting": found.sorting}
     return page(request, "queue", context)
+
+
+@require_GET
+@cluster_page
+def history(request: Request, cluster: Cluster) -> HttpResponse:
+    found = history_page(cluster, request.GET)
+    context = {"cluster": cluster, "history": found}
+    return page(request, "queue_history", context, status=422 if found.problem else 200)
+
+
+@require_POST
+@cluster_page
+def activate(request: Request, cluster: Cluster) -> HttpResponse:
+    """Have a pod tried at once, and go back to the page the button was on."""
+    name = request.POST.get("pod", "")
+    try:
+        queue_activation.activate(
+            cluster,
+            [name],
+            user=request.user.get_username(),
+            request_id=current_request_id(),
+        )
+    except Invalid as refusal:
+        messages.error(request, " ".join(cause.message for cause in refusal.causes))
+    else:
+        when = "when the cluster goes on" if cluster.paused else "now"
+        messages.success(request, f"{name} is tried {when}.")
+    target = request.POST.get("next", "")
+    own = reverse("queue", args=[cluster.name])
+    return redirect(target if target == own or target.startswith(f"{own}?") else own)

@@ -10,9 +10,12 @@ from pytest_django import DjangoAssertNumQueries
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane import profiles
+from apps.controlplane import lease, profiles, queue_activation
 from apps.controlplane.clusters import create_cluster
+from apps.controlplane.engine import Engine
 from apps.controlplane.engines import Engines
+from apps.controlplane.models import LoopLease, QueueActivation, QueueMove
+from apps.scheduler.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT
 from tests.api.control.conftest import Api
 from tests.api.objects import pod
 
@@ -47,6 +50,103 @@ def test_the_queue_is_told_by_sub_queue(api: Api, lab: Cluster) -> None:
     waiting += api.get("/clusters/lab/queue?queue=backoff").json()["pods"]
     assert [found["name"] for found in waiting] == ["big"]
     assert waiting[0]["unschedulable_plugins"] == ["NodeResourcesFit"]
+
+
+def test_the_whole_queue_is_told_with_places_gates_and_the_line_of_pending_pods(
+    api: Api, lab: Cluster
+) -> None:
+    body = api.get("/clusters/lab/queue?queue=all").json()
+    assert body["summary"] == "activeQ:0; backoffQ:0; unschedulablePods:2"
+    assert (body["queue"], body["total"]) == ("", 2)
+    told = [(found["name"], found["position"], found["gates"]) for found in body["pods"]]
+    assert told == [("big", 1, []), ("gated", 1, ["x.io/wait"])]
+    assert api.get("/clusters/lab/queue?queue=all&plugin=SchedulingGates").json()["total"] == 1
+    assert api.get("/clusters/lab/queue?queue=all&offset=5").json()["total"] == 2
+    assert api.get("/clusters/lab/queue?queue=fast").status_code == 400
+    assert api.get("/clusters/lab/queue?pod=%00").status_code == 400
+
+
+def test_places_are_those_in_which_the_queue_would_pop(api: Api, user: Any) -> None:
+    cluster = create_cluster("sorted", user="tests", nodes=1, paused=True)
+    actor = Actor("tests")
+    for value in (5, 9):
+        body = {"metadata": {"name": f"p{value}"}, "value": value}
+        store.create(cluster, kinds.PRIORITY_CLASS, body, actor=actor)
+    for name, value in (("low", 0), ("high", 9), ("b", 5), ("a", 5)):
+        spec = {**BIG, **({"priorityClassName": f"p{value}"} if value else {})}
+        store.create(
+            cluster, kinds.POD, {**pod(name), "spec": spec}, actor=actor, namespace="default"
+        )
+    held = lease.acquire(cluster.pk)
+    assert held is not None
+    engine = Engine.load(cluster, held)
+
+    def told() -> list[tuple[str, str]]:
+        pods = api.get("/clusters/sorted/queue?queue=all").json()["pods"]
+        return [(found["queue"], found["name"]) for found in pods]
+
+    def is_so() -> list[tuple[str, str]]:
+        entries = engine.scheduler.queue.dump()
+        return [(entry.queue.value, entry.pod_key.partition("/")[2]) for entry in entries]
+
+    assert told() == is_so() == [("active", name) for name in ("high", "b", "a", "low")]
+    queue = engine.scheduler.queue
+    for plugins in (["NodeResourcesFit"], [], ["NodeResourcesFit"], []):
+        popped = queue.pop()
+        assert popped is not None
+        queue.add_unschedulable_if_not_present(popped, unschedulable_plugins=plugins)
+    queue.move_all_to_active_or_backoff_queue(EVENT_UNSCHEDULABLE_TIMEOUT)
+    engine.recorder.record(engine.scheduler, engine.informer, [], queue.take_changes())
+    assert told() == is_so()
+    # the rejected by priority, then those that had an error
+    assert [name for _, name in told()] == ["high", "a", "b", "low"]
+
+
+def test_the_history_of_the_queue_is_found_by_pod_event_and_plugin(api: Api, lab: Cluster) -> None:
+    def events(query: str) -> list[str]:
+        answer = api.get(f"/clusters/lab/queue/history?{query}")
+        assert answer.status_code == 200
+        return [row["event"] for row in answer.json()["results"]]
+
+    assert events("pod=default/a") == ["Done", "Pop", "UnschedulablePodAdd"]
+    assert events("pod=a&event=Pop") == ["Pop"]
+    assert events("plugin=SchedulingGates") == ["UnschedulablePodAdd"]
+    assert events("until=2000-01-01T00:00:00Z") == []
+    [row] = api.get("/clusters/lab/queue/history?pod=gated").json()["results"]
+    assert (row["source"], row["target"], row["attempt"]) == ("", "gated", 0)
+    assert events(f"pod_uid={row['pod_uid']}") == ["UnschedulablePodAdd"]
+    first = api.get("/clusters/lab/queue/history?page_size=2").json()
+    assert len(first["results"]) == 2 and first["next"]
+    assert api.get("/clusters/lab/queue/history?pod_uid=x").status_code == 400
+    assert api.get("/clusters/lab/queue/history?since=x").status_code == 400
+    assert api.get("/clusters/none/queue/history").status_code == 404
+
+
+def test_pods_are_activated_by_hand_in_whichever_worker(api: Api, lab: Cluster) -> None:
+    answer = api.post("/clusters/lab/queue/activate", {"pods": ["default/big"]})
+    assert (answer.status_code, answer.json()) == (202, {"pods": ["default/big"]})
+    assert Cluster.objects.get(pk=lab.pk).due_at is not None
+    # the worker that finds the wish first is killed before it records
+    held = lease.acquire(lab.pk, "doomed")
+    assert held is not None
+    doomed = Engine.load(lab, held)
+    queue_activation.carry_out(lab, doomed.scheduler.queue)
+    LoopLease.objects.filter(cluster=lab).update(expires_at="2000-01-01T00:00:00Z")
+    Engines().run(lab.pk)
+    [move] = QueueMove.objects.filter(cluster=lab, event="ManualActivate")
+    assert (move.name, move.source, move.target) == ("big", "unschedulable", "active")
+    assert "by tests" in move.reason or "by alice" in move.reason
+    assert not QueueActivation.objects.exists()
+    assert api.get("/decisions?cluster=lab&pod=big").json()["results"][0]["attempt"] == 2
+
+
+def test_what_cannot_be_activated_is_named_and_nothing_is_asked_for(api: Api, lab: Cluster) -> None:
+    answer = api.post("/clusters/lab/queue/activate", {"pods": ["default/big", "default/a"]})
+    assert answer.status_code == 422
+    assert [cause["field"] for cause in answer.json()["causes"]] == ["pods[1]"]
+    assert api.post("/clusters/lab/queue/activate", {"pods": []}).status_code == 400
+    assert api.post("/clusters/lab/queue/activate", {}).status_code == 400
+    assert not QueueActivation.objects.exists()
 
 
 def test_decisions_are_listed_newest_first(

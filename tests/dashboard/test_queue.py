@@ -1,0 +1,106 @@
+"""The page of the queue: order, filters, paging, countdowns by the cluster's clock, activation."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+
+from apps.cluster.models import Cluster
+from apps.controlplane import clock
+from apps.controlplane.models import QueueActivation, QueueEntry
+from tests.dashboard.conftest import add_pods, pod
+
+pytestmark = pytest.mark.django_db
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def names(client: Client, query: str = "") -> list[str]:
+    """The pods of the page in their order."""
+    page = client.get(f"/clusters/lab/queue{query}").content.decode()
+    return re.findall(r'<th scope="row" class="name"><a [^>]*>([^<]*)<', page)
+
+
+def test_pods_are_filtered_sorted_and_paged_by_the_address(alice: Client, lab: Cluster) -> None:
+    add_pods(lab, *(pod(f"late-{number:02}") for number in range(30)))
+    every = names(alice)
+    assert every[:3] == ["late-00", "late-01", "late-02"]
+    assert every[30:] == ["huge", "held"]
+    assert names(alice, "?queue=gated") == ["held"]
+    assert names(alice, "?pod=late-1") == [f"late-1{number}" for number in range(10)]
+    assert names(alice, "?plugin=NodeResourcesFit") == ["huge"]
+    assert names(alice, "?plugin=SchedulingGates") == ["held"]
+    assert names(alice, "?sort=-name&size=25")[:2] == ["late-29", "late-28"]
+    assert names(alice, "?size=25&page=2") == every[25:]
+    assert names(alice, "?size=25&page=99") == every[25:]
+    assert names(alice, "?pod=nothing") == []
+    shown = alice.get("/clusters/lab/queue").content.decode()
+    assert "activeQ:30; backoffQ:0; unschedulablePods:2" in shown
+
+
+def test_a_countdown_goes_by_the_clusters_clock(alice: Client, lab: Cluster) -> None:
+    Cluster.objects.filter(pk=lab.pk).update(manual_time=START)
+    entry = QueueEntry.objects.get(cluster=lab, name="huge")
+    entry.queue = "backoff"
+    entry.backoff_expiry = START + timedelta(seconds=9)
+    entry.save()
+    page = alice.get("/clusters/lab/queue?queue=backoff").content.decode()
+    # a clock that stands still is not counted on by the page
+    assert "data-until" not in page and "data-ago" not in page
+    assert ">9 s</time>" in page
+    clock.advance(lab, 5)
+    assert ">4 s</time>" in alice.get("/clusters/lab/queue?queue=backoff").content.decode()
+    Cluster.objects.filter(pk=lab.pk).update(manual_time=None)
+    assert "data-until" in alice.get("/clusters/lab/queue?queue=backoff").content.decode()
+
+
+def test_a_pod_is_activated_by_a_button(alice: Client, lab: Cluster) -> None:
+    before = "/clusters/lab/queue?queue=unschedulable"
+    assert ">Activate</button>" in alice.get(before).content.decode()
+    assert ">Activate</button>" not in alice.get("/clusters/lab/queue?queue=gated").content.decode()
+    wanted = {"pod": "default/huge", "next": before}
+    answer = alice.post("/clusters/lab/queue/activate", wanted, follow=True)
+    assert answer.redirect_chain == [(before, 302)]
+    assert "default/huge is tried now." in answer.content.decode()
+    wish = QueueActivation.objects.get(cluster=lab)
+    assert wish.user == "alice" and wish.request_id
+
+
+def test_the_history_tells_what_moved_a_pod_and_whose_hint_decided(
+    alice: Client, lab: Cluster
+) -> None:
+    page = alice.get("/clusters/lab/queue/history?plugin=SchedulingGates").content.decode()
+    assert "held" in page and "example.com/quota" in page and "huge" not in page
+    moved = alice.get("/clusters/lab/queue/history?pod=huge").content.decode()
+    assert "ScheduleAttemptFailure" in moved and "in flight" in moved
+    nothing = alice.get("/clusters/lab/queue/history?event=NodeAdd").content.decode()
+    assert "No move is like that" in nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("default/held", "is held back by SchedulingGates"),
+        ("default/web-0", "is on node"),
+        ("default/foreign", "another scheduler"),
+        ("default/nobody", "is no pod of this cluster"),
+    ],
+)
+def test_what_cannot_be_activated_is_told(
+    alice: Client, lab: Cluster, name: str, told: str
+) -> None:
+    elsewhere = "https://example.com/clusters/lab/queue"
+    answer = alice.post(
+        "/clusters/lab/queue/activate", {"pod": name, "next": elsewhere}, follow=True
+    )
+    assert answer.redirect_chain == [("/clusters/lab/queue", 302)]
+    assert told in answer.content.decode()
+    assert not QueueActivation.objects.exists()
+
+
+def test_a_filter_of_the_history_that_cannot_be_read_is_told(alice: Client, lab: Cluster) -> None:
+    answer = alice.get("/clusters/lab/queue/history?since=yesterday")
+    assert answer.status_code == 422
+    assert "since" in answer.content.decode()
