@@ -70,6 +70,11 @@ class Engines:
             if not goes_on:
                 held.rest()
 
+    def has_others_at_work(self, cluster_id: int) -> bool:
+        """Whether this process runs other clusters just now: they share one interpreter."""
+        with self._guard:
+            return any(lock.locked() for key, lock in self._locks.items() if key != cluster_id)
+
     def stop(self) -> None:
         """This process is going: end every run after its current batch, for another to go on."""
         self._stopping.set()

@@ -52,6 +52,21 @@ def queue_of_holder(cluster_id: int) -> str | None:
     return None if row is None else row[0]
 
 
+def idle_worker() -> str | None:
+    """A live worker process that holds no cluster just now; None while all are at work."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name FROM controlplane_heartbeat h WHERE name LIKE 'loop\\_%%' "
+            "AND at > clock_timestamp() - make_interval(secs => %s) "
+            "AND NOT EXISTS (SELECT FROM controlplane_looplease l "
+            "WHERE l.holder = h.name AND l.expires_at > clock_timestamp()) "
+            "ORDER BY random() LIMIT 1",
+            [STALE_SECONDS],
+        )
+        row = cursor.fetchone()
+    return None if row is None else row[0]
+
+
 def distrust(name: str = "") -> None:
     """Take `name`, or everybody, for dead who does not show life from now on."""
     with connection.cursor() as cursor:

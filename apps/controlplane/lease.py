@@ -80,6 +80,16 @@ class Lease:
             )
 
 
+def let_go(cluster_id: int, holder: str = PROCESS) -> None:
+    """Let others take a cluster at once; does nothing when `holder` has lost it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE controlplane_looplease SET expires_at = clock_timestamp() "
+            "WHERE cluster_id = %s AND holder = %s",
+            [cluster_id, holder],
+        )
+
+
 @contextmanager
 def kept(lease: Lease) -> Iterator[None]:
     """Keep the lease in this block, also while nothing is recorded."""

@@ -7,7 +7,7 @@ import logging
 from celery import current_app, shared_task
 from django.db import connection
 
-from apps.controlplane import heartbeat, partitions, retention
+from apps.controlplane import heartbeat, lease, partitions, retention
 from apps.controlplane.clock import NOW_SQL
 from apps.controlplane.engines import engines
 from apps.controlplane.operations import running, tending
@@ -31,9 +31,17 @@ _DUE = f"""
 
 @shared_task(ignore_result=True)
 def run_loop(cluster_id: int) -> None:
-    """Schedule a cluster until nothing is left to do, if nobody else does."""
-    if engines.run(cluster_id):
-        wake(cluster_id)
+    """Schedule a cluster until nothing is left to do, if nobody else does.
+
+    After a slice of a cluster that is busy for longer, one of several such in this process goes
+    to a worker that has none.
+    """
+    if not engines.run(cluster_id):
+        return
+    idle = heartbeat.idle_worker() if engines.has_others_at_work(cluster_id) else None
+    if idle is not None:
+        lease.let_go(cluster_id)
+    wake(cluster_id, queue=idle)
 
 
 @shared_task(ignore_result=True)

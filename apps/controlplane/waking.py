@@ -17,13 +17,20 @@ from apps.controlplane import heartbeat
 RUN_LOOP = "apps.controlplane.tasks.run_loop"
 
 
-def wake(cluster_id: int, *, expires: float | None = None, anywhere: bool = False) -> None:
+def wake(
+    cluster_id: int,
+    *,
+    expires: float | None = None,
+    anywhere: bool = False,
+    queue: str | None = None,
+) -> None:
     """Send the loop of a cluster to the worker that has its engine warm, else to any.
 
-    `anywhere`: to any worker in any case. By the task's name, so that a process that only wakes
-    need not load the scheduler.
+    `anywhere`: to any worker in any case; `queue`: to this one. By the task's name, so that a
+    process that only wakes need not load the scheduler.
     """
-    queue = None if anywhere else heartbeat.queue_of_holder(cluster_id)
+    if queue is None and not anywhere:
+        queue = heartbeat.queue_of_holder(cluster_id)
     current_app.send_task(RUN_LOOP, (cluster_id,), queue=queue, expires=expires)
 
 

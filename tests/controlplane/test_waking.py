@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,8 @@ from django.utils import timezone
 from apps.cluster import kinds, store
 from apps.cluster.announce import announcer, wake_hooks
 from apps.cluster.models import Cluster
-from apps.controlplane import heartbeat, tasks
+from apps.controlplane import engines as engines_room
+from apps.controlplane import heartbeat, lease, tasks
 from apps.controlplane.clusters import create_cluster, pause, resume
 from apps.controlplane.engines import Engines
 from apps.controlplane.models import Heartbeat, LoopLease
@@ -89,6 +91,26 @@ def test_a_due_cluster_goes_to_who_has_it_warm_and_after_some_patience_to_anybod
         messages(name)
     tasks.wake_due_clusters()
     assert (messages(queue), messages(other)) == (1, 0)
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_one_of_several_busy_clusters_goes_to_a_worker_that_has_none(
+    quiet: Cluster, crowded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines_room, "SLICE_SECONDS", 0.0)
+    store.create(quiet, kinds.POD, pod("p"), actor=ACTOR, namespace="default")
+    other = create_cluster("other", user="tests")
+    assert announcer.flush(10)
+    assert lease.acquire(other.pk, "loop_busy")
+    for name in (lease.PROCESS, "loop_idle", "loop_busy"):
+        heartbeat.touch(name)
+        messages(name)
+    with tasks.engines._lock_of(other.pk) if crowded else nullcontext():
+        tasks.run_loop(quiet.pk)
+    sent = {name: messages(name) for name in (lease.PROCESS, "loop_idle", "loop_busy")}
+    wanted = "loop_idle" if crowded else lease.PROCESS
+    assert sent == dict.fromkeys(sent, 0) | {wanted: 1}
+    assert (lease.acquire(quiet.pk, "loop_idle") is not None) is crowded
 
 
 def test_a_worker_that_died_is_forgotten_with_its_queue() -> None:
