@@ -3,7 +3,7 @@
 Upstream's workloads at several sizes; the pods of their beginning are scaled with the nodes. Every
 attempt of the timed pods is recorded in a PostgreSQL of its own, which is thrown away. *columns*
 is the blob of verdicts and scores; *row* is the table with everything that is not an index, page
-headers and free space included; *indexes* is what they take after as many rows.
+headers and free space included; *indexes* is what they grow by for a row.
 """
 
 from __future__ import annotations
@@ -109,7 +109,20 @@ def record(cluster_id: int, decisions: Sequence[Decision]) -> None:
             ledger.insert(rows)
 
 
-def sizes(cluster_id: int) -> tuple[float, float, float]:
+def disk() -> tuple[int, int]:
+    """Bytes of the ledger's tables and of their indexes."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT sum(pg_table_size(relid)), sum(pg_indexes_size(relid)) "
+            "FROM pg_partition_tree('controlplane_schedulingdecision') WHERE isleaf"
+        )
+        table, indexes = cursor.fetchone()
+    return int(table), int(indexes)
+
+
+def sizes(cluster_id: int, empty: tuple[int, int]) -> tuple[float, float, float]:
     """Bytes of a decision: its columns, its row, its share of the indexes."""
     from django.db import connection
 
@@ -120,15 +133,11 @@ def sizes(cluster_id: int) -> tuple[float, float, float]:
             [cluster_id],
         )
         columns, count = cursor.fetchone()
-        cursor.execute(
-            "SELECT sum(pg_table_size(relid)), sum(pg_indexes_size(relid)) "
-            "FROM pg_partition_tree('controlplane_schedulingdecision') WHERE isleaf"
-        )
-        table, indexes = cursor.fetchone()
-    return columns, float(table) / count, float(indexes) / count
+    table, indexes = disk()
+    return columns, (table - empty[0]) / count, (indexes - empty[1]) / count
 
 
-def empty() -> None:
+def make_room() -> None:
     """Make room for the next measurement, in an empty table."""
     from django.db import connection
 
@@ -150,9 +159,10 @@ def main() -> None:
         for name in options.names:
             for nodes in options.nodes:
                 decisions = decide(scaled(known[name], nodes), options.pods)
-                empty()
+                make_room()
+                before = disk()
                 record(nodes, decisions)
-                columns, row, indexes = sizes(nodes)
+                columns, row, indexes = sizes(nodes, before)
                 print(
                     f"{name:<22}{nodes:>7}{len(decisions):>7}"
                     f"{columns:>9.0f}{row:>7.0f}{indexes:>9.0f}",

@@ -147,7 +147,7 @@ def _with_words(rows: QuerySet[SchedulingDecision], text: str) -> QuerySet[Sched
         return rows
     words = SearchVector("message", "post_filter_message", config="simple")
     query = SearchQuery(text, config="simple", search_type="websearch")
-    return rows.exclude(message="").annotate(words=words).filter(words=query)
+    return rows.exclude(message="").alias(words=words).filter(words=query)
 
 
 def _value(parameter: Parameter, text: str) -> Any:
