@@ -47,6 +47,14 @@ def test_what_takes_its_time_is_a_task(
     assert title in alice.get("/").content.decode()
 
 
+def test_a_long_import_is_a_task(alice: Client, lab: Cluster) -> None:
+    text = "# a comment\n" * 20_000
+    response = alice.post("/clusters/lab/import", {"manifest": text})
+    operation = Operation.objects.get()
+    assert (operation.kind, operation.cluster) == ("import", lab)
+    assert response.headers["Location"] == f"/tasks/{operation.pk}"
+
+
 def test_a_trace_is_uploaded_as_two_files(alice: Client) -> None:
     files = {"nodes_file": csv("n.csv"), "pods_file": csv("p.csv")}
     alice.post("/new-cluster", {"way": "trace", **DRAWN, **files})

@@ -16,5 +16,4 @@ WORK: Mapping[str, Callable[[Progress], str]] = {
     "export": exporting.run,
     "generate": importing.run_generate,
     "import": importing.run_import,
-    "import-trace": traces.run_import,
 }

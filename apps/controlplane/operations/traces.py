@@ -13,13 +13,8 @@ from apps.controlplane.operations.importing import new_cluster
 from apps.controlplane.operations.progress import Progress
 
 
-def run_import(work: Progress) -> str:
-    """The payload's `nodes` and `pods` (each a file's name and text), into the cluster."""
-    return _load(work, work.cluster)
-
-
 def run_create(work: Progress) -> str:
-    """The same into a new cluster."""
+    """The payload's `nodes` and `pods` (each a file's name and text), into a new cluster."""
     with transaction.atomic():
         cluster = new_cluster(work)
         message = _load(work, cluster)

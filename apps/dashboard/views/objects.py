@@ -14,6 +14,7 @@ from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.controlplane import manifests
+from apps.controlplane.operations import service
 from apps.controlplane.story import last_body
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, alike, example_of
 from apps.dashboard.forms.yaml_problems import show_in_yaml
@@ -27,6 +28,9 @@ from apps.dashboard.selectors.objects import (
     object_of,
     one_object,
 )
+
+#: Characters; what is longer is imported by a worker.
+MOST_AT_ONCE = 200_000
 
 
 @require_GET
@@ -117,8 +121,14 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
     """Create every object of a YAML text, or none."""
     form = ManifestForm(request.POST or None, example=example_of(request.GET.get("example", "")))
     if request.method == "POST" and form.is_valid():
+        text = form.cleaned_data["manifest"]
+        if len(text) > MOST_AT_ONCE:
+            title, payload = f"Import {len(text):,} characters of YAML", {"yaml": text}
+            operation = service.start(
+                "import", title, actor=actor(request), cluster=cluster, payload=payload
+            )
+            return redirect("task", number=operation.pk)
         try:
-            text = form.cleaned_data["manifest"]
             made = manifests.import_yaml(cluster, text, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
