@@ -17,10 +17,10 @@ from apps.controlplane.engines import Engines
 from apps.scheduler.config import API_VERSION, KIND
 from tests.controlplane.loop import ACTOR, Body
 
-NODES = 130
+NODES = 120
 ZONES = 4
-ROUNDS = 24
-PODS_A_ROUND = 45
+ROUNDS = 20
+PODS_A_ROUND = 40
 PRIORITIES = {"low": 1, "middle": 50, "high": 900}
 APPS = ("web", "api", "db", "batch")
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

@@ -9,7 +9,9 @@ nominations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -169,10 +171,23 @@ def state_at(
         loaded_at=loaded_at,
         in_order=in_order,
     )
-    put_nodes(scheduler.cache, cluster, loaded_at=loaded_at, version=version, rows=rows)
     others = [kind for kind in WATCHED if kind.name != "Node"]
-    _put_objects(state, objects_at(cluster, version, others), loaded_at if in_order else None)
+    with _uncollected():
+        put_nodes(scheduler.cache, cluster, loaded_at=loaded_at, version=version, rows=rows)
+        _put_objects(state, objects_at(cluster, version, others), loaded_at if in_order else None)
     return state
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """All that is made here is kept: to search it for garbage meanwhile can double the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _put_objects(state: PastState, objects: Iterable[PastObject], loaded_at: int | None) -> None:
