@@ -1,7 +1,7 @@
 """A pod's whole life in order: what was done to it, every attempt to schedule it, every event.
 
-Told from the change log, the ledger and the events. What retention has dropped is missing; the
-rest stays readable after the pod is gone.
+Told from the change log, the ledger, the history of the queue and the events. What retention has
+dropped is missing; the rest stays readable after the pod is gone.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from uuid import UUID
 from apps.cluster.differences import differences
 from apps.cluster.models import Change, Cluster, Event
 from apps.controlplane import selectors
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.models import QueueMove, SchedulingDecision
 
-Kind = Literal["change", "attempt", "event"]
+Kind = Literal["change", "attempt", "move", "event"]
 Body = Mapping[str, Any]
 
 #: Rows read of each source, the newest.
 MOST = 500
 #: Events that say again what an attempt says.
 _TOLD_BY_ATTEMPTS = frozenset({"Scheduled", "FailedScheduling"})
+#: Where a pod goes when it is tried, and when it is bound or gone: told otherwise.
+_TOLD_PLACES = (QueueMove.Place.OUTSIDE, QueueMove.Place.IN_FLIGHT)
 #: Of what happened at one moment: causes before what they bring about.
-_ORDER = {"change": 0, "attempt": 1, "event": 3}
+_ORDER = {"change": 0, "queued": 1, "attempt": 2, "move": 4, "event": 5}
 #: A binding is what an attempt brought about.
-_AFTER_ATTEMPTS = 2
+_AFTER_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class Chapter:
 
 def story(cluster: Cluster, uid: UUID) -> list[Chapter]:
     """The chapters of one pod's life, the first thing first; empty for a pod nobody knows."""
-    chapters = [*_changes(cluster, uid), *_attempts(cluster, uid), *_events(cluster, uid)]
+    rows = list(selectors.decisions(cluster, pod_uid=uid)[:MOST])
+    chapters = [*_changes(cluster, uid), *map(_attempt, rows), *_events(cluster, uid)]
+    chapters += _moves(cluster, uid, {row.attempt: row.at for row in rows})
     return sorted(chapters, key=lambda chapter: (chapter.at, chapter.order))
 
 
@@ -81,17 +85,37 @@ def _changes(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
             )
 
 
-def _attempts(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
-    for row in selectors.decisions(cluster, pod_uid=uid)[:MOST]:
+def _attempt(row: SchedulingDecision) -> Chapter:
+    return Chapter(
+        at=row.at,
+        kind="attempt",
+        title=f"attempt {row.attempt}",
+        text=_outcome(row),
+        number=row.pk,
+        outcome=row.result,
+        node=row.node,
+        order=_ORDER["attempt"],
+    )
+
+
+def _moves(cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]) -> Iterator[Chapter]:
+    """Between the queues; what happens to every pod that is tried goes without saying.
+
+    A move knows how many attempts there were before it. That counts, where its clock and that of
+    an attempt (when it was begun: number -> time) disagree by a little.
+    """
+    found = QueueMove.objects.filter(cluster=cluster, pod_uid=uid).exclude(target__in=_TOLD_PLACES)
+    for move in found.order_by("-id")[:MOST]:
+        hint = f"{move.plugin}: {move.hint}" if move.plugin and move.hint else move.plugin
+        earliest = attempts.get(move.attempt, move.at)
+        latest = attempts.get(move.attempt + 1, max(move.at, earliest))
+        at = min(max(move.at, earliest), latest)
         yield Chapter(
-            at=row.at,
-            kind="attempt",
-            title=f"attempt {row.attempt}",
-            text=_outcome(row),
-            number=row.pk,
-            outcome=row.result,
-            node=row.node,
-            order=_ORDER["attempt"],
+            at=at,
+            kind="move",
+            title=f"to {move.get_target_display()}",
+            text=", ".join(filter(None, (move.event, hint, move.reason))),
+            order=_ORDER["move" if at < latest or move.attempt + 1 not in attempts else "queued"],
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.store import Actor
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters import create_cluster, generated_node
 from apps.controlplane.engines import Engines
 from apps.controlplane.story import last_body, story
 
@@ -45,7 +45,8 @@ def titles(cluster: Cluster, found: Pod) -> list[str]:
 def test_a_pod_is_created_tried_bound_and_runs(cluster: Cluster) -> None:
     web = made(cluster, pod("web"))
     Engines().run(cluster.pk)
-    created, attempt, bound, *others = story(cluster, web.uid)
+    created, queued, attempt, bound, *others = story(cluster, web.uid)
+    assert (queued.kind, queued.title) == ("move", "to activeQ")
     assert (created.title, created.user, created.request_id) == ("created", "alice", "request-7")
     assert (attempt.title, attempt.outcome, attempt.node) == ("attempt 1", "scheduled", "node-0")
     assert attempt.text == "1 of 1 nodes were feasible"
@@ -74,6 +75,18 @@ def test_a_refused_attempt_says_why_once(cluster: Cluster) -> None:
     refused = [each for each in story(cluster, huge.uid) if "Insufficient cpu" in each.text]
     assert [each.title for each in refused] == ["attempt 1"]
     assert refused[0].outcome == "unschedulable"
+    waits = story(cluster, huge.uid)[-1]
+    assert (waits.title, waits.text) == ("to unschedulable", "ScheduleAttemptFailure")
+
+
+def test_what_woke_it_is_told_with_the_plugin_that_decided(cluster: Cluster) -> None:
+    huge = made(cluster, pod("huge", cpu="20"))
+    engines = Engines()
+    engines.run(cluster.pk)
+    store.create(cluster, kinds.NODE, generated_node("large", "zone-1", cpu="64"), actor=ALICE)
+    engines.run(cluster.pk)
+    texts = [each.text for each in story(cluster, huge.uid) if each.kind == "move"]
+    assert any("NodeAdd" in text and "NodeResourcesFit: Queue" in text for text in texts)
 
 
 def test_an_edit_names_the_fields(cluster: Cluster) -> None:
