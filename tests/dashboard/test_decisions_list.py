@@ -51,6 +51,15 @@ def test_a_filter_that_cannot_be_read_is_told_beside_the_list(alice: Client, lab
     assert "since: " in page and "yesterday" in page and "filters-decisions" in page
 
 
+def test_what_is_shown_can_be_had_as_a_file(alice: Client, lab: Cluster) -> None:
+    found = alice.get("/clusters/lab/decisions?pod=web-*&sort=x").context["decisions"]
+    files = dict(found.files)
+    assert list(files) == ["CSV", "JSON Lines"]
+    csv = b"".join(alice.get(files["CSV"]).streaming_content).decode()  # type: ignore[attr-defined]
+    assert len(csv.strip().splitlines()) == 4 and "huge" not in csv
+    assert alice.get(files["JSON Lines"]).status_code == 200
+
+
 def test_the_matrix_of_a_decision_is_fetched_once(alice: Client, lab: Cluster) -> None:
     row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
     response = alice.get(f"/clusters/lab/decisions/{row.pk}/scores.json")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
 
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Pod
@@ -25,6 +28,8 @@ class DecisionList:
 
     page: LogPage[SchedulingDecision]
     filters: Sequence[Field]
+    #: (what it is called, its address) of each file these decisions can be had as.
+    files: Sequence[tuple[str, str]] = ()
     #: What of the address cannot be read.
     problem: str = ""
 
@@ -48,7 +53,8 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
         rows = decisions.found(decisions.parse(query), cluster_id=cluster.pk)
     except BadRequest as error:
         problem = error.message
-    return DecisionList(log_page(rows, query), _filters(cluster), problem)
+    files = () if problem else _files(cluster, query)
+    return DecisionList(log_page(rows, query), _filters(cluster), files, problem)
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
@@ -67,6 +73,15 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
         next=later[0] if later else None,
         pod_exists=Pod.objects.filter(cluster=cluster, uid=row.pod_uid).exists(),
     )
+
+
+def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the API exports under the same filters."""
+    address = reverse("api-export-cluster-decisions", args=[cluster.name])
+    asked = {each.name: query.get(each.name, "") for each in decisions.PARAMETERS}
+    given = {name: value for name, value in asked.items() if value}
+    formats = (("CSV", "csv"), ("JSON Lines", "jsonl"))
+    return [(words, f"{address}?{urlencode({'format': name, **given})}") for words, name in formats]
 
 
 def _filters(cluster: Cluster) -> list[Field]:
