@@ -17,7 +17,7 @@ from apps.controlplane.engines import Engines
 from apps.scheduler.config import API_VERSION, KIND
 from tests.controlplane.loop import ACTOR, Body
 
-NODES = 120
+NODES = 110
 ZONES = 4
 ROUNDS = 20
 PODS_A_ROUND = 40
