@@ -49,7 +49,8 @@ class Scheduler:
     plugins that are not in the tree; without one, these too run in the caller's thread, which then
     waits. ``on_progress`` is called, from whatever thread, when ``resolve_waiting`` or
     ``take_intents`` has something new. ``extenders`` None = those of the configuration, which are
-    given objects as ``bodies`` has them. ``draws`` draws one of so many things in place of ``seed``.
+    given objects as ``bodies`` has them. ``draws`` draws one of so many things in place of
+    ``seed``.
     """
 
     def __init__(
