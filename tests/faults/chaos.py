@@ -99,8 +99,12 @@ class Chaos:
         else:
             self.say(f"{self.done}: {fault} {pid}")
 
-    def pause(self, shortest: float, longest: float) -> None:
-        time.sleep(self._random.uniform(shortest, longest))
+    def strike_along(self, progress: Callable[[], float], count: int) -> None:
+        """`count` faults, at random moments of something that goes from 0 to 1."""
+        for moment in sorted(self._random.random() for _ in range(count)):
+            while progress() < moment:
+                time.sleep(0.02)
+            self.strike()
 
     def settle(self) -> None:
         """Return when nothing is stopped any more."""

@@ -101,12 +101,13 @@ INVARIANTS: dict[str, str] = {
             IS DISTINCT FROM array_remove(ARRAY[nullif(p.node_name, '')], NULL)::varchar[]
     """,
     "the attempts of a pod are not 1, 2, 3 ...": """
-        SELECT name, array_agg(attempt ORDER BY id), array_agg(result ORDER BY id)
-        FROM controlplane_schedulingdecision WHERE cluster_id = %(id)s
-        GROUP BY pod_uid, name
-        HAVING array_agg(attempt ORDER BY id)::int[]
-            IS DISTINCT FROM ARRAY(SELECT generate_series(1, count(*)::int))
-            OR 'scheduled' = ANY((array_agg(result ORDER BY id))[: count(*)::int - 1])
+        SELECT name, attempts, results FROM (
+            SELECT name, count(*)::int AS n, array_agg(attempt ORDER BY id)::int[] AS attempts,
+                array_agg(result ORDER BY id) AS results
+            FROM controlplane_schedulingdecision WHERE cluster_id = %(id)s GROUP BY pod_uid, name
+        ) d
+        WHERE attempts <> ARRAY(SELECT generate_series(1, n))
+            OR 'scheduled' = ANY(results[: n - 1])
     """,
     "a queue entry counts other attempts than there are decisions": """
         SELECT q.name, q.attempts, count(d.id) FROM controlplane_queueentry q
@@ -135,7 +136,7 @@ INVARIANTS: dict[str, str] = {
         SELECT p.name, m.pops, d.decisions FROM cluster_pod p,
         LATERAL (
             SELECT count(*) AS pops FROM controlplane_queuemove
-            WHERE cluster_id = p.cluster_id AND pod_uid = p.uid AND event = 'Pop'
+            WHERE cluster_id = p.cluster_id AND pod_uid = p.uid AND target = 'in_flight'
         ) m,
         LATERAL (
             SELECT count(*) AS decisions FROM controlplane_schedulingdecision

@@ -78,6 +78,8 @@ class Poster(threading.Thread):
         self.client = Client(house, token)
         self.cluster = cluster
         self.pods = {f"p{number:05}" for number in range(count)}
+        #: how many of them the server has
+        self.accepted = 0
         #: answers that no client should get
         self.wrong: Counter[str] = Counter()
         self._random = random.Random(seed)
@@ -96,6 +98,7 @@ class Poster(threading.Thread):
                     self.wrong[f"POST was answered {status}"] += 1
                 tried = True
                 time.sleep(0.2)
+            self.accepted += 1
         self.client.close()
 
     def _pod(self, name: str) -> dict[str, Any]:

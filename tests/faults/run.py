@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -49,15 +48,14 @@ def run(
     house: House,
     token: str,
     clusters: dict[str, int],
-    strike: Callable[[Callable[[], bool]], None],
+    strike: Callable[[Callable[[], float]], None],
     *,
     seed: int,
     settle: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Fill `clusters` (name -> number of pods) while `strike` does its work beside it.
 
-    `strike` gets a function that tells whether the run still goes on, and returns when it has
-    done what it wanted, or when that is no longer so.
+    `strike` gets a function that tells which part of the pods the server has, from 0 to 1.
     """
     began = time.monotonic()
     posters = [
@@ -65,18 +63,14 @@ def run(
         for place, (name, count) in enumerate(clusters.items())
     ]
     watchers = [Watcher(house, token, name) for name in clusters]
-    over = threading.Event()
+    total = sum(clusters.values())
     for thread in (*posters, *watchers):
         thread.start()
-    striking = threading.Thread(target=strike, args=(lambda: not over.is_set(),), daemon=True)
-    striking.start()
+    strike(lambda: sum(poster.accepted for poster in posters) / total)
     for poster in posters:
         poster.join()
-    wrong = wait_until_quiet(house, list(clusters))
-    over.set()
-    striking.join()
     settle()
-    wrong += wait_until_quiet(house, list(clusters))
+    wrong = wait_until_quiet(house, list(clusters))
     wrong += _wait_until_ready(house)
     wrong += _missed(house, watchers)
     for poster in posters:
@@ -84,8 +78,7 @@ def run(
         wrong += _wrong_answers(poster)
     met = sum((poster.client.met for poster in posters), Counter[str]())
     reconnects = sum(watcher.reconnects for watcher in watchers)
-    pods = sum(clusters.values())
-    return Outcome(pods, time.monotonic() - began, met, reconnects, wrong)
+    return Outcome(total, time.monotonic() - began, met, reconnects, wrong)
 
 
 def wait_until_quiet(house: House, clusters: list[str]) -> list[str]:

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from tests.faults import quiet
@@ -28,8 +29,6 @@ from tests.faults.run import run, token_of
 from tests.stack.house import House
 
 CLUSTERS = 3
-#: Seconds between two faults.
-BETWEEN = (1.0, 8.0)
 #: Faults in one run, at most; enough runs follow.
 FAULTS_IN_A_RUN = 12
 
@@ -110,12 +109,12 @@ def kills(house: House, options: argparse.Namespace, broker: Broker | None, kind
     while chaos.done < options.kills:
         number += 1
         clusters = _make_clusters(Client(house, token), number, options.pods)
-        until = min(chaos.done + FAULTS_IN_A_RUN, options.kills)
+        count = min(FAULTS_IN_A_RUN, options.kills - chaos.done)
         outcome = run(
             house,
             token,
             clusters,
-            lambda goes_on, until=until: _strike(chaos, until, goes_on),  # type: ignore[misc]
+            partial(chaos.strike_along, count=count),
             seed=options.seed + number,
             settle=chaos.settle,
         )
@@ -149,12 +148,6 @@ def _make_clusters(client: Client, number: int, pods: int) -> dict[str, int]:
         client.create_cluster(name, nodes=10 + share // 60)
     client.close()
     return clusters
-
-
-def _strike(chaos: Chaos, until: int, goes_on: Callable[[], bool]) -> None:
-    while chaos.done < until and goes_on():
-        chaos.pause(*BETWEEN)
-        chaos.strike()
 
 
 def _options() -> argparse.Namespace:

@@ -8,11 +8,12 @@ import pytest
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
+from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters import create_cluster, generated_node
 from apps.controlplane.engines import Engines
 from apps.controlplane.models import QueueMove, SchedulingDecision
-from tests.controlplane.loop import create_pods, pod
+from tests.controlplane.loop import ACTOR, create_pods, node_of, pod, run_until
 from tests.faults.invariants import INVARIANTS, NOWHERE, violations
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,14 +23,17 @@ PODS = {"p0", "p1", "p2", "lost-in-space"}
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """A cluster in which three pods run and one waits, as it should."""
+    """A cluster in which three pods run, one of them at its second try, and one waits."""
     cluster = create_cluster("lab", user="tests", nodes=2)
     nowhere = pod("lost-in-space", nodeSelector={"there-is": "none"})
     nowhere["metadata"]["labels"] = {NOWHERE: "true"}
-    create_pods(cluster, *(pod(name) for name in sorted(PODS - {"lost-in-space"})), nowhere)
+    late = pod("p2", nodeSelector={"kubernetes.io/hostname": "node-late"})
+    create_pods(cluster, pod("p0"), pod("p1"), late, nowhere)
     engines = Engines()
-    while engines.run(cluster.pk):
-        pass
+    engines.run(cluster.pk)
+    store.create(cluster, kinds.NODE, generated_node("node-late", "zone-0"), actor=ACTOR)
+    run_until(engines, cluster, lambda: node_of(cluster, "p2"))
+    engines.run(cluster.pk)
     engines.close()
     return cluster
 
