@@ -22,10 +22,11 @@ from apps.controlplane.event_ttl import EventTtl
 from apps.controlplane.informer import Informer
 from apps.controlplane.lease import Lease
 from apps.controlplane.ledger import Expected
+from apps.controlplane.made import Made
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import SchedulerProfile
 from apps.controlplane.queue_history import QueueHistory
-from apps.controlplane.recorder import Made, Recorder
+from apps.controlplane.recorder import Recorder
 from apps.scheduler.decision import Result
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.scheduler import Scheduler, TieBreak

@@ -15,9 +15,9 @@ from apps.controlplane import lease
 from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engine import Engine
 from apps.controlplane.engines import Engines
+from apps.controlplane.made import Made
 from apps.controlplane.metrics import exposition
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.recorder import Made
 from tests.controlplane.loop import ACTOR, create_pods, pod, run_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
