@@ -55,24 +55,16 @@ class Wanted:
     plugin: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Some of the pods that are wanted, and how many there are."""
-
-    pods: list[QueuedPod]
-    total: int
-
-
-#: Every pending pod with its place. One without an entry waits in activeQ for its first attempt.
-#: activeQ goes by priority, then by time; backoffQ by the second in which backoff ends, then as
-#: activeQ, and after them those whose attempt ended with an error; the others by time; equals by
-#: "namespace/name". As `PriorityQueue` does, with the QueueSort of the default profile.
-_QUEUED = """
-    SELECT w.*, row_number() OVER (PARTITION BY w.queue ORDER BY w.failed,
-        CASE w.queue WHEN 'backoff' THEN w.backoff_expiry END NULLS FIRST,
-        CASE WHEN w.queue IN ('active', 'backoff') AND NOT w.failed THEN -w.priority END,
-        CASE WHEN NOT w.failed THEN w.since END,
-        w.namespace || '/' || w.name COLLATE "C") AS position
+#: Every pending pod with what orders it. One without an entry waits in activeQ for its first
+#: attempt. activeQ goes by priority, then by time; backoffQ by the second in which backoff ends,
+#: then as activeQ, and after them those whose attempt ended with an error; the others by time;
+#: equals by "namespace/name". As `PriorityQueue` does, with the QueueSort of the default profile.
+_PENDING = """
+    SELECT *,
+        CASE queue WHEN 'backoff' THEN backoff_expiry END AS by_expiry,
+        CASE WHEN queue IN ('active', 'backoff') AND NOT failed THEN -priority END AS by_priority,
+        CASE WHEN NOT failed THEN since END AS by_time,
+        namespace || '/' || name COLLATE "C" AS by_key
     FROM (
         SELECT p.id, p.namespace, p.name, p.uid, coalesce(q.queue, 'active') AS queue, p.priority,
             CASE q.queue WHEN 'backoff' THEN 2 WHEN 'unschedulable' THEN 3 WHEN 'gated' THEN 4
@@ -90,27 +82,30 @@ _QUEUED = """
             AND p.phase NOT IN ('Succeeded', 'Failed') AND p.scheduler_name = ANY(%(schedulers)s)
     ) w
 """
-#: Bodies are read only of the pods that are shown.
+_PLACE = "failed, by_expiry NULLS FIRST, by_priority, by_time, by_key"
+#: Sorted by place once, for the numbers and for the page alike, and read no further than the page;
+#: bodies are read only of the pods that are shown.
 _PAGE = """
-    WITH queued AS ({queued}),
-    wanted AS (SELECT *, count(*) OVER () AS total FROM queued WHERE {where}),
-    page AS (SELECT *, row_number() OVER (ORDER BY {order}) AS number FROM wanted
-        ORDER BY number LIMIT %(limit)s OFFSET %(offset)s)
+    WITH queued AS (SELECT *, row_number() OVER (PARTITION BY queue_rank ORDER BY {place})
+        AS position FROM ({pending}) pending),
+    page AS (SELECT * FROM queued WHERE {where} ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s)
     SELECT w.namespace, w.name, w.uid, w.queue, w.position, w.priority, w.attempts, w.since,
         w.backoff_expiry, w.unschedulable_plugins, w.pending_plugins, w.gated_by,
         w.nominated_node, ARRAY(SELECT gate ->> 'name' FROM jsonb_array_elements(
-            coalesce(p.body #> '{{spec,schedulingGates}}', '[]')) AS gate), w.total
-    FROM page w JOIN cluster_pod p ON p.id = w.id ORDER BY w.number
+            coalesce(bodies.body #> '{{spec,schedulingGates}}', '[]')) AS gate)
+    FROM page w CROSS JOIN LATERAL (SELECT body FROM cluster_pod p WHERE p.id = w.id) bodies
+    ORDER BY {order}
 """
-_PLACE = "queue_rank, position"
+_COUNT = "SELECT count(*) FROM ({pending}) pending WHERE {where}"
 _ORDERS: Mapping[Sort, str] = {
-    "place": "queue_rank {0}, position {0}",
-    "name": "namespace {0}, name {0}",
-    "priority": "priority {0}",
-    "attempts": "attempts {0}",
-    "since": "since {0}",
-    "expiry": "backoff_expiry {0}",
+    "place": "",
+    "name": "namespace {0}, name {0}, ",
+    "priority": "priority {0}, ",
+    "attempts": "attempts {0}, ",
+    "since": "since {0}, ",
+    "expiry": "backoff_expiry {0}, ",
 }
+_BACKWARDS = "queue_rank DESC, position DESC"
 SORTS = tuple(_ORDERS)
 
 
@@ -122,25 +117,30 @@ def listing(
     downwards: bool = False,
     limit: int = 100,
     offset: int = 0,
-) -> Listing:
+) -> list[QueuedPod]:
     """The wanted pods from `offset` on, the equal ones of `sort` by place."""
-    where, parameters = _narrowed(wanted)
     order = _ORDERS[sort].format("DESC NULLS LAST" if downwards else "ASC NULLS LAST")
+    order += f"queue_rank, {_PLACE}"
+    if sort == "place" and downwards:
+        order = _BACKWARDS
+    where, parameters = _narrowed(cluster, wanted)
     with connection.cursor() as cursor:
         cursor.execute(
-            _PAGE.format(queued=_QUEUED, where=where, order=f"{order}, {_PLACE}"),
-            {
-                "cluster": cluster.pk,
-                "schedulers": scheduler_names(cluster),
-                "limit": limit,
-                "offset": offset,
-                **parameters,
-            },
+            _PAGE.format(pending=_PENDING, where=where, order=order, place=_PLACE),
+            {**parameters, "limit": limit, "offset": offset},
         )
-        rows = cursor.fetchall()
-    if not rows and offset:
-        return Listing([], listing(cluster, wanted, limit=1).total)
-    return Listing([QueuedPod(*row[:-1]) for row in rows], rows[0][-1] if rows else 0)
+        return [QueuedPod(*row) for row in cursor.fetchall()]
+
+
+def count(cluster: Cluster, wanted: Wanted, sizes: Mapping[QueueEntry.Queue, int]) -> int:
+    """How many pods are wanted; `sizes` are those of the queues, from `selectors.queue_sizes`."""
+    if not (wanted.pod or wanted.namespace or wanted.plugin):
+        return sum(size for queue, size in sizes.items() if wanted.queue in ("", queue.value))
+    where, parameters = _narrowed(cluster, wanted)
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT.format(pending=_PENDING, where=where), parameters)
+        row = cursor.fetchone()
+    return row[0] if row is not None else 0
 
 
 def summary(sizes: Mapping[QueueEntry.Queue, int]) -> str:
@@ -152,7 +152,8 @@ def summary(sizes: Mapping[QueueEntry.Queue, int]) -> str:
     )
 
 
-def _narrowed(wanted: Wanted) -> tuple[str, dict[str, Any]]:
+def _narrowed(cluster: Cluster, wanted: Wanted) -> tuple[str, dict[str, Any]]:
+    """The condition on pending pods, and every parameter of the statement."""
     namespace, slash, name = wanted.pod.rpartition("/")
     given = {
         "queue = %(queue)s": ("queue", wanted.queue),
@@ -164,4 +165,5 @@ def _narrowed(wanted: Wanted) -> tuple[str, dict[str, Any]]:
         ),
     }
     asked = {condition: pair for condition, pair in given.items() if pair[1]}
-    return " AND ".join(asked) or "true", dict(asked.values())
+    always = {"cluster": cluster.pk, "schedulers": scheduler_names(cluster)}
+    return " AND ".join(asked) or "true", {**always, **dict(asked.values())}

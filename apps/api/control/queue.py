@@ -113,19 +113,19 @@ class QueueView(ControlView, APIView):
             namespace=query.get("namespace", ""),
             plugin=query.get("plugin", ""),
         )
-        listed = queue_listing.listing(
+        sizes = selectors.queue_sizes(found)
+        pods = queue_listing.listing(
             found,
             wanted,
             limit=whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=whole_number(request, "offset", 0, highest=10**9),
         )
-        sizes = selectors.queue_sizes(found)
         body = {
             "summary": queue_listing.summary(sizes),
             "sizes": {key.value: size for key, size in sizes.items()},
             "queue": wanted.queue,
-            "total": listed.total,
-            "pods": listed.pods,
+            "total": queue_listing.count(found, wanted, sizes),
+            "pods": pods,
         }
         return Response(QueueSerializer(body).data)
 

@@ -65,31 +65,27 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     sorting = asked_sorting(query, {name: name for name in SORTS}, default="place")
     asked = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
     wanted = Wanted(**{name: value.replace("\x00", "") for name, value in asked.items()})
-    size = page_size(query)
-    number = max(1, whole_number(query, "page") or 1)
-
-    def listed(page: int) -> queue_listing.Listing:
-        return queue_listing.listing(
-            cluster,
-            wanted,
-            sort=sorting.key,
-            downwards=sorting.downwards,
-            limit=size,
-            offset=(page - 1) * size,
-        )
-
-    found = listed(number)
-    pages = max(1, -(-found.total // size))
-    if number > pages:
-        number = pages
-        found = listed(number)
-    first = (number - 1) * size + 1 if found.pods else 0
-    last = first + len(found.pods) - 1 if found.pods else 0
     sizes = selectors.queue_sizes(cluster)
+    total = queue_listing.count(cluster, wanted, sizes)
+    size = page_size(query)
+    pages = max(1, -(-total // size))
+    number = min(max(1, whole_number(query, "page") or 1), pages)
+    start = (number - 1) * size
+    pods = queue_listing.listing(
+        cluster,
+        wanted,
+        sort=sorting.key,
+        downwards=sorting.downwards,
+        limit=size,
+        offset=start,
+    )
+    page = NumberedPage(
+        pods, number, pages, total, start + 1 if pods else 0, start + len(pods), size
+    )
     return QueuePage(
         [SubQueue(each, count, each.value == wanted.queue) for each, count in sizes.items()],
         queue_listing.summary(sizes),
-        NumberedPage(found.pods, number, pages, found.total, first, last, size),
+        page,
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
