@@ -11,12 +11,21 @@ from typing import Any
 from django.utils import timezone
 
 from apps.cluster import kinds, store
-from apps.cluster.models import Cluster
+from apps.cluster.models import Change, Cluster
+from apps.controlplane import profiles
 from apps.controlplane.clusters import create_cluster, generated_node
 from apps.controlplane.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 
 ACTOR = store.Actor("admin")
+
+#: What a second revision has beyond the built-in one.
+PACKING = """\
+  plugins:
+    score:
+      enabled:
+      - {name: NodeResourcesFit, weight: 5}
+"""
 
 #: name of the picture -> path of the page
 PAGES = {
@@ -44,13 +53,21 @@ PAGES = {
     "decisions": "/clusters/lab/decisions",
     "decision": "/clusters/lab/decisions/{scheduled}",
     "decision-failed": "/clusters/lab/decisions/{failed}",
+    "decision-preempting": "/clusters/lab/decisions/{preempting}",
     "events": "/clusters/lab/events",
+    "changes": "/clusters/lab/changes",
+    "change": "/clusters/lab/changes/{change}",
+    "pod-story": "/clusters/lab/stories/{gone}",
     "profiles": "/clusters/lab/profiles",
     "profile": "/clusters/lab/profiles/1",
+    "compare-profiles": "/clusters/lab/compare-profiles",
+    "activate-profile": "/clusters/lab/profiles/1/activate",
     "new-profile": "/clusters/lab/new-profile",
     "kinds": "/clusters/lab/objects",
     "objects": "/clusters/lab/objects/priorityclasses.scheduling.k8s.io",
     "object": "/clusters/lab/objects/priorityclasses.scheduling.k8s.io/system-node-critical",
+    "object-budget": "/clusters/lab/objects/poddisruptionbudgets.policy/default/web",
+    "new-object": "/clusters/lab/new/deployments.apps",
     "edit-object": "/clusters/lab/edit/nodes/gpu-1",
     "delete-object": "/clusters/lab/delete/nodes/gpu-1",
     "import": "/clusters/lab/import?example=pod",
@@ -63,7 +80,10 @@ def furnish() -> dict[str, Any]:
     create_cluster("bare", user="admin", paused=True)
     _make_nodes(lab)
     _make_pods(lab)
-    Engines().run(lab.pk)
+    engines = Engines()
+    engines.run(lab.pk)
+    _make_past(lab)
+    engines.run(lab.pk)
     return places(lab)
 
 
@@ -72,8 +92,29 @@ def places(cluster: Cluster) -> dict[str, Any]:
     return {
         **_tasks(cluster),
         "scheduled": decisions.filter(result="scheduled").latest("pk").pk,
-        "failed": decisions.filter(result="unschedulable").latest("pk").pk,
+        "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
+        "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
+        "gone": decisions.filter(name="web-0").latest("pk").pod_uid,
+        "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
     }
+
+
+def _make_past(lab: Cluster) -> None:
+    """A pod that is gone, one that takes another's place, a budget, a second revision."""
+    gone: dict[str, Any] = {"gracePeriodSeconds": 0}
+    store.delete(lab, kinds.POD, "default", "web-0", actor=ACTOR, options=gone)
+    budget = {
+        "metadata": {"name": "web"},
+        "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    kind = kinds.by_name("PodDisruptionBudget")
+    store.write(lab, [store.Create(kind, budget, "default")], actor=ACTOR)
+    high = {"metadata": {"name": "high"}, "value": 1000}
+    store.create(lab, kinds.PRIORITY_CLASS, high, actor=ACTOR)
+    vip = _pod("vip", cpu="7500m", priorityClassName="high")
+    store.write(lab, [store.Create(kinds.POD, vip, "default")], actor=ACTOR)
+    packing = profiles.BUILT_IN + PACKING
+    profiles.add_revision(lab, packing, user="admin", note="pack the nodes")
 
 
 def _tasks(cluster: Cluster) -> dict[str, int]:
