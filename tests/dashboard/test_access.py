@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -23,11 +25,23 @@ _ARGUMENTS = {
     "uid": "00000000-0000-0000-0000-000000000001",
     "version": 1,
 }
-_POST_ONLY = {"activate-pod", "pause", "resume", "cordon", "delete-pods"}
+_POST_ONLY = {
+    "activate-pod",
+    "cancel-task",
+    "change-nodes",
+    "clock",
+    "delete-pods",
+    "export",
+    "pause",
+    "resume",
+    "set-condition",
+    "switch",
+}
 _FORMS = {
     "new-cluster",
     "cluster-settings",
     "delete-cluster",
+    "drain",
     "new-node",
     "new-pod",
     "new-profile",
@@ -41,18 +55,15 @@ _FORMS = {
 }
 
 
-def every_page(patterns: list[URLPattern | URLResolver]) -> list[tuple[str, str]]:
-    """(name, address) of every page of the dashboard."""
+def every_page(patterns: Sequence[URLPattern | URLResolver], *outer: str) -> list[tuple[str, str]]:
+    """(name, address) of every page of the dashboard; `outer` are the arguments around them."""
     found = []
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            # only the resolver of a cluster's pages takes an argument of its own
-            found += [
-                (inner.name, reverse(inner.name, kwargs=_arguments(inner, "cluster")))
-                for inner in pattern.url_patterns
-            ]
+            found += every_page(pattern.url_patterns, *outer, *pattern.pattern.converters)
         else:
-            found.append((pattern.name or "", reverse(pattern.name, kwargs=_arguments(pattern))))
+            arguments = _arguments(pattern, *outer)
+            found.append((pattern.name or "", reverse(pattern.name, kwargs=arguments)))
     return found
 
 

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster import kinds, selectors
 from apps.cluster.errors import BadRequest, NotFound
@@ -116,6 +116,7 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     return page(request, "drain", context)
 
 
+@require_GET
 @cluster_page
 def landings(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Where the moving pods of a node would land: the slower half of the preview."""
