@@ -86,9 +86,6 @@ class Chaos:
             self._restart()
             return
         pid = self._find(fault.target)
-        if pid is None:
-            self.say(f"{self.done}: {fault}: none is there just now")
-            return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, fault.number)
         if fault.number == signal.SIGSTOP:
@@ -117,11 +114,17 @@ class Chaos:
             return self._first.pop()
         return self._random.choices(self.faults, [fault.weight for fault in self.faults])[0]
 
-    def _find(self, target: str) -> int | None:
-        pattern = PROCESSES[target]
-        everybody = self.house.processes() | self.others()
-        found = sorted(pid for pid, line in everybody.items() if re.search(pattern, line))
-        return self._random.choice(found) if found else None
+    def _find(self, target: str) -> int:
+        """One of the processes, as soon as there is one: it may just have been killed."""
+        found: list[int] = []
+        deadline = time.monotonic() + 60
+        while not found:
+            assert time.monotonic() < deadline, f"no {target} has come back"
+            everybody = self.house.processes() | self.others()
+            pattern = PROCESSES[target]
+            found = sorted(pid for pid, line in everybody.items() if re.search(pattern, line))
+            time.sleep(0.02)
+        return self._random.choice(found)
 
     def _restart(self) -> None:
         """The whole house is gone at once, as when a machine loses its power, and comes up."""
