@@ -6,8 +6,8 @@ dropped is missing; the rest stays readable after the pod is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -26,6 +26,8 @@ MOST = 500
 _TOLD_BY_ATTEMPTS = frozenset({"Scheduled", "FailedScheduling"})
 #: Where a pod goes when it is tried, and when it is bound or gone: told otherwise.
 _TOLD_PLACES = (QueueMove.Place.OUTSIDE, QueueMove.Place.IN_FLIGHT)
+#: Attempts with the same answer, one after the other, that are all told.
+MOST_ALIKE = 3
 #: Of what happened at one moment: causes before what they bring about.
 _ORDER = {"change": 0, "queued": 1, "attempt": 2, "move": 4, "event": 5}
 #: A binding is what an attempt brought about.
@@ -48,6 +50,8 @@ class Chapter:
     #: scheduled, unschedulable, error for attempts; Normal, Warning for events.
     outcome: str = ""
     node: str = ""
+    #: The last of several that are told together.
+    until: datetime | None = None
     order: int = field(default=0, compare=False)
 
 
@@ -57,6 +61,39 @@ def story(cluster: Cluster, uid: UUID) -> list[Chapter]:
     chapters = [*_changes(cluster, uid), *map(_attempt, rows), *_events(cluster, uid)]
     chapters += _moves(cluster, uid, {row.attempt: row.at for row in rows})
     return sorted(chapters, key=lambda chapter: (chapter.at, chapter.order))
+
+
+def condensed(chapters: Sequence[Chapter]) -> list[Chapter]:
+    """The same story for those in a hurry: attempts that got one answer after the other as one.
+
+    The first and the last of them stay; what moved the pod between them is left out.
+    """
+    told: list[Chapter] = []
+    run: list[Chapter] = []
+    for chapter in chapters:
+        if run and chapter.kind != "move" and not _says_again(run[0], chapter):
+            told += _together(run)
+            run = []
+        if run or chapter.kind == "attempt":
+            run.append(chapter)
+        else:
+            told.append(chapter)
+    return [*told, *_together(run)]
+
+
+def _says_again(first: Chapter, chapter: Chapter) -> bool:
+    return (chapter.kind, chapter.outcome, chapter.text) == ("attempt", first.outcome, first.text)
+
+
+def _together(run: Sequence[Chapter]) -> list[Chapter]:
+    """An attempt and what followed; of more than MOST_ALIKE alike the inner ones as one chapter."""
+    places = [place for place, chapter in enumerate(run) if chapter.kind == "attempt"]
+    if len(places) <= MOST_ALIKE:
+        return list(run)
+    first, last = run[places[1]], run[places[-2]]
+    title = f"{first.title} to {last.title.removeprefix('attempt ')}"
+    inner = replace(first, title=title, text="the same answer each time", until=last.at)
+    return [*run[: places[1]], inner, *run[places[-1] :]]
 
 
 def last_body(cluster: Cluster, uid: UUID) -> dict[str, Any] | None:

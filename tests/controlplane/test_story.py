@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.cluster.store import Actor
 from apps.controlplane.clusters import create_cluster, generated_node
 from apps.controlplane.engines import Engines
-from apps.controlplane.story import last_body, story
+from apps.controlplane.story import Chapter, condensed, last_body, story
 
 pytestmark = pytest.mark.django_db
 
@@ -131,3 +132,32 @@ def test_a_victim_of_preemption_is_told_to_be_evicted(cluster: Cluster) -> None:
 
 def test_of_a_pod_nobody_knows_there_is_no_story(cluster: Cluster) -> None:
     assert story(cluster, uuid4()) == [] and last_body(cluster, uuid4()) is None
+
+
+def chapter(number: int, text: str, kind: Any = "attempt") -> Chapter:
+    at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
+    title = f"attempt {number}" if kind == "attempt" else "to activeQ"
+    return Chapter(at=at, kind=kind, title=title, text=text, number=number)
+
+
+def test_many_attempts_with_one_answer_are_told_together() -> None:
+    told = [chapter(0, "", "change")]
+    for number in range(1, 7):
+        told += [chapter(number, "no cpu"), chapter(number, "NodeAdd", "move")]
+    told += [chapter(7, "no memory"), chapter(8, "no memory")]
+    short = condensed(told)
+    assert [each.title for each in short if each.kind == "attempt"] == [
+        "attempt 1",
+        "attempt 2 to 5",
+        "attempt 6",
+        "attempt 7",
+        "attempt 8",
+    ]
+    inner = next(each for each in short if each.until)
+    assert (inner.at, inner.until) == (told[3].at, told[9].at)
+    assert [each.kind for each in short].count("move") == 2
+
+
+def test_few_attempts_are_all_told() -> None:
+    told = [chapter(1, "no cpu"), chapter(1, "x", "move"), chapter(2, "no cpu")]
+    assert condensed(told) == told and condensed([]) == []

@@ -12,7 +12,7 @@ from apps.cluster.models import Cluster, Event, Pod
 from apps.controlplane import selectors
 from apps.controlplane.explanations.pods import why_pending
 from apps.controlplane.models import QueueEntry, SchedulingDecision
-from apps.controlplane.story import Chapter, last_body, story
+from apps.controlplane.story import Chapter, condensed, last_body, story
 from apps.dashboard.selectors.changes import ChangeRow, object_changes
 from apps.dashboard.selectors.pods import pod_state, queue_entries
 
@@ -103,6 +103,6 @@ def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any])
         attempt_count=len(attempts) if len(attempts) < MOST_ATTEMPTS else found.count(),
         events=list(events[:MOST_EVENTS]),
         changes=object_changes(cluster, uid, most=MOST_CHANGES),
-        chapters=story(cluster, uid),
+        chapters=condensed(story(cluster, uid)),
         why_pending=why_pending(cluster, pod, entry, last) if pod is not None else "",
     )
