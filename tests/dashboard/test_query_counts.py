@@ -58,6 +58,7 @@ BOUNDS = {
     "profile": 10,
     "profiles": 6,
     "queue": 10,
+    "queue-history": 6,
     "refused-nodes": 9,
     "search": 8,
     "task": 5,
