@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Count
 
 from apps.cluster.errors import NotFound
@@ -17,6 +18,16 @@ from apps.scheduler.config import EXTENSION_POINTS, Profile
 
 #: Decisions named on the page of a revision.
 MOST_RECENT = 10
+#: Decisions counted there, so that an old ledger takes no longer than a young one.
+MOST_COUNTED = 10_000
+_RESULTS = """
+    WITH newest AS MATERIALIZED (
+        SELECT result, pod_uid FROM controlplane_schedulingdecision
+        WHERE cluster_id = %s AND profile_revision = %s ORDER BY id DESC LIMIT %s
+    )
+    SELECT result, count(*), (SELECT count(DISTINCT pod_uid) FROM newest) FROM newest
+    GROUP BY result ORDER BY 2 DESC, 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +62,21 @@ class OneProfile:
 
     revision: SchedulerProfile
     profiles: Sequence[EffectiveProfile]
-    #: (result, decisions)
+    #: (result, decisions), of its newest `MOST_COUNTED` ones
     results: Sequence[tuple[str, int]]
+    #: those they were about
     pods: int
     recent: Sequence[SchedulingDecision]
     #: The revisions before and after it, where there are any.
     previous: int | None
     next: int | None
     extension_points: Sequence[str] = EXTENSION_POINTS
+
+    @property
+    def newest_counted(self) -> int:
+        """How many of the newest were counted; 0 where that is all of them, as far as is known."""
+        counted = sum(count for _, count in self.results)
+        return counted if counted >= MOST_COUNTED else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +103,24 @@ def one_profile(cluster: Cluster, number: int) -> OneProfile:
     found = revision(cluster, number)
     configuration = profiles.configuration(found)
     made = selectors.decisions(cluster, profile_revision=number)
-    results = made.order_by().values_list("result").annotate(Count("pk"))
+    results, pods = _counted(cluster, number)
     others = SchedulerProfile.objects.filter(cluster=cluster).values_list("revision", flat=True)
     return OneProfile(
         found,
         [_effective(profile) for profile in configuration.profiles],
-        results=sorted(results, key=lambda pair: -pair[1]),
-        # as a subquery: counted by hash, where count(DISTINCT) would sort
-        pods=made.order_by().values("pod_uid").distinct().count(),
+        results=results,
+        pods=pods,
         recent=list(made[:MOST_RECENT]),
         previous=others.filter(revision__lt=number).order_by("-revision").first(),
         next=others.filter(revision__gt=number).order_by("revision").first(),
     )
+
+
+def _counted(cluster: Cluster, revision: int) -> tuple[list[tuple[str, int]], int]:
+    with connection.cursor() as cursor:
+        cursor.execute(_RESULTS, [cluster.pk, revision, MOST_COUNTED])
+        rows = cursor.fetchall()
+    return [(result, count) for result, count, _ in rows], rows[0][2] if rows else 0
 
 
 def revision(cluster: Cluster, number: int) -> SchedulerProfile:

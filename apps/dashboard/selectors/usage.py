@@ -17,18 +17,20 @@ NO_ZONE = "no zone"
 #: Every node has another one: no label to group by.
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 
+#: Counted of every node.
+_ALWAYS = ("", "cpu", "memory", "pods")
 #: One row a node; the pods that ended take nothing any more. Sums stay within a bigint.
 _USAGE = """
     SELECT n.id, n.name, coalesce(n.labels ->> %s, %s), n.ready, n.unschedulable,
         coalesce(p.cpu, 0), coalesce((n.allocatable ->> 'cpu')::bigint, 0),
         coalesce(p.memory, 0), coalesce((n.allocatable ->> 'memory')::bigint, 0),
         coalesce(p.pods, 0), coalesce((n.allocatable ->> 'pods')::bigint, 0),
-        coalesce(p.other, 0), coalesce((n.allocatable ->> %s)::bigint, 0)
+        coalesce(p.other, 0), coalesce((n.allocatable ->> %s::text)::bigint, 0)
     FROM cluster_node n LEFT JOIN (
         SELECT node_name, count(*) AS pods,
             least(sum((requests ->> 'cpu')::bigint), 9223372036854775807)::bigint AS cpu,
             least(sum((requests ->> 'memory')::bigint), 9223372036854775807)::bigint AS memory,
-            least(sum((requests ->> %s)::bigint), 9223372036854775807)::bigint AS other
+            least(sum((requests ->> %s::text)::bigint), 9223372036854775807)::bigint AS other
         FROM cluster_pod WHERE cluster_id = %s AND node_name <> ''
             AND phase NOT IN ('Succeeded', 'Failed') GROUP BY node_name
     ) p ON p.node_name = n.name
@@ -155,9 +157,11 @@ def nodes_in_use(
 
     One statement.
     """
+    # what is counted anyway need not be read once more
+    other = None if resource in _ALWAYS else resource
     none = NO_ZONE if label == ZONE_LABEL else f"no {label}"
     with connection.cursor() as cursor:
-        cursor.execute(_USAGE, [label, none, resource, resource, cluster.pk, cluster.pk])
+        cursor.execute(_USAGE, [label, none, other, other, cluster.pk, cluster.pk])
         return [NodeUse._make(row) for row in cursor.fetchall()]
 
 
@@ -196,4 +200,4 @@ def resource_names(cluster: Cluster) -> list[str]:
             "WHERE cluster_id = %s ORDER BY name",
             [cluster.pk],
         )
-        return [row[0] for row in cursor.fetchall() if row[0] not in ("cpu", "memory", "pods")]
+        return [row[0] for row in cursor.fetchall() if row[0] not in _ALWAYS]
