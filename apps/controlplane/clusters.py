@@ -198,7 +198,8 @@ def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
     if causes := _faults(wanted):
         raise Invalid("Cluster", cluster.name, causes)
     Cluster.objects.filter(pk=cluster.pk).update(**changes)
-    cluster.look_again()
+    for name, value in changes.items():
+        setattr(cluster, name, value)
     make_due(cluster.pk)
 
 

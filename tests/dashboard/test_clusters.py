@@ -101,6 +101,26 @@ def test_settings_are_changed_while_the_cluster_is_there(alice: Client, empty: C
     assert (empty.controllers, empty.kubelet) == (True, False)
 
 
+def test_how_long_history_is_kept_is_chosen_on_the_page_of_settings(
+    alice: Client, empty: Cluster
+) -> None:
+    address = "/clusters/bare/settings"
+    others = {"pod_max_in_unschedulable_pods_seconds": "300", "event_ttl_seconds": "3600"}
+    assert "as the site: 90" in alice.get(address).content.decode()
+    chosen = {**others, "ledger_max_days": "7", "changelog_covers_ledger": "False"}
+    assert alice.post(address, chosen).status_code == 302
+    empty.refresh_from_db()
+    assert (empty.ledger_max_days, empty.ledger_max_decisions) == (7, None)
+    assert empty.changelog_covers_ledger is False
+    page = alice.get(address).content.decode()
+    assert 'value="7"' in page and '<option value="False" selected>' in page
+    assert alice.post(address, {**others, "ledger_max_days": "-1"}).status_code == 422
+    # what is left empty is the site's again
+    assert alice.post(address, others).status_code == 302
+    empty.refresh_from_db()
+    assert (empty.ledger_max_days, empty.changelog_covers_ledger) == (None, None)
+
+
 def test_admission_plugins_are_switched_on_with_their_parameters(
     alice: Client, empty: Cluster
 ) -> None:

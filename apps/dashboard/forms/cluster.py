@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 
 from apps.cluster.admission.plugins.registry import PLUGINS
@@ -40,6 +41,25 @@ class ParametersField(forms.CharField):
         return parameters
 
 
+class KeptField(forms.IntegerField):
+    """A limit of what is kept; empty: what the site says."""
+
+    def __init__(self, *, setting: str, **kwargs: Any) -> None:
+        site = f"as the site: {settings.RETENTION[setting]}"
+        super().__init__(
+            required=False,
+            min_value=0,
+            max_value=MOST_SECONDS,
+            widget=forms.NumberInput({"placeholder": site}),
+            **kwargs,
+        )
+
+
+def _covers_choices() -> list[tuple[str, str]]:
+    site = "yes" if settings.RETENTION["changelog_covers_ledger"] else "no"
+    return [("", f"as the site: {site}"), ("True", "yes"), ("False", "no")]
+
+
 class ClusterSettingsForm(ObjectForm):
     """`SETTINGS` of a cluster: what can be changed while it runs."""
 
@@ -64,6 +84,29 @@ class ClusterSettingsForm(ObjectForm):
         min_value=0,
         max_value=MOST_SECONDS,
         help_text="An event goes when it was last seen so long ago. 0: it stays.",
+    )
+    ledger_max_days = KeptField(
+        setting="ledger_max_days",
+        label="Decisions are kept, in days",
+        help_text="0: however old. Empty: as long as the site keeps them.",
+    )
+    ledger_max_decisions = KeptField(
+        setting="ledger_max_decisions",
+        label="Decisions are kept, at most",
+        help_text="The newest stay. 0: however many.",
+    )
+    changelog_max_days = KeptField(
+        setting="changelog_max_days",
+        label="Changes of objects are kept, in days",
+        help_text="0: however old.",
+    )
+    changelog_covers_ledger = forms.TypedChoiceField(
+        required=False,
+        choices=_covers_choices,
+        coerce=lambda chosen: chosen == "True",
+        empty_value=None,
+        label="Changes that kept decisions need stay, too",
+        help_text="Without them old decisions can be read, but not be explained from their state.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -93,9 +136,13 @@ class ClusterSettingsForm(ObjectForm):
     }
 
     def general(self) -> list[forms.BoundField]:
-        """The fields that are not about admission plugins."""
-        of_plugins = {each.name for pair in self.plugins() for each in pair}
-        return [field for field in self if field.name not in of_plugins]
+        """The fields that are neither about history nor about admission plugins."""
+        others = {each.name for pair in self.plugins() for each in pair} | settings.RETENTION.keys()
+        return [field for field in self if field.name not in others]
+
+    def history(self) -> list[forms.BoundField]:
+        """How long decisions and changes are kept."""
+        return [self[name] for name in settings.RETENTION]
 
     def plugins(self) -> list[list[forms.BoundField]]:
         """For each plugin its switch, and its parameters if it has any."""

@@ -84,6 +84,8 @@ def test_settings_are_changed_one_by_one(api: Api, cluster: Cluster) -> None:
     assert (changed[seconds], changed["kubelet"]) == (60, True)
     assert api.patch("/clusters/c1", {"kubelet": False}).json()[seconds] == 60
     assert api.get("/clusters/c1").json()["kubelet"] is False
+    kept = {"ledger_max_days": 3, "changelog_covers_ledger": False}
+    assert kept.items() <= api.patch("/clusters/c1", kept).json().items()
 
 
 @pytest.mark.parametrize(
