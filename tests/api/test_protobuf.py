@@ -29,7 +29,24 @@ SERVICE = (
     "azhzAAoNCgJ2MRIHU2VydmljZRJmCh0KAnMxEgAaACIAKgAyADgAQgBaCQoDYXBwEgJzMRJBChsKBzgwLTgwODASA1RD"
     "UBhQIgcIABCQPxoAKAASCQoDYXBwEgJzMRoAIglDbHVzdGVySVA6AEIAUgBaAGAAaAAaAgoAGgAiAA=="
 )
-QUOTA = "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIXChEKAXESABoAIgAqADIAOABCABIAGgAaACIA"
+#: kubectl create quota q --hard=pods=10,requests.cpu=500m --scopes=NotTerminating
+QUOTA = (
+    "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRJNChEKAXESABoAIgAqADIAOABCABI2CgwKBHBvZHMSBAoCMTAKFgoMcmVx"
+    "dWVzdHMuY3B1EgYKBDUwMG0SDk5vdFRlcm1pbmF0aW5nGgAaACIA"
+)
+#: kubectl create deployment web --image=nginx --port=80 --replicas=2
+DEPLOYMENT = (
+    "azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50Er8BCiYKA3dlYhIAGgdkZWZhdWx0IgAqADIAOABCAFoKCgNhcHASA3dl"
+    "YhKGAQgCEgwKCgoDYXBwEgN3ZWIabAocCgASABoAIgAqADIAOABCAFoKCgNhcHASA3dlYhJMEi4KBW5naW54EgVuZ2lu"
+    "eCoAMgoKABAAGFAiACoAQgBqAHIAgAEAiAEAkAEAogEAGgAyAEIASgBSAFgAYABoAIIBAIoBAJoBAMIBACICCgAoADgA"
+    "GgwIABAAGAAgACgAOAAaACIA"
+)
+#: kubectl create job j --image=busybox -- sleep 5
+JOB = (
+    "azhzAAoPCghiYXRjaC92MRIDSm9iEoIBChEKAWoSABoAIgAqADIAOABCABJjMmEKEAoAEgAaACIAKgAyADgAQgASTRIq"
+    "CgFqEgdidXN5Ym94GgVzbGVlcBoBNSoAQgBqAHIAgAEAiAEAkAEAogEAGgVOZXZlcjIAQgBKAFIAWABgAGgAggEAigEA"
+    "mgEAwgEAGgggACgAMAA6ABoAIgA="
+)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +96,68 @@ QUOTA = "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIXChEKAXESABoAIgAqADIAOABCABIAGgAaACI
                 },
             },
         ),
+        (
+            QUOTA,
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "q"},
+                "spec": {
+                    "hard": {"pods": "10", "requests.cpu": "500m"},
+                    "scopes": ["NotTerminating"],
+                },
+            },
+        ),
+        (
+            DEPLOYMENT,
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web"}},
+                "spec": {
+                    "replicas": 2,
+                    "selector": {"matchLabels": {"app": "web"}},
+                    "template": {
+                        "metadata": {"labels": {"app": "web"}},
+                        "spec": {
+                            "containers": [
+                                {
+                                    "name": "nginx",
+                                    "image": "nginx",
+                                    "ports": [{"containerPort": 80}],
+                                    "resources": {},
+                                }
+                            ]
+                        },
+                    },
+                    "strategy": {},
+                },
+            },
+        ),
+        (
+            JOB,
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": "j"},
+                "spec": {
+                    "template": {
+                        "metadata": {},
+                        "spec": {
+                            "containers": [
+                                {
+                                    "name": "j",
+                                    "image": "busybox",
+                                    "command": ["sleep", "5"],
+                                    "resources": {},
+                                }
+                            ],
+                            "restartPolicy": "Never",
+                        },
+                    }
+                },
+            },
+        ),
     ],
 )
 def test_a_body_is_read_as_its_json(sent: str, body: dict[str, Any]) -> None:
@@ -93,6 +172,9 @@ def test_a_body_is_read_as_its_json(sent: str, body: dict[str, Any]) -> None:
         ("/apis/scheduling.k8s.io/v1/priorityclasses", PRIORITY_CLASS),
         ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", BUDGET),
         ("/api/v1/namespaces/default/services", SERVICE),
+        ("/api/v1/namespaces/default/resourcequotas", QUOTA),
+        ("/apis/apps/v1/namespaces/default/deployments", DEPLOYMENT),
+        ("/apis/batch/v1/namespaces/default/jobs", JOB),
     ],
 )
 def test_kubectl_creates_with_it(kube: Kube, path: str, sent: str) -> None:
@@ -115,7 +197,6 @@ def test_a_scheduler_binds_with_it(kube: Kube) -> None:
 def test_other_kinds_unknown_fields_and_nonsense_are_refused(kube: Kube) -> None:
     for raw, told in (
         (envelope("v1", "Pod", b""), "a Pod can only be sent as JSON or YAML"),
-        (base64.b64decode(QUOTA), "a ResourceQuota can only be sent as JSON or YAML"),
         (envelope("v1", "Namespace", field(9, b"x")), "field 9 of Namespace is not known"),
         (b"k8s\x00\xff", "cut off"),
         (b"{}", "magic number"),

@@ -1,6 +1,6 @@
-"""Protobuf request bodies of the small kinds that clients write without being told to.
+"""Protobuf request bodies of the kinds that clients write without being told to.
 
-`kubectl create namespace`, `create priorityclass` and their like, and kube-scheduler as it is
+`kubectl create namespace`, `create deployment` and their like, and kube-scheduler as it is
 configured by default (bindings, events, leases), send Kubernetes' protobuf. A field that is not
 among the known messages' is refused rather than lost.
 """
@@ -48,7 +48,7 @@ def _message(name: str, raw: bytes, depth: int) -> Body:
         read = _value(type_.removeprefix("[]").rstrip("?"), value, f"{name}.{field}", depth)
         if type_.startswith("[]"):
             body.setdefault(field, []).append(read)
-        elif type_ == "map":
+        elif type_ in ("map", "quantities"):
             body.setdefault(field, {}).update(read)
         elif read or isinstance(read, dict) or type_.endswith(("?", "int-or-str")):
             # Go writes what is empty, too, where its JSON leaves it out
@@ -70,6 +70,8 @@ def _value(type_: str, value: int | bytes, place: str, depth: int) -> Any:
             return _text(value, place)
         case "map":
             return _map_entry(value, place)
+        case "quantities":
+            return _quantity_entry(value, place, depth)
         case "time" | "micro":
             return _time(value, place, micro=type_ == "micro")
         case "int-or-str":
@@ -126,6 +128,12 @@ def _text(value: bytes, place: str) -> str:
 def _map_entry(raw: bytes, place: str) -> dict[str, str]:
     entry = {number: value for number, value in _fields(raw, place) if isinstance(value, bytes)}
     return {_text(entry.get(1, b""), place): _text(entry.get(2, b""), place)}
+
+
+def _quantity_entry(raw: bytes, place: str, depth: int) -> dict[str, str]:
+    entry = {number: value for number, value in _fields(raw, place) if isinstance(value, bytes)}
+    amount = _message("Quantity", entry.get(2, b""), depth + 1)
+    return {_text(entry.get(1, b""), place): amount.get("string", "0")}
 
 
 def _time(raw: bytes, place: str, *, micro: bool) -> str | None:

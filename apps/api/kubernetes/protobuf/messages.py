@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apps.api.kubernetes.protobuf.workloads import WORKLOADS
+
 #: message -> field number -> (name, type). Types: a message's name, or one of str, int, bool,
-#: time, micro (time), map (of text), int-or-str; `[]` in front for lists, `?` behind where zero
-#: says more than nothing; "" to pass the field over.
+#: time, micro (time), map (of text), quantities (a map), int-or-str; `[]` in front for lists, `?`
+#: behind where zero says more than nothing; "" to pass the field over.
 MESSAGES: Mapping[str, Mapping[int, tuple[str, str]]] = {
     "Unknown": {1: ("type", "TypeMeta"), 2: ("raw", "bytes"), 3: ("", ""), 4: ("", "")},
     "TypeMeta": {1: ("apiVersion", "str"), 2: ("kind", "str")},
@@ -148,9 +150,11 @@ MESSAGES: Mapping[str, Mapping[int, tuple[str, str]]] = {
         14: ("deprecatedLastTimestamp", "time"),
         15: ("deprecatedCount", "int"),
     },
+    **WORKLOADS,
 }
 #: What a body can hold.
 KINDS = (
     *("Namespace", "PriorityClass", "PodDisruptionBudget", "Service", "Binding", "Eviction"),
     *("DeleteOptions", "Lease", "Event", "events.k8s.io/v1 Event"),
+    *("ResourceQuota", "Deployment", "Job"),
 )
