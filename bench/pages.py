@@ -30,6 +30,8 @@ from bench.ledger import database
 #: no page shall take longer at the median
 TARGET_MS = 200
 _BATCH = 1000
+#: uid of the ReplicaSet whose pods run
+_RUN = "5f0c6e4e-4b8e-4f7e-9b0a-2d1f6c3a7e11"
 
 
 def main() -> None:
@@ -91,7 +93,10 @@ def create_pods(cluster: Any, bodies: list[dict[str, Any]], actor: Any) -> None:
 
 
 def running(number: int, node: str) -> dict[str, Any]:
+    """A pod of a ReplicaSet, so that a drain of its node moves it."""
     body = pod(f"run-{number:05}", "100m")
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "run", "controller": True}
+    body["metadata"]["ownerReferences"] = [{**owner, "uid": _RUN}]
     body["spec"]["nodeName"] = node
     return body
 

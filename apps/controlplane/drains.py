@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from apps.cluster import kinds, selectors
+import msgspec
+
+from apps.cluster.errors import NotFound
 from apps.cluster.eviction import budgets_of
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane import plugins, profiles
-from apps.controlplane.bodies import StoredBodies
-from apps.controlplane.clock import ClusterClock
-from apps.controlplane.informer import Informer, decode
-from apps.scheduler.decision import Decision
-from apps.scheduler.objects import KubeObject
-from apps.scheduler.scheduler import Scheduler, TieBreak
+from apps.controlplane.explanations.states import states
+from apps.controlplane.rebuilding import PastState
+from apps.scheduler import objects
+from apps.scheduler.attempt import Attempt, new_attempt
+from apps.scheduler.failure import handle_scheduling_failure, unreserve_and_forget
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.schedule_one import scheduling_cycle
+from apps.scheduler.scheduler import Scheduler
 
 Body = dict[str, Any]
 
@@ -86,27 +90,42 @@ def plan(cluster: Cluster, node: str) -> Plan:
     return Plan(sorted(pods, key=lambda pod: order.index(pod.fate)))
 
 
-def landings(cluster: Cluster, node: str, leaving: Sequence[Leaving]) -> Iterator[Landing]:
+def landings(cluster: Cluster, node: str, leaving: Sequence[Leaving]) -> list[Landing]:
     """Where the scheduler would put a replacement of each pod, one after the other.
 
-    Decided by the cluster's own profile on a copy of its present state in which the node is
-    cordoned and these pods are gone. Nothing is written. Pods that wait now are not tried first.
+    Decided by the cluster's own profile in its state at `cluster.resource_version`, but with the
+    node cordoned and these pods gone. Nothing is written. Pods that wait now are not tried first,
+    and among equally good nodes the first is taken.
     """
-    scheduler = Scheduler(
-        profiles.configuration(profiles.active(cluster)),
-        clock=ClusterClock(cluster),
-        tie_break=cast(TieBreak, cluster.tie_break),
-        seed=cluster.seed,
-        registry=plugins.registry(),
-        bodies=StoredBodies(cluster.pk),
-    )
+    with states.now(cluster) as state, _without(cluster, state, node, leaving):
+        attempts: list[Attempt] = []
+        try:
+            return [_landing(state.scheduler, pod.body, attempts) for pod in leaving]
+        finally:
+            for attempt in reversed(attempts):
+                unreserve_and_forget(state.scheduler, attempt)
+
+
+@contextmanager
+def _without(
+    cluster: Cluster, state: PastState, name: str, leaving: Sequence[Leaving]
+) -> Iterator[None]:
+    """The state with the node cordoned and these pods gone, for as long as this lasts."""
+    cache = state.scheduler.cache
+    info = cache.nodes.get(name)
+    if info is None or info.node is None:
+        raise NotFound("nodes", name)
+    node = info.node
+    gone = [cache.remove_pod(pod.body["metadata"]["uid"]) for pod in leaving]
+    spec = msgspec.structs.replace(node.spec, unschedulable=True)
+    cache.add_node(msgspec.structs.replace(node, spec=spec))
     try:
-        Informer(cluster.pk, scheduler.handle).load()
-        _cordon(cluster, scheduler, node)
-        for pod in leaving:
-            yield _landing(scheduler, pod.body)
+        yield
     finally:
-        scheduler.close()
+        cache.add_node(node)
+        for pod in gone:
+            if pod is not None:
+                cache.add_pod(pod)
 
 
 def _leaving(cluster: Cluster, body: Body, allowed: dict[tuple[str, str], int]) -> Leaving:
@@ -132,32 +151,33 @@ def _leaving(cluster: Cluster, body: Body, allowed: dict[tuple[str, str], int]) 
     return Leaving(body, "moves", f"{owner['kind']} {owner['name']}", words, held)
 
 
-def _cordon(cluster: Cluster, scheduler: Scheduler, name: str) -> None:
-    body = selectors.get(cluster, kinds.NODE, "", name)
-    cordoned = {**body, "spec": {**(body.get("spec") or {}), "unschedulable": True}}
-    scheduler.handle("Node", decode("Node", body), decode("Node", cordoned))
-
-
-def _landing(scheduler: Scheduler, body: Body) -> Landing:
-    scheduler.handle("Pod", decode("Pod", body), None)
-    scheduler.handle("Pod", None, _replacement(body))
-    found: Decision | None = None
-    while (decision := scheduler.schedule_one()) is not None:
-        found = decision
-        scheduler.take_intents()
-    if found is None:
-        return Landing("", "it would be held by its scheduling gates")
-    if found.node:
-        return Landing(found.node, "")
-    if found.nominating is not None and found.nominating.nominated_node:
-        node = found.nominating.nominated_node
+def _landing(scheduler: Scheduler, body: Body, attempts: list[Attempt]) -> Landing:
+    """Try one replacement; one that gets a node stays there and is added to `attempts`."""
+    pod = PodInfo(_replacement(body))
+    name = pod.pod.spec.scheduler_name
+    framework = scheduler.profiles.get(name)
+    if framework is None:
+        return Landing("", f"no profile of this cluster is called {name}")
+    gate = framework.run_pre_enqueue_plugins(pod)
+    if not gate.is_success:
+        return Landing("", f"it would be held by {gate.plugin}: {gate.message}")
+    attempt = new_attempt(framework, pod)
+    status = scheduling_cycle(scheduler, attempt)
+    decision = attempt.decision
+    if status.is_success or status.is_wait:
+        attempts.append(attempt)
+        return Landing(decision.node, "")
+    handle_scheduling_failure(scheduler, attempt, status)
+    if decision.nominating is not None and decision.nominating.nominated_node:
+        node = decision.nominating.nominated_node
         return Landing("", f"it would preempt pods of lower priority on {node}")
-    return Landing("", found.message)
+    return Landing("", decision.message)
 
 
-def _replacement(body: Mapping[str, Any]) -> KubeObject | None:
+def _replacement(body: Mapping[str, Any]) -> objects.Pod:
     """The pod that a controller makes in its place."""
     metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
     metadata["name"] = f"{metadata['name'][:240]}-again"
     spec = {key: value for key, value in body["spec"].items() if key != "nodeName"}
-    return decode("Pod", {**body, "metadata": metadata, "spec": spec, "status": {}})
+    again = {**body, "metadata": metadata, "spec": spec, "status": {}}
+    return objects.decode_as(objects.Pod, again)

@@ -15,8 +15,10 @@ from apps.cluster.models import Cluster, Node, Pod
 from apps.controlplane import drains
 from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engines import Engines
+from apps.controlplane.explanations.states import states
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import running, service
+from apps.controlplane.rebuilding import PastState
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,6 +41,7 @@ def lab() -> Cluster:
     store.create(cluster, kinds.by_name("ReplicaSet"), body, actor=ACTOR, namespace="default")
     Engines().run(cluster.pk)
     assert sorted(Pod.objects.values_list("node_name", flat=True)) != [""] * 3
+    cluster.refresh_from_db()
     return cluster
 
 
@@ -89,12 +92,37 @@ def test_the_preview_says_where_each_pod_would_go_and_writes_nothing(lab: Cluste
     node = crowded(lab)
     version = Cluster.objects.get(pk=lab.pk).resource_version
     moving = drains.plan(lab, node).moving
-    found = list(drains.landings(lab, node, moving))
+    found = drains.landings(lab, node, moving)
     # 8 CPUs: one pod is there already, one more fits
     assert [bool(landing.node) for landing in found] == [True, False]
     assert found[0].node != node
     assert "Insufficient cpu" in found[1].message and "unschedulable" in found[1].message
     assert Cluster.objects.get(pk=lab.pk).resource_version == version
+
+
+def test_what_a_preview_tried_is_taken_back(lab: Cluster) -> None:
+    node = crowded(lab)
+    moving = drains.plan(lab, node).moving
+    with states.now(lab) as state:
+        before = occupied(state)
+    found = drains.landings(lab, node, moving)
+    with states.now(lab) as state:
+        state.scheduler.cache.validate()
+        assert occupied(state) == before
+    assert drains.landings(lab, node, moving) == found
+
+
+def occupied(state: PastState) -> dict[str, Any]:
+    """Of each node: whether it takes pods, and which are there."""
+    nodes = state.scheduler.cache.nodes.values()
+    return {
+        each.name: (
+            each.node and each.node.spec.unschedulable,
+            set(each.pods),
+            dict(each.requested),
+        )
+        for each in nodes
+    }
 
 
 def test_a_drained_node_is_cordoned_and_empty(lab: Cluster, loop: None) -> None:

@@ -40,7 +40,7 @@ BOUNDS = {
     "heat": 5,
     "import": 4,
     "kinds": 5,
-    "landings": 33,  # it reads every kind the scheduler knows
+    "landings": 10,
     "namespaced-object": 8,
     "new-cluster": 3,
     "new-node": 4,

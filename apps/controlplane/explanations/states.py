@@ -36,7 +36,10 @@ class States:
 
     @contextmanager
     def now(self, cluster: Cluster) -> Iterator[PastState]:
-        """What is written of the cluster up to its version, under its active profile."""
+        """What is written of the cluster up to its version, under its active profile.
+
+        What is tried in it has to be taken back.
+        """
         with self._lock:
             state, revision = self._present, profiles.active(cluster).revision
             version = cluster.resource_version
@@ -49,7 +52,12 @@ class States:
                 self._present = None
                 self._present = state = rebuilding.state_at(cluster, version, revision=revision)
             state.follow(version)
-            yield state
+            try:
+                yield state
+            except BaseException:
+                # whoever tried something in it may not have taken everything back
+                self._present = None
+                raise
 
 
 states = States()
