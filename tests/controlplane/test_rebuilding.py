@@ -49,7 +49,7 @@ def test_the_run_is_as_busy_as_it_should_be(busy: Cluster, db: None) -> None:
     assert {row.scheduler_name for row in rows} == {"default-scheduler", "packing", "careful"}
     assert len({row.profile_revision for row in rows}) >= 3
     assert len({ledger.seen_by(row).loaded_at for row in rows}) >= 4
-    assert sum(bool(row.nominated_node) for row in rows) > 5
+    assert sum(bool(row.nominated_node) for row in rows) >= 3
     assert sum(row.sequence > 0 for row in rows) > 300
     assert any(ledger.seen_by(row).expected for row in rows)
     plugins = {plugin for row in rows for plugin in row.unschedulable_plugins}

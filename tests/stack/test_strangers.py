@@ -19,7 +19,8 @@ OPEN = {"/healthz", "/livez", "/readyz", "/login"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 _ARGUMENTS = {
-    **dict.fromkeys(("number", "pk", "revision", "status"), "1"),
+    **dict.fromkeys(("number", "pk", "revision", "status", "version"), "1"),
+    "uid": "00000000-0000-4000-8000-000000000001",
     "path": "api/v1/pods",
 }
 
@@ -28,6 +29,7 @@ _STREAM_ADDRESSES = {
     STREAMS[0].path: ("/k8s/lab/api/v1/pods", b"watch=true"),
     STREAMS[1].path: ("/k8s/lab/api/v1/watch/pods", b""),
     STREAMS[2].path: ("/clusters/lab/live", b""),
+    STREAMS[3].path: ("/live", b""),
 }
 
 
