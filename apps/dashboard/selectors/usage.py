@@ -19,18 +19,22 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 #: Counted of every node.
 _ALWAYS = ("", "cpu", "memory", "pods")
-#: One row a node; the pods that ended take nothing any more. Sums stay within a bigint.
+#: One row a node; the pods that ended take nothing any more. Sums stay within a
+#: bigint; that of pods which ask for nothing is 0 first, since least() passes NULL over.
 _USAGE = """
     SELECT n.id, n.name, coalesce(n.labels ->> %s, %s), n.ready, n.unschedulable,
-        coalesce(p.cpu, 0), coalesce((n.allocatable ->> 'cpu')::bigint, 0),
-        coalesce(p.memory, 0), coalesce((n.allocatable ->> 'memory')::bigint, 0),
+        least(coalesce(p.cpu, 0), 9223372036854775807)::bigint,
+        coalesce((n.allocatable ->> 'cpu')::bigint, 0),
+        least(coalesce(p.memory, 0), 9223372036854775807)::bigint,
+        coalesce((n.allocatable ->> 'memory')::bigint, 0),
         coalesce(p.pods, 0), coalesce((n.allocatable ->> 'pods')::bigint, 0),
-        coalesce(p.other, 0), coalesce((n.allocatable ->> %s::text)::bigint, 0)
+        least(coalesce(p.other, 0), 9223372036854775807)::bigint,
+        coalesce((n.allocatable ->> %s::text)::bigint, 0)
     FROM cluster_node n LEFT JOIN (
         SELECT node_name, count(*) AS pods,
-            least(sum((requests ->> 'cpu')::bigint), 9223372036854775807)::bigint AS cpu,
-            least(sum((requests ->> 'memory')::bigint), 9223372036854775807)::bigint AS memory,
-            least(sum((requests ->> %s::text)::bigint), 9223372036854775807)::bigint AS other
+            sum((requests ->> 'cpu')::bigint) AS cpu,
+            sum((requests ->> 'memory')::bigint) AS memory,
+            sum((requests ->> %s::text)::bigint) AS other
         FROM cluster_pod WHERE cluster_id = %s AND node_name <> ''
             AND phase NOT IN ('Succeeded', 'Failed') GROUP BY node_name
     ) p ON p.node_name = n.name
