@@ -49,7 +49,7 @@ class QueueSerializer(serializers.Serializer[Any]):
     summary = serializers.CharField(help_text="activeQ:1; backoffQ:0; unschedulablePods:2")
     sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
     queue = serializers.ChoiceField(
-        choices=QueueEntry.Queue.choices, allow_blank=True, help_text="Empty: all of them."
+        choices=[*QueueEntry.Queue.choices, ("all", "all")], help_text="Which of them is shown."
     )
     total = serializers.IntegerField(help_text="Pods that the filters let pass.")
     pods = QueuedPodSerializer(many=True, help_text="In the order in which they leave the queue.")
@@ -88,7 +88,7 @@ class QueueView(ControlView, APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("queue", str, enum=[*QueueEntry.Queue.values, "all"]),
+            OpenApiParameter("queue", str, enum=[*QueueEntry.Queue.values, "all"], default="all"),
             OpenApiParameter("pod", str, description="Part of the name; `namespace/` in front."),
             OpenApiParameter("namespace", str),
             OpenApiParameter("plugin", str, description="Rejected the pod, or gates it."),
@@ -98,12 +98,12 @@ class QueueView(ControlView, APIView):
         responses={200: QueueSerializer, **_REFUSALS},
     )
     def get(self, request: Request, cluster: str) -> Response:
-        """One sub-queue in its exact order (or all, one after the other), and all sizes."""
+        """All waiting pods in exact order, or those of one sub-queue; and all sizes."""
         found = cluster_named(cluster)
         query = request.query_params
         if any("\x00" in value for value in query.values()):
             raise BadRequest("a parameter holds a NUL character")
-        name = query.get("queue", QueueEntry.Queue.ACTIVE.value)
+        name = query.get("queue", "all")
         known = (*QueueEntry.Queue.values, "all")
         if name not in known:
             raise BadRequest(f"queue: {name!r} is none of {', '.join(known)}")
@@ -123,7 +123,7 @@ class QueueView(ControlView, APIView):
         body = {
             "summary": queue_listing.summary(sizes),
             "sizes": {key.value: size for key, size in sizes.items()},
-            "queue": wanted.queue,
+            "queue": name,
             "total": queue_listing.count(found, wanted, sizes),
             "pods": pods,
         }

@@ -55,9 +55,10 @@ def test_the_queue_is_told_by_sub_queue(api: Api, lab: Cluster) -> None:
 def test_the_whole_queue_is_told_with_places_gates_and_the_line_of_pending_pods(
     api: Api, lab: Cluster
 ) -> None:
-    body = api.get("/clusters/lab/queue?queue=all").json()
+    body = api.get("/clusters/lab/queue").json()
+    assert body == api.get("/clusters/lab/queue?queue=all").json()
     assert body["summary"] == "activeQ:0; backoffQ:0; unschedulablePods:2"
-    assert (body["queue"], body["total"]) == ("", 2)
+    assert (body["queue"], body["total"]) == ("all", 2)
     told = [(found["name"], found["position"], found["gates"]) for found in body["pods"]]
     assert told == [("big", 1, []), ("gated", 1, ["x.io/wait"])]
     assert api.get("/clusters/lab/queue?queue=all&plugin=SchedulingGates").json()["total"] == 1
