@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Final
 from apps.scheduler import quantity
 
 if TYPE_CHECKING:
-    from apps.scheduler.objects import Container, ContainerStatus, Pod, ResourceList
+    from apps.scheduler.objects import Container, ContainerStatus, Pod, Quantity, ResourceList
+
+    #: what a container names, in its order
+    _Requests = tuple[tuple[str, Quantity], ...]
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -32,6 +35,8 @@ _DEFAULTS: Final = {CPU: DEFAULT_MILLI_CPU * 10**6, MEMORY: DEFAULT_MEMORY * _NA
 
 #: amounts in 10⁻⁹ units, by resource name
 _Nanos = dict[str, int]
+#: amounts in thousandths of a CPU or whole units, by resource name
+_Amounts = dict[str, int]
 
 
 @lru_cache(maxsize=4096)
@@ -56,6 +61,8 @@ def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, int]:
     With ``use_status`` a resize in progress counts with the greatest of what the spec wants, what
     the node has set aside and what is in force: the right view of a pod that is on a node.
     """
+    if (alone := _alone(pod, use_status=use_status)) is not None:
+        return dict(_of_one_container(alone)[0])
     return _rounded(_total(pod, use_status=use_status, defaults={}))
 
 
@@ -64,6 +71,9 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
 
     A request on the pod level stands for its containers, so it switches the default off.
     """
+    if (alone := _alone(pod, use_status=True)) is not None:
+        amounts = _of_one_container(alone)[1]
+        return amounts[CPU], amounts[MEMORY]
     total = _total(pod, use_status=True, defaults={})
     defaults: Mapping[str, int] = _DEFAULTS
     if _pod_level_requests(pod):
@@ -77,6 +87,8 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
 def fit_scoring_requests(pod: Pod) -> dict[str, int]:
     """What NodeResourcesFit scores an incoming pod by: with the defaults, and, as upstream has it,
     without a look at the pod-level requests."""
+    if (alone := _alone(pod, use_status=True)) is not None:
+        return dict(_of_one_container(alone)[1])
     return _rounded(_total(pod, use_status=True, defaults=_DEFAULTS, pod_level=False))
 
 
@@ -98,6 +110,27 @@ def has_resize_status(pod: Pod) -> bool:
         return True
     statuses = (*status.container_statuses, *status.init_container_statuses)
     return any(each.resources is not None or each.allocated_resources for each in statuses)
+
+
+def _alone(pod: Pod, *, use_status: bool) -> _Requests | None:
+    """The requests of a pod's only container; None if anything else counts, too."""
+    spec = pod.spec
+    if (
+        len(spec.containers) != 1
+        or spec.init_containers
+        or spec.overhead
+        or spec.resources is not None
+        or (use_status and has_resize_status(pod))
+    ):
+        return None
+    return tuple(spec.containers[0].resources.requests.items())
+
+
+@lru_cache(maxsize=4096)
+def _of_one_container(requests: _Requests) -> tuple[_Amounts, _Amounts]:
+    """What it occupies, without the defaults and with them: pods of one sort ask for the same."""
+    amounts = _nanos(dict(requests))
+    return _rounded(amounts), _rounded({**_DEFAULTS, **amounts})
 
 
 def _total(
