@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
@@ -49,19 +50,29 @@ def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
     def show(
         request: Request, cluster: str, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> HttpResponse:
+        found = None
         try:
-            return view(request, _named(cluster), *args, **kwargs)
+            found = _named(cluster)
+            return view(request, found, *args, **kwargs)
         except ApiError as refusal:
-            return refused(request, refusal)
+            return refused(request, refusal, cluster=found)
 
     return cast(Callable[..., HttpResponse], show)
 
 
-def refused(request: Request, refusal: ApiError) -> HttpResponse:
-    """What the store refused, as a page (or, to htmx, as a notice) with its status."""
+def refused(request: Request, refusal: ApiError, *, cluster: Cluster | None = None) -> HttpResponse:
+    """What the store refused, as a page of the cluster (or, to htmx, a notice) with its status."""
     whole = "dashboard/error.html"
     template = "dashboard/inc/refusal.html" if request.htmx else whole
-    context = {"code": refusal.code, "message": refusal.message, "reason": refusal.reason}
+    context = {
+        "frame": f"dashboard/{'cluster_base' if cluster else 'base'}.html",
+        "cluster": cluster,
+        "code": refusal.code,
+        "message": refusal.message,
+        "reason": re.sub(
+            r"(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", refusal.reason
+        ),
+    }
     return _own(render(request, template, context, status=refusal.code))
 
 

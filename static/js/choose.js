@@ -12,7 +12,7 @@
     every.hidden = false;
     every.checked = chosen > 0 && chosen === all.length;
     every.indeterminate = chosen > 0 && chosen < all.length;
-    form.querySelector("[data-choose-count]").textContent = chosen ? `${chosen} chosen` : "";
+    form.querySelector("[data-choose-count]").textContent = `${chosen || "none"} chosen`;
     for (const button of form.querySelectorAll("button:not([type=button])")) button.disabled = chosen === 0;
   }
 
