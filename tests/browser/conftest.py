@@ -41,8 +41,10 @@ class Seen:
     address: str
     problems: list[str] = field(default_factory=list)
 
-    def open(self, path: str) -> None:
-        self.page.goto(f"{self.address}{path}")
+    def open(self, path: str) -> int:
+        """Go there; the status of the answer."""
+        answer = self.page.goto(f"{self.address}{path}")
+        return answer.status if answer else 0
 
     def log_in(self, name: str, password: str) -> None:
         self.open("/login")

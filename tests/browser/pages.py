@@ -1,184 +1,175 @@
-"""Every page of the dashboard, on a site where there is something to see on each.
+"""Every page of the dashboard: what the check of all pages opens and `make screenshots` draws.
 
-`PAGES` is what the accessibility check opens and `make screenshots` draws. A page that is added
-to the dashboard gets a line here; `{…}` in its path is filled in from `places`.
+A page that is added to the dashboard gets a line in `PAGES`; what is no page, one in `NOT_PAGES`.
+`{…}` in a path is filled in from what `furnishing.furnish` returns.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from django.utils import timezone
+from django.urls import resolve
 
-from apps.cluster import kinds, store
-from apps.cluster.models import Change, Cluster
-from apps.controlplane import profiles
-from apps.controlplane.clusters import create_cluster, generated_node
-from apps.controlplane.engines import Engines
-from apps.controlplane.models import Operation, SchedulingDecision
+from apps.dashboard.urls import urlpatterns
+from bench import addresses
 
-ACTOR = store.Actor("admin")
-
-#: What a second revision has beyond the built-in one.
-PACKING = """\
-  plugins:
-    score:
-      enabled:
-      - {name: NodeResourcesFit, weight: 5}
-"""
+_CLASSES = "priorityclasses.scheduling.k8s.io"
+_BUDGETS = "poddisruptionbudgets.policy"
 
 #: name of the picture -> path of the page
 PAGES = {
     "clusters": "/",
     "new-cluster": "/new-cluster",
+    "new-cluster-yaml": "/new-cluster?way=yaml",
     "new-cluster-trace": "/new-cluster?way=trace",
     "new-cluster-copy": "/new-cluster?way=copy",
+    "search": "/search?q=web-1",
     "tasks": "/tasks",
+    "tasks-none": "/tasks?q=nothing",
     "task": "/tasks/{failed_task}",
     "task-at-work": "/tasks/{task}",
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
+    "cluster-settings": "/clusters/lab/settings",
     "delete-cluster": "/clusters/lab/delete",
-    "nodes": "/clusters/lab/nodes",
+    "nodes": "/clusters/lab/nodes?size=25",
+    "nodes-none": "/clusters/lab/nodes?q=nothing",
     "nodes-empty": "/clusters/bare/nodes",
     "node": "/clusters/lab/nodes/gpu-1",
-    "drain": "/clusters/lab/nodes/node-01/drain",
+    "drain": "/clusters/lab/nodes/{moving}/drain",
+    "drain-losing": "/clusters/lab/nodes/gpu-1/drain",
+    "landings": "/clusters/lab/nodes/{moving}/drain/landings",
     "new-node": "/clusters/lab/new-node",
-    "pods": "/clusters/lab/pods",
+    "pods": "/clusters/lab/pods?size=25",
+    "pods-empty": "/clusters/bare/pods",
     "pod": "/clusters/lab/pods/default/web-1",
     "pod-pending": "/clusters/lab/pods/default/huge",
+    "pod-gated": "/clusters/lab/pods/default/held",
     "pod-gone": "/clusters/lab/pods/default/gone",
+    "pod-waiting": "/clusters/lab/pods/default/huge/waiting",
+    "pod-story": "/clusters/lab/stories/{gone}",
     "new-pod": "/clusters/lab/new-pod",
     "queue": "/clusters/lab/queue",
-    "decisions": "/clusters/lab/decisions",
+    "queue-empty": "/clusters/bare/queue",
+    "queue-history": "/clusters/lab/queue/history",
+    "decisions": "/clusters/lab/decisions?size=25",
+    "decisions-none": "/clusters/lab/decisions?node=nothing",
+    "decisions-empty": "/clusters/bare/decisions",
     "decision": "/clusters/lab/decisions/{scheduled}",
     "decision-failed": "/clusters/lab/decisions/{failed}",
     "decision-preempting": "/clusters/lab/decisions/{preempting}",
-    "events": "/clusters/lab/events",
-    "changes": "/clusters/lab/changes",
+    "explanation": "/clusters/lab/decisions/{scheduled}/explanation",
+    "explanation-why-not": "/clusters/lab/decisions/{scheduled}/explanation?node=broken-1",
+    "explanation-or": (
+        "/clusters/lab/decisions/{scheduled}/explanation?node=node-02&against=node-03"
+    ),
+    "explanation-unknown": "/clusters/lab/decisions/{scheduled}/explanation?node=nobody",
+    "refused-nodes": "/clusters/lab/decisions/{failed}/refused/1",
+    "events": "/clusters/lab/events?size=25",
+    "events-empty": "/clusters/bare/events",
+    "changes": "/clusters/lab/changes?size=25",
+    "changes-empty": "/clusters/bare/changes?q=nothing",
     "change": "/clusters/lab/changes/{change}",
-    "pod-story": "/clusters/lab/stories/{gone}",
     "profiles": "/clusters/lab/profiles",
     "profile": "/clusters/lab/profiles/1",
     "compare-profiles": "/clusters/lab/compare-profiles",
+    "compare-profiles-unified": "/clusters/lab/compare-profiles?view=unified",
     "activate-profile": "/clusters/lab/profiles/1/activate",
     "new-profile": "/clusters/lab/new-profile",
     "kinds": "/clusters/lab/objects",
-    "objects": "/clusters/lab/objects/priorityclasses.scheduling.k8s.io",
-    "object": "/clusters/lab/objects/priorityclasses.scheduling.k8s.io/system-node-critical",
-    "object-budget": "/clusters/lab/objects/poddisruptionbudgets.policy/default/web",
+    "objects": f"/clusters/lab/objects/{_CLASSES}",
+    "objects-empty": "/clusters/bare/objects/deployments.apps",
+    "object": f"/clusters/lab/objects/{_CLASSES}/system-node-critical",
+    "object-budget": f"/clusters/lab/objects/{_BUDGETS}/default/web",
     "new-object": "/clusters/lab/new/deployments.apps",
     "edit-object": "/clusters/lab/edit/nodes/gpu-1",
+    "edit-budget": f"/clusters/lab/edit/{_BUDGETS}/default/web",
     "delete-object": "/clusters/lab/delete/nodes/gpu-1",
+    "delete-budget": f"/clusters/lab/delete/{_BUDGETS}/default/web",
     "import": "/clusters/lab/import?example=pod",
 }
 
+#: pages that tell of a mistake in their address
+MISTAKEN = {
+    "no-page": "/nothing/here",
+    "no-cluster": "/clusters/nowhere",
+    "no-node": "/clusters/lab/nodes/nobody",
+    "no-pod": "/clusters/lab/pods/default/nobody",
+    "no-decision": "/clusters/lab/decisions/7",
+    "no-task": "/tasks/7777",
+    "filter-refused": "/clusters/lab/decisions?since=yesterday&attempt=many",
+    "comparison-refused": "/clusters/lab/compare-profiles?before=1&after=77",
+}
 
-def furnish() -> dict[str, Any]:
-    """Make the site's clusters, and return the places that paths of `PAGES` name."""
-    lab = create_cluster("lab", user="admin", nodes=60, zones=3, seed=1)
-    create_cluster("bare", user="admin", paused=True)
-    _make_nodes(lab)
-    _make_pods(lab)
-    engines = Engines()
-    engines.run(lab.pk)
-    _make_past(lab)
-    engines.run(lab.pk)
-    return places(lab)
+#: pages of what was there once
+GONE = {"pod-gone"}
 
-
-def places(cluster: Cluster) -> dict[str, Any]:
-    decisions = SchedulingDecision.objects.filter(cluster=cluster)
-    return {
-        **_tasks(cluster),
-        "scheduled": decisions.filter(result="scheduled").latest("pk").pk,
-        "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
-        "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
-        "gone": decisions.filter(name="web-0").latest("pk").pod_uid,
-        "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
-    }
-
-
-def _make_past(lab: Cluster) -> None:
-    """A pod that is gone, one that takes another's place, a budget, a second revision."""
-    gone: dict[str, Any] = {"gracePeriodSeconds": 0}
-    store.delete(lab, kinds.POD, "default", "web-0", actor=ACTOR, options=gone)
-    budget = {
-        "metadata": {"name": "web"},
-        "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}},
-    }
-    kind = kinds.by_name("PodDisruptionBudget")
-    store.write(lab, [store.Create(kind, budget, "default")], actor=ACTOR)
-    high = {"metadata": {"name": "high"}, "value": 1000}
-    store.create(lab, kinds.PRIORITY_CLASS, high, actor=ACTOR)
-    vip = _pod("vip", cpu="7500m", priorityClassName="high")
-    store.write(lab, [store.Create(kinds.POD, vip, "default")], actor=ACTOR)
-    packing = profiles.BUILT_IN + PACKING
-    profiles.add_revision(lab, packing, user="admin", note="pack the nodes")
+_POSTED = "takes POST only, and goes on to a page"
+#: route -> why it is not in `PAGES`
+NOT_PAGES = {
+    "login": "stands before the others; looked at on the way in",
+    "logout": _POSTED,
+    "heat": "JSON, for the heat map of the cluster's page",
+    "decision-scores": "JSON, for the table of scores of a decision's page",
+    "decision-nodes": "options, for a field of a decision's page",
+    "task-output": "a file",
+    "clock": _POSTED,
+    "switch": _POSTED,
+    "pause": _POSTED,
+    "resume": _POSTED,
+    "export": _POSTED,
+    "activate-pod": _POSTED,
+    "change-nodes": _POSTED,
+    "set-condition": _POSTED,
+    "delete-pods": _POSTED,
+    "cancel-task": _POSTED,
+}
 
 
-def _tasks(cluster: Cluster) -> dict[str, int]:
-    """One that failed and one at work."""
-    failed = Operation.objects.create(
-        kind="create-from-trace",
-        title="Make cluster openb from a trace",
-        state="failed",
-        cause="pods.csv, line 12: column cpu_milli: 'many' is not a whole number of 0 or more",
-        user="admin",
-        attempts=1,
-        started_at=timezone.now(),
-        finished_at=timezone.now(),
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A form that is filled in wrongly: where, what under which label, and the button."""
+
+    path: str
+    entered: dict[str, str]
+    button: str
+
+
+#: name of the picture -> a form, whose answer names what is wrong
+REFUSED = {
+    "refused-cluster": Refused("/new-cluster", {"Name": "Lab!"}, "Make the cluster"),
+    "refused-settings": Refused(
+        "/clusters/lab/settings",
+        {"Longest time unschedulable, in seconds": "-1"},
+        "Change the settings",
+    ),
+    "refused-node": Refused(
+        "/clusters/lab/new-node", {"Name": "gpu-1", "CPU": "many"}, "Add the node"
+    ),
+    "refused-pod": Refused(
+        "/clusters/lab/new-pod", {"Name": "Web", "CPU": "many", "Tolerations": "x y"}, "Add the pod"
+    ),
+    "refused-yaml": Refused(
+        "/clusters/lab/import", {"YAML": "apiVersion: v1\nkind: Pod\nmetadata: [\n"}, "Import"
+    ),
+    "refused-profile": Refused(
+        "/clusters/lab/new-profile",
+        {"Configuration": "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: 7}}\n"},
+        "Check and activate",
+    ),
+}
+
+
+def routes_looked_at() -> set[str]:
+    """The names of the routes that `PAGES` opens."""
+    blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
+    numbers = dict.fromkeys(
+        ("failed_task", "task", "scheduled", "failed", "preempting", "change", "moving"), 1
     )
-    at_work = Operation.objects.create(
-        kind="drain",
-        title="Drain node-07",
-        cluster=cluster,
-        arguments={"node": "node-07"},
-        state="running",
-        done=1,
-        total=3,
-        message="web-7 waits: the disruption budget web needs 3 healthy pods and has 3 currently",
-        user="admin",
-        attempts=1,
-        started_at=timezone.now(),
-    )
-    return {"failed_task": failed.pk, "task": at_work.pk}
+    paths = (urlsplit(path.format_map(blanks | numbers)).path for path in PAGES.values())
+    return {resolve(path).url_name or path for path in paths}
 
 
-def _make_nodes(lab: Cluster) -> None:
-    dedicated = generated_node("gpu-1", "zone-1", cpu="32", memory="128Gi")
-    dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
-    for amounts in (dedicated["status"]["allocatable"], dedicated["status"]["capacity"]):
-        amounts["example.com/gpu"] = "4"
-    cordoned = generated_node("old-1", "zone-2", cpu="4", memory="8Gi")
-    cordoned["spec"] = {"unschedulable": True}
-    broken = generated_node("broken-1", "zone-3")
-    broken["status"]["conditions"] = [
-        {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
-    ]
-    nodes = [(kinds.NODE, body) for body in (dedicated, cordoned, broken)]
-    store.create_many(lab, nodes, actor=ACTOR)
-
-
-def _make_pods(lab: Cluster) -> None:
-    sizes = (("500m", "512Mi"), ("2", "4Gi"), ("4", "1Gi"), ("1", "8Gi"))
-    pods = [
-        _pod(f"web-{number}", cpu=sizes[number % 4][0], memory=sizes[number % 4][1])
-        for number in range(120)
-    ]
-    pods += [
-        _pod("huge", cpu="100"),
-        _pod("held", schedulingGates=[{"name": "example.com/quota"}]),
-        _pod("train", cpu="8", tolerations=[{"key": "dedicated", "operator": "Exists"}]),
-    ]
-    store.write(lab, [store.Create(kinds.POD, pod, "default") for pod in pods], actor=ACTOR)
-
-
-def _pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:
-    resources = {"requests": {"cpu": cpu, "memory": memory}}
-    container = {"name": "main", "image": "example/main:1", "resources": resources}
-    labels = {"app": name.split("-")[0]}
-    return {
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"containers": [container], **spec},
-    }
+def routes_there_are() -> set[str]:
+    return {name for name, _ in addresses.routes(urlpatterns)}

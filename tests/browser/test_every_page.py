@@ -6,53 +6,121 @@ With SCREENSHOTS (a folder) the pages are drawn there as well: `make screenshots
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from django.template.loader import get_template
+from playwright.sync_api import Browser, Page, Route
 
+from tests.browser import pages
 from tests.browser.conftest import Seen, watched
-from tests.browser.pages import PAGES, furnish
+from tests.browser.furnishing import furnish
 
 pytestmark = pytest.mark.browser
 
 Scheme = Literal["light", "dark"]
+Found = defaultdict[str, list[str]]
 
 PICTURES = os.environ.get("SCREENSHOTS", "")
 #: Light and dark are both checked, narrow and wide too; pictures are taken of all four.
 CHECKED: list[tuple[int, Scheme]] = [(1280, "light"), (390, "dark")]
 UNCHECKED: list[tuple[int, Scheme]] = [(1280, "dark"), (390, "light")]
 SERIOUS = ("serious", "critical")
-#: What the second look may find that the first did not: it has the same elements in other colours.
-OF_COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+#: What the second look may find that the first did not: it has the same elements, in other colours
+#: and less room.
+SECOND_LOOK = {
+    "type": "rule",
+    "values": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"],
+}
+#: What Chromium says of every answer that is no success.
+NO_SUCCESS = "the server responded with a status of"
+#: pages that are shown when the site itself has trouble -> their template
+TROUBLE = {"database-away": "503.html", "broken": "500.html", "forged": "403_csrf.html"}
 
 
-@pytest.fixture
-def places(seen: Seen) -> Mapping[str, Any]:
-    return furnish()
+def test_every_page_is_looked_at_or_is_said_to_be_no_page() -> None:
+    looked_at, there_are = pages.routes_looked_at(), pages.routes_there_are()
+    assert there_are - looked_at == pages.NOT_PAGES.keys()
+    assert looked_at <= there_are
 
 
 @pytest.mark.parametrize(("width", "scheme"), CHECKED + (UNCHECKED if PICTURES else []))
 def test_every_page_fits_its_window_and_is_accessible(
-    seen: Seen, chromium: Browser, places: Mapping[str, Any], width: int, scheme: Scheme
+    seen: Seen, chromium: Browser, width: int, scheme: Scheme
 ) -> None:
-    wrong: defaultdict[str, list[str]] = defaultdict(list)
-    for window in _window(seen, chromium, width, scheme):
-        window.log_in("admin", "open sesame")
-        for name, path in PAGES.items():
-            window.open(path.format_map(places))
+    places = furnish()
+    wrong: Found = defaultdict(list)
+    with _window(seen, chromium, width, scheme) as window:
+
+        def look(name: str) -> None:
             wrong[name] += _too_wide(window.page) + _violations(window.page, scheme)
-            wrong[name] += [said for said in window.problems if "404" not in said]
+            wrong[name] += [said for said in window.problems if NO_SUCCESS not in said]
             window.problems.clear()
             if PICTURES:
                 _draw(window.page, f"{name}-{width}-{scheme}.png")
-    assert {name: found for name, found in wrong.items() if found} == {}
+
+        _go_in(window, look)
+        _visit(window, look, places, wrong)
+        _make_mistakes(window, look)
+        _have_trouble(window, look)
+    told = "\n".join(f"{name}: {what}" for name, found in wrong.items() for what in found)
+    assert not told, told
 
 
+def _go_in(window: Seen, look: Callable[[str], None]) -> None:
+    window.open("/login")
+    look("login")
+    window.log_in("admin", "open barley")
+    look("refused-login")
+    window.log_in("admin", "open sesame")
+    window.page.wait_for_url(f"{window.address}/")
+
+
+def _visit(
+    window: Seen, look: Callable[[str], None], places: Mapping[str, Any], wrong: Found
+) -> None:
+    for name, path in (pages.PAGES | pages.MISTAKEN).items():
+        status = window.open(path.format_map(places))
+        if (status >= 400) != (name in pages.MISTAKEN or name in pages.GONE):
+            wrong[name].append(f"status {status}")
+        look(name)
+
+
+def _make_mistakes(window: Seen, look: Callable[[str], None]) -> None:
+    for name, form in pages.REFUSED.items():
+        window.open(form.path)
+        for label, text in form.entered.items():
+            window.page.get_by_label(_label(label)).fill(text)
+        with window.page.expect_navigation():
+            window.page.get_by_role("button", name=form.button, exact=True).click()
+        assert window.page.locator(".problem, .notice.error").count(), f"{name}: nothing is said"
+        look(name)
+
+
+def _have_trouble(window: Seen, look: Callable[[str], None]) -> None:
+    """These pages are drawn without the parts that could fail as well; here nothing fails."""
+    for name, template in TROUBLE.items():
+        window.page.route("**/trouble", _answer_with(get_template(template).render()))
+        window.open("/trouble")
+        window.page.unroute("**/trouble")
+        look(name)
+
+
+def _answer_with(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(status=500, content_type="text/html", body=body)
+
+
+def _label(words: str) -> re.Pattern[str]:
+    return re.compile(rf"^{re.escape(words)}(\s+optional)?$")
+
+
+@contextmanager
 def _window(seen: Seen, chromium: Browser, width: int, scheme: Scheme) -> Iterator[Seen]:
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
@@ -71,7 +139,7 @@ def _violations(page: Page, scheme: Scheme) -> list[str]:
     """What axe-core calls serious, with the first element that has it."""
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if scheme == "dark":
-        options["runOnly"] = OF_COLOURS
+        options["runOnly"] = SECOND_LOOK
     found = Axe().run(page, options=options).response["violations"]
     return [
         f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]} "
@@ -82,7 +150,7 @@ def _violations(page: Page, scheme: Scheme) -> list[str]:
 
 
 def _draw(page: Page, name: str) -> None:
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(200)
     folder = Path(PICTURES)
     folder.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=folder / name, full_page=True)

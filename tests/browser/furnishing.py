@@ -1,0 +1,154 @@
+"""A site on which there is something to see on each page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Change, Cluster, Pod
+from apps.controlplane import profiles
+from apps.controlplane.clusters import create_cluster, generated_node
+from apps.controlplane.engines import Engines
+from apps.controlplane.models import Operation, SchedulingDecision
+
+ACTOR = store.Actor("admin")
+
+#: What a second revision has beyond the built-in one.
+PACKING = """\
+  plugins:
+    score:
+      enabled:
+      - {name: NodeResourcesFit, weight: 5}
+"""
+
+
+def furnish() -> dict[str, Any]:
+    """Make the site's clusters, and return the places that the paths of pages name."""
+    lab = create_cluster("lab", user="admin", nodes=60, zones=3, seed=1)
+    create_cluster("bare", user="admin", paused=True)
+    _make_nodes(lab)
+    _make_pods(lab)
+    _make_replicas(lab)
+    engines = Engines()
+    engines.run(lab.pk)
+    _make_past(lab)
+    engines.run(lab.pk)
+    return places(lab)
+
+
+def places(cluster: Cluster) -> dict[str, Any]:
+    decisions = SchedulingDecision.objects.filter(cluster=cluster)
+    return {
+        **_tasks(cluster),
+        "scheduled": decisions.filter(result="scheduled", name="web-119").get().pk,
+        "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
+        "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
+        "gone": decisions.filter(name="web-0").latest("pk").pod_uid,
+        "moving": Pod.objects.filter(cluster=cluster, name__startswith="api-")
+        .latest("pk")
+        .node_name,
+        "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
+    }
+
+
+def _make_past(lab: Cluster) -> None:
+    """A pod that is gone, one that takes another's place, a budget, a second revision."""
+    gone: dict[str, Any] = {"gracePeriodSeconds": 0}
+    store.delete(lab, kinds.POD, "default", "web-0", actor=ACTOR, options=gone)
+    budget = {
+        "metadata": {"name": "web"},
+        "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    kind = kinds.by_name("PodDisruptionBudget")
+    store.write(lab, [store.Create(kind, budget, "default")], actor=ACTOR)
+    high = {"metadata": {"name": "high"}, "value": 1000}
+    store.create(lab, kinds.PRIORITY_CLASS, high, actor=ACTOR)
+    vip = _pod("vip", cpu="7500m", priorityClassName="high")
+    store.write(lab, [store.Create(kinds.POD, vip, "default")], actor=ACTOR)
+    packing = profiles.BUILT_IN + PACKING
+    profiles.add_revision(lab, packing, user="admin", note="pack the nodes")
+
+
+def _tasks(cluster: Cluster) -> dict[str, int]:
+    """One that failed and one at work."""
+    failed = Operation.objects.create(
+        kind="create-from-trace",
+        title="Make cluster openb from a trace",
+        state="failed",
+        cause="pods.csv, line 12: column cpu_milli: 'many' is not a whole number of 0 or more",
+        user="admin",
+        attempts=1,
+        started_at=timezone.now(),
+        finished_at=timezone.now(),
+    )
+    at_work = Operation.objects.create(
+        kind="drain",
+        title="Drain node-07",
+        cluster=cluster,
+        arguments={"node": "node-07"},
+        state="running",
+        done=1,
+        total=3,
+        message="web-7 waits: the disruption budget web needs 3 healthy pods and has 3 currently",
+        user="admin",
+        attempts=1,
+        started_at=timezone.now(),
+    )
+    return {"failed_task": failed.pk, "task": at_work.pk}
+
+
+def _make_nodes(lab: Cluster) -> None:
+    dedicated = generated_node("gpu-1", "zone-1", cpu="32", memory="128Gi")
+    dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
+    for amounts in (dedicated["status"]["allocatable"], dedicated["status"]["capacity"]):
+        amounts["example.com/gpu"] = "4"
+    cordoned = generated_node("old-1", "zone-2", cpu="4", memory="8Gi")
+    cordoned["spec"] = {"unschedulable": True}
+    broken = generated_node("broken-1", "zone-3")
+    broken["status"]["conditions"] = [
+        {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
+    ]
+    nodes = [(kinds.NODE, body) for body in (dedicated, cordoned, broken)]
+    store.create_many(lab, nodes, actor=ACTOR)
+
+
+def _make_pods(lab: Cluster) -> None:
+    sizes = (("500m", "512Mi"), ("2", "4Gi"), ("4", "1Gi"), ("1", "8Gi"))
+    pods = [
+        _pod(f"web-{number}", cpu=sizes[number % 4][0], memory=sizes[number % 4][1])
+        for number in range(120)
+    ]
+    pods += [
+        _pod("huge", cpu="100"),
+        _pod("held", schedulingGates=[{"name": "example.com/quota"}]),
+        _pod("train", cpu="8", tolerations=[{"key": "dedicated", "operator": "Exists"}]),
+    ]
+    store.write(lab, [store.Create(kinds.POD, pod, "default") for pod in pods], actor=ACTOR)
+
+
+def _make_replicas(lab: Cluster) -> None:
+    """Pods that a controller makes again."""
+    template = _pod("api", cpu="500m")
+    del template["metadata"]["name"]
+    body = {
+        "metadata": {"name": "api"},
+        "spec": {
+            "replicas": 6,
+            "selector": {"matchLabels": {"app": "api"}},
+            "template": template,
+        },
+    }
+    kind = kinds.by_name("ReplicaSet")
+    store.write(lab, [store.Create(kind, body, "default")], actor=ACTOR)
+
+
+def _pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": memory}}
+    container = {"name": "main", "image": "example/main:1", "resources": resources}
+    labels = {"app": name.split("-")[0]}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"containers": [container], **spec},
+    }
