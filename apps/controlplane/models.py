@@ -278,6 +278,8 @@ class SchedulingDecision(models.Model):
                 name="decision_of_name_prefix",
                 opclasses=["int8_ops", "varchar_pattern_ops", "int8_ops"],
             ),
+            # about pods of a namespace
+            models.Index(fields=["cluster", "namespace", "-id"], name="decision_namespace"),
             # what landed on a node
             models.Index(
                 fields=["cluster", "node", "-id"],
