@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,12 @@ def decide(scheduler: Scheduler, licence: str = "", name: str = "p") -> Decision
 @pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])
 def test_the_guide_shows_plugins_that_work(plugin: type[Any]) -> None:
     assert inspect.getsource(plugin) in GUIDE.read_text()
+
+
+def test_the_guide_shown_as_it_stands_is_a_module() -> None:
+    shown: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)), shown)
+    assert {"Licences", "LicencesInColumns"} <= shown.keys()
 
 
 @pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])
