@@ -40,15 +40,15 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     expect(page.get_by_text("Pod web is made.")).to_be_visible()
     expect(page.get_by_text("It waits in activeQ for its first attempt.")).to_be_visible()
 
-    page.get_by_role("link", name="Queue").click()
-    active = page.locator("#queue-active")
-    expect(active.get_by_role("link", name="web")).to_be_visible()
+    page.get_by_role("link", name="Queue", exact=True).click()
+    queue = page.locator("#queue")
+    expect(queue.get_by_role("row", name="1 activeQ web")).to_be_visible()
     expect(page.locator("#live")).to_have_text("live")
 
     loop.run(cluster.pk)
-    expect(active.get_by_text("No pod.")).to_be_visible()
+    expect(queue.get_by_text("No pod waits")).to_be_visible()
 
-    page.get_by_role("link", name="Decisions").click()
+    page.get_by_role("link", name="Decisions", exact=True).click()
     row = page.locator("#decisions tbody tr").first
     expect(row).to_contain_text("scheduled")
     row.get_by_role("link").first.click()
@@ -78,9 +78,7 @@ def test_a_pending_pod_says_why_and_is_seen_to_be_bound_when_there_is_room(
     page.get_by_role("button", name="Add the pod").click()
     loop.run(cluster.pk)
     expect(page.get_by_text("Why it is pending:")).to_be_visible()
-    expect(page.locator("#pod .notice")).to_contain_text(
-        "0/3 nodes are available: 3 Insufficient cpu"
-    )
+    expect(page.locator("#pod-why")).to_contain_text("0/3 nodes are available: 3 Insufficient cpu")
 
     other = seen.page.context.new_page()
     other.goto(f"{seen.address}/clusters/lab/new-node")
@@ -154,9 +152,9 @@ def test_the_keyboard_alone_reaches_the_content_and_whatever_has_a_name(
     page.keyboard.press("Enter")
     page.keyboard.press("/")
     page.keyboard.type("node-")
-    expect(page.get_by_role("option")).to_have_count(3)
+    expect(page.locator("#found").get_by_role("option")).to_have_count(3)
     page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("option", selected=True)).to_contain_text("node-1")
+    expect(page.locator("#found").get_by_role("option", selected=True)).to_contain_text("node-1")
     page.keyboard.press("Enter")
     page.wait_for_url("**/clusters/lab/nodes/node-1")
     assert seen.problems == []

@@ -136,7 +136,9 @@ def test_with_no_cluster_at_all_one_can_be_made(alice: Client) -> None:
 def test_what_is_not_there_is_a_page_that_says_so(alice: Client, lab: Cluster, path: str) -> None:
     response = alice.get(path)
     assert response.status_code == 404
-    assert "All clusters" in response.content.decode()
+    text = response.content.decode()
+    assert "All clusters" in text
+    assert ('href="/clusters/lab/queue"' in text) == path.startswith("/clusters/lab/")
 
 
 def test_a_pod_that_is_gone_leaves_the_way_to_its_decisions(alice: Client, lab: Cluster) -> None:
