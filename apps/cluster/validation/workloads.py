@@ -60,7 +60,7 @@ def validate_stateful_set(stateful_set: Body) -> Causes:
             "spec.updateStrategy", {"type": strategy}, "must be 'RollingUpdate' or 'OnDelete'"
         )
     yield from _not_negative(spec, "replicas", "minReadySeconds")
-    yield from _selector_and_template(spec, "statefulset")
+    yield from _selector_and_template(_with_claims(spec), "statefulset")
 
 
 def validate_deployment(deployment: Body) -> Causes:
@@ -146,6 +146,21 @@ def validate_disruption_budget(budget: Body) -> Causes:
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _EVICTION_POLICIES:
         yield not_supported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES)
+
+
+def _with_claims(spec: Body) -> Body:
+    """The spec of a StatefulSet, its template with the volumes that its pods get from claims."""
+    templates = spec.get("volumeClaimTemplates") or ()
+    claims = {each.get("metadata", {}).get("name", "") for each in templates}
+    if not claims:
+        return spec
+    template = spec.get("template", {})
+    pod = template.get("spec", {})
+    own = [volume for volume in pod.get("volumes") or () if volume.get("name") not in claims]
+    added = [
+        {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(claims)
+    ]
+    return {**spec, "template": {**template, "spec": {**pod, "volumes": [*own, *added]}}}
 
 
 def _selector_and_template(spec: Body, told: str) -> Causes:

@@ -214,3 +214,18 @@ def test_an_object_that_is_being_deleted_takes_no_new_finalizers():
 )
 def test_names_have_rules(check, text, problems):
     assert len(check(text)) == problems
+
+
+def test_pods_of_a_stateful_set_mount_the_volumes_of_its_claims_and_no_others():
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("data", "scratch")]
+    container = {"name": "c", "image": "i", "volumeMounts": mounts}
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [container]}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    stateful = {
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": template,
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": spec}],
+    }
+    assert complaints(body("StatefulSet", "apps", spec=stateful)) == [
+        'spec.template.spec.containers[0].volumeMounts[1].name: Not found: "scratch"'
+    ]

@@ -137,7 +137,10 @@ def test_recreate_has_no_pod_of_both_templates_at_once(nodes: Lab) -> None:
 def test_stateful_pods_come_one_after_the_other_with_claims_of_their_own(nodes: Lab) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claims = [{"metadata": {"name": "data"}, "spec": spec}]
-    nodes.create("StatefulSet", workload("web", replicas=2, volumeClaimTemplates=claims))
+    stateful = workload("web", replicas=2, volumeClaimTemplates=claims)
+    container = stateful["spec"]["template"]["spec"]["containers"][0]
+    container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    nodes.create("StatefulSet", stateful)
     nodes.settle()
     # the first waits for its volume, and the second for the first
     assert [pod["metadata"]["name"] for pod in nodes.all("Pod")] == ["web-0"]
