@@ -169,10 +169,16 @@ class Informer:
                     yield name, item, body, created_at
 
 
-def decode(kind: str, body: dict[str, object]) -> KubeObject | None:
-    """The typed object; None, with a line in the log, for one that only an older version took."""
+def decode(kind: str, body: dict[str, object] | str) -> KubeObject | None:
+    """The typed object of a body, which may be JSON text.
+
+    None, with a line in the log, for one that only an older version took.
+    """
     try:
-        item: KubeObject = objects.decode(kind, body)
+        if isinstance(body, str):
+            item: KubeObject = objects.decode_json(kind, body)
+        else:
+            item = objects.decode(kind, body)
     except objects.DecodeError:
         log.exception("the scheduler cannot read a %s", kind)
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apps.scheduler import objects
-from apps.scheduler.objects import DecodeError, decode
+from apps.scheduler.objects import DecodeError, decode, decode_json
 
 RECORDED = Path(__file__).parents[1] / "conformance" / "data"
 
@@ -94,3 +94,14 @@ def test_every_recorded_object_can_be_read(family):
             for body in [*(case["objects"] or ()), *(case["pods"] or ())]:
                 read = decode(body["kind"], body)
                 assert read.metadata.name == body["metadata"]["name"]
+
+
+def test_text_reads_as_plain_data_does():
+    body = {
+        "metadata": {"name": "p", "labels": None},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": 1}}}]},
+    }
+    assert decode_json("Pod", json.dumps(body)) == decode("Pod", body)
+    with pytest.raises(DecodeError) as wrong:
+        decode_json("Pod", '{"spec": {"containers": [{"name": 7}]}}')
+    assert wrong.value.field == "spec.containers[0].name"

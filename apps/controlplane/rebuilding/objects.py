@@ -8,7 +8,6 @@ from functools import cache
 
 from django.db import connection
 
-from apps.cluster import sql
 from apps.cluster.errors import Expired
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
@@ -68,7 +67,7 @@ def creation_order(cluster: Cluster, objects: Collection[PastObject]) -> list[Pa
 
 def _decoded(rows: Collection[tuple[str, int | None, str]]) -> Iterator[PastObject]:
     for kind, row, body in rows:
-        item = decode(kind, sql.load_json(body))
+        item = decode(kind, body)
         if item is not None:
             yield PastObject(kind, item, row)
 

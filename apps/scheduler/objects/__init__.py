@@ -27,6 +27,7 @@ from apps.scheduler.objects.decoding import (
     DecodeError,
     decode,
     decode_as,
+    decode_json,
     without_nulls,
 )
 from apps.scheduler.objects.meta import (
@@ -258,5 +259,6 @@ __all__ = [
     "WorkloadSpec",
     "decode",
     "decode_as",
+    "decode_json",
     "without_nulls",
 ]

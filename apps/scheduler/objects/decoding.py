@@ -60,6 +60,8 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
 #: kind → its type
 KINDS: Final[dict[str, type[KubeObject]]] = {cls.__name__: cls for cls in _TYPES}
 
+_DECODERS: Final = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}
+
 #: msgspec ends its messages with " - at `$.spec.containers[0].name`"
 _PLACE: Final = re.compile(r" - at `(key in )?\$\.?(.*)`$")
 
@@ -79,6 +81,14 @@ def decode(kind: str, body: Mapping[str, Any]) -> Any:
     null counts as absent everywhere, as in Kubernetes.
     """
     return decode_as(KINDS[kind], body)
+
+
+def decode_json(kind: str, text: str) -> Any:
+    """`decode` of a body as JSON text, without plain data in between; DecodeError alike."""
+    try:
+        return _DECODERS[kind].decode(text)
+    except msgspec.ValidationError:
+        return decode(kind, msgspec.json.decode(text))
 
 
 def decode_as(cls: type[T], body: Mapping[str, Any]) -> T:
