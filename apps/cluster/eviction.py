@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -61,8 +61,18 @@ def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
     kind = kinds.by_name("PodDisruptionBudget")
     namespace = pod["metadata"]["namespace"]
     found = selectors.list_objects(cluster, kind, Selection(namespace=namespace)).items
+    return budgets_among(found, pod)
+
+
+def budgets_among(budgets: Iterable[Body], pod: Body) -> list[Body]:
+    """Those of these disruption budgets, of whatever namespace, whose selector the pod matches."""
+    namespace = pod["metadata"]["namespace"]
     labels = pod["metadata"].get("labels") or {}
-    return [budget for budget in found if _selects(budget, labels)]
+    return [
+        budget
+        for budget in budgets
+        if budget["metadata"]["namespace"] == namespace and _selects(budget, labels)
+    ]
 
 
 def _selects(budget: Budget, labels: Mapping[str, str]) -> bool:

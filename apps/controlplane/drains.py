@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from apps.cluster import kinds, selectors
 from apps.cluster.errors import NotFound
-from apps.cluster.eviction import budgets_of
+from apps.cluster.eviction import budgets_among
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.explanations.states import states
 from apps.controlplane.rebuilding import PastState
@@ -85,7 +86,9 @@ def plan(cluster: Cluster, node: str) -> Plan:
     rows = Pod.objects.filter(cluster=cluster, node_name=node).order_by("namespace", "name")
     rows = rows.exclude(phase__in=("Succeeded", "Failed"))
     allowed: dict[tuple[str, str], int] = {}
-    pods = [_leaving(cluster, body, allowed) for body in rows.values_list("body", flat=True)]
+    kind = kinds.by_name("PodDisruptionBudget")
+    budgets = selectors.list_objects(cluster, kind).items
+    pods = [_leaving(budgets, body, allowed) for body in rows.values_list("body", flat=True)]
     order = ("moves", "lost", "stays")
     return Plan(sorted(pods, key=lambda pod: order.index(pod.fate)))
 
@@ -128,7 +131,7 @@ def _without(
                 cache.add_pod(pod)
 
 
-def _leaving(cluster: Cluster, body: Body, allowed: dict[tuple[str, str], int]) -> Leaving:
+def _leaving(budgets: Sequence[Body], body: Body, allowed: dict[tuple[str, str], int]) -> Leaving:
     metadata = body["metadata"]
     owner = next((o for o in metadata.get("ownerReferences") or () if o.get("controller")), None)
     if metadata.get("deletionTimestamp"):
@@ -137,10 +140,10 @@ def _leaving(cluster: Cluster, body: Body, allowed: dict[tuple[str, str], int]) 
         return Leaving(body, "stays", "is a static pod of the node itself")
     if owner is not None and owner["kind"] == "DaemonSet":
         return Leaving(body, "stays", f"belongs to the DaemonSet {owner['name']}")
-    budgets = budgets_of(cluster, body)
+    found = budgets_among(budgets, body)
     held = False
     words = []
-    for budget in budgets:
+    for budget in found:
         key = (metadata["namespace"], budget["metadata"]["name"])
         left = allowed.setdefault(key, (budget.get("status") or {}).get("disruptionsAllowed", 0))
         words.append(f"{key[1]}: may lose {max(left, 0)} now")

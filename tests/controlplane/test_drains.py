@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from pytest_django import DjangoAssertNumQueries
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster, Node, Pod
@@ -147,6 +148,16 @@ def test_a_budget_that_allows_nothing_ends_the_drain_with_its_name(lab: Cluster)
     assert "2 pods are still there" in done.cause
     assert "The disruption budget web needs 3 healthy pods" in done.cause
     assert Pod.objects.filter(cluster=lab, node_name=node).count() == 2
+
+
+def test_a_plan_asks_for_the_budgets_once(
+    lab: Cluster, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    budget(lab, 3)
+    node = crowded(lab)
+    with django_assert_num_queries(2):
+        plan = drains.plan(lab, node)
+    assert len(plan.moving) == 2
 
 
 def test_pods_that_nobody_makes_again_are_lost_only_if_that_is_allowed(lab: Cluster) -> None:
