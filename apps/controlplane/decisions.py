@@ -53,6 +53,7 @@ PARAMETERS = (
     Parameter("until", "time", "Before this time."),
     Parameter("attempt", "number", "The pod's n-th attempt."),
     Parameter("min_attempt", "number", "The pod's n-th attempt or a later one."),
+    Parameter("request_id", "text", "The request that created the pod: its X-Request-ID."),
     Parameter(
         "text",
         "text",
@@ -81,6 +82,7 @@ class Filters:
     until: datetime | None = None
     attempt: int | None = None
     min_attempt: int | None = None
+    request_id: str = ""
     text: str = ""
 
 
@@ -113,6 +115,7 @@ def found(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[Schedu
         "at__lt": filters.until,
         "attempt": filters.attempt,
         "attempt__gte": filters.min_attempt,
+        "request_id": filters.request_id,
     }
     rows = rows.filter(**{name: value for name, value in same.items() if value not in ("", None)})
     return _with_words(_rejecting(rows, filters), filters.text)

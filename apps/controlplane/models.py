@@ -278,6 +278,12 @@ class SchedulingDecision(models.Model):
                 name="decision_of_name_prefix",
                 opclasses=["int8_ops", "varchar_pattern_ops", "int8_ops"],
             ),
+            # about the pods of a request
+            models.Index(
+                fields=["cluster", "request_id", "-id"],
+                name="decision_request",
+                condition=~models.Q(request_id=""),
+            ),
             # about pods of a namespace
             models.Index(fields=["cluster", "namespace", "-id"], name="decision_namespace"),
             # what landed on a node

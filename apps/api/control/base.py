@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -37,6 +37,13 @@ def cluster_named(name: str) -> Cluster:
     if cluster is None:
         raise NotFound("clusters", name)
     return cluster
+
+
+def refuse_unknown(request: Request, known: Collection[str]) -> None:
+    """BadRequest for a parameter that is none of these: misspelt, it would filter nothing."""
+    for name in request.query_params:
+        if name not in known:
+            raise BadRequest(f"{name}: no such parameter; there are {', '.join(sorted(known))}")
 
 
 def whole_number(request: Request, name: str, default: int, *, highest: int) -> int:

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, cluster_named
+from apps.api.control.base import ControlView, cluster_named, refuse_unknown
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
     DecisionSerializer,
@@ -62,8 +62,11 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
     queryset = SchedulingDecision.objects.none()
     serializer_class = DecisionSerializer
     pagination_class = NewestFirst
+    #: what a list can be asked for besides its page
+    parameters = frozenset(each.name for each in FILTERS)
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
+        refuse_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
         filters = decisions.parse(self.request.query_params)
         return decisions.found(filters, cluster_id=self.cluster_id())
 
@@ -99,6 +102,7 @@ class DecisionViewSet(_Decisions):
     """Attempts to schedule a pod; kept after the pod, and the cluster, is gone."""
 
     lookup_value_regex = r"\d{1,18}"
+    parameters = _Decisions.parameters | {each.name for each in _WHOSE}
 
     def cluster_id(self) -> int | None:
         return asked_cluster(self.request)

@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import ControlView, cluster_named, whole_number
-from apps.api.control.decisions import FILTERS, asked_cluster
+from apps.api.control.base import ControlView, cluster_named, refuse_unknown, whole_number
+from apps.api.control.decisions import FILTERS, DecisionViewSet, asked_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.controlplane import decisions, export, past_clusters
 
@@ -49,9 +49,11 @@ class DecisionExportView(ControlView, APIView):
     """Decisions of all clusters, the newest first; `cluster` or `cluster_id` names one."""
 
     renderer_classes = [_renderer(name) for name in export.FORMATS]
+    parameters = frozenset({"format", "limit", *DecisionViewSet.parameters})
 
     def get(self, request: Request, **names: Any) -> StreamingHttpResponse:
         """A file with a row for each decision that the filters find."""
+        refuse_unknown(request, self.parameters)
         chosen = export.FORMATS[request.accepted_renderer.format]
         limit = whole_number(request, "limit", 0, highest=_MOST) or None
         found = export.batches(

@@ -177,6 +177,8 @@ def test_decisions_are_listed_newest_first(
         ("reason=Insufficient cpu", {"big"}),
         ("text=insufficient cpu", {"big"}),
         ("revision=1&attempt=1&namespace=default", {"a", "b", "big"}),
+        ("request_id=request-1", {"a", "b", "big"}),
+        ("request_id=request-2", set()),
     ],
 )
 def test_decisions_are_filtered(api: Api, lab: Cluster, query: str, names: set[str]) -> None:
@@ -188,6 +190,13 @@ def test_decisions_are_filtered(api: Api, lab: Cluster, query: str, names: set[s
     for address in addresses:
         found = api.get(address).json()["results"]
         assert {row["name"] for row in found} == names, address
+
+
+@pytest.mark.parametrize("address", ["/clusters/lab/decisions", "/decisions", "/decisions/export"])
+def test_a_misspelt_filter_is_refused(api: Api, lab: Cluster, address: str) -> None:
+    answer = api.get(f"{address}?podd=a")
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith("podd: no such parameter; there are ")
 
 
 def test_decisions_come_in_pages(api: Api, lab: Cluster) -> None:
