@@ -69,7 +69,7 @@ def test_kill_9_of_the_worker_loses_nothing_and_binds_nothing_twice(
     house: House, tmp_path: Path
 ) -> None:
     nodes, pods = write_trace(tmp_path, nodes=300, pods=PODS)
-    house.manage("delete_cluster", "demo")
+    house.manage("delete_cluster", "demo", "--with-history")
     house.manage("create_cluster", "trace", "--paused", "--tie-break", "first-name")
     house.manage("load_openb", "trace", "--nodes", str(nodes), "--pods", str(pods))
     house.manage("resume", "trace")
