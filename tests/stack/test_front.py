@@ -8,6 +8,7 @@ import json
 import re
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,18 @@ def test_a_request_reaches_the_application_whole(web: http.client.HTTPConnection
 def test_a_header_cannot_pass_for_another_one(web: http.client.HTTPConnection) -> None:
     web.request("GET", "/", headers={"X_Forwarded_Proto": "https"})
     assert "HTTP_X_FORWARDED_PROTO" not in json.load(web.getresponse())
+
+
+def test_a_small_answer_is_not_held_back(web: http.client.HTTPConnection) -> None:
+    """In two packets without TCP_NODELAY, the second waits 40 ms for the client's receipt."""
+    took = []
+    for _ in range(20):
+        asked = time.perf_counter()
+        web.request("GET", "/")
+        web.getresponse().read()
+        took.append(time.perf_counter() - asked)
+    # the first few answers on a connection are acknowledged at once
+    assert min(took[10:]) < 0.03
 
 
 def test_a_large_response_arrives_whole(web: http.client.HTTPConnection) -> None:
