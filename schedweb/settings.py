@@ -153,6 +153,8 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    # one name for the choices that a move's source and target share
+    "ENUM_NAME_OVERRIDES": {"QueuePlaceEnum": "apps.controlplane.models.QueueMove.Place"},
 }
 
 # --- Static files: served by the application itself, straight from the packages -----------------
