@@ -169,11 +169,11 @@ def _stray_days(table: str) -> set[date]:
     """Days whose rows came when they had no partition: nobody had made one ahead."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT DISTINCT id / {ROWS_OF_A_DAY} FROM {name_of(table, REST)} "
-            f"WHERE id >= {ROWS_OF_A_DAY}"
+            f"SELECT min(id) FROM {name_of(table, REST)} "
+            f"WHERE id >= {ROWS_OF_A_DAY} GROUP BY id / {ROWS_OF_A_DAY}"
         )
-        found = [datetime.strptime(f"{day:06}", "%y%m%d").date() for (day,) in cursor.fetchall()]
-    return set(found)
+        found = [recorded_on(row_id) for (row_id,) in cursor.fetchall()]
+    return {day for day in found if day is not None}
 
 
 def _exists(name: str) -> bool:

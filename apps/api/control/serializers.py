@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.cluster.models import Cluster
+from apps.controlplane import export
 from apps.controlplane.clusters import SETTINGS
 from apps.controlplane.models import PastCluster, SchedulerProfile, SchedulingDecision
 
@@ -108,42 +109,12 @@ class NewProfileSerializer(serializers.Serializer[Any]):
     )
 
 
-_DECISION_FIELDS = (
-    "id",
-    "cluster",
-    "cluster_id",
-    "namespace",
-    "name",
-    "pod_uid",
-    "attempt",
-    "at",
-    "scheduler_name",
-    "profile_revision",
-    "result",
-    "node",
-    "nominated_node",
-    "message",
-    "post_filter_message",
-    "unschedulable_plugins",
-    "reasons",
-    "victims",
-    "nodes",
-    "feasible_nodes",
-    "tied_nodes",
-    "total_score",
-    "cluster_version",
-    "sequence",
-    "duration_us",
-    "request_id",
-)
-
-
 class DecisionSerializer(serializers.ModelSerializer[SchedulingDecision]):
     cluster = serializers.SerializerMethodField()
 
     class Meta:
         model = SchedulingDecision
-        fields: tuple[str, ...] = _DECISION_FIELDS
+        fields: tuple[str, ...] = export.FIELDS
 
     def get_cluster(self, decision: SchedulingDecision) -> str | None:
         names: dict[int, str] = self.context["cluster_names"]
@@ -250,7 +221,7 @@ class DecisionDetailSerializer(DecisionSerializer):
 
     class Meta(DecisionSerializer.Meta):
         fields = (
-            *_DECISION_FIELDS,
+            *export.FIELDS,
             "verdicts",
             "scores",
             "ties",

@@ -203,4 +203,3 @@ ALL = (
     UNSCHEDULABLE_PODS,
     PLUGIN_EVALUATION,
 )
-BY_NAME = {metric.name: metric for metric in ALL}
