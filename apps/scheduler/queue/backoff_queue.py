@@ -105,13 +105,6 @@ class BackoffQueue:
         # 2**1000 overflows no float, and no backoff takes that long.
         return min(self._initial * 2.0 ** min(failures - 1, 1000), self._max)
 
-    def next_completion(self) -> float | None:
-        """When `pop_all_completed` will next have something to return; None if never."""
-        heads = [heap.peek() for heap in (self._rejected, self._failed)]
-        expiries = [self.expiry(info) for info in heads if info is not None]
-        times = [0.0 if e is None else e + ORDERING_WINDOW_SECONDS for e in expiries]
-        return min(times, default=None)
-
     def in_order(self) -> list[QueuedPodInfo]:
         """The rejected pods in the order of their turns, then the failed ones in theirs."""
         return list(chain(self._rejected.in_order(), self._failed.in_order()))

@@ -80,21 +80,6 @@ class QueueView:
     def has_pod_to_pop(self) -> bool:
         return bool(len(self._parts.active) or self._parts.backoff.has_pod_to_pop())
 
-    def next_flush(self) -> float | None:
-        """When one of the flushes will next move a pod (seconds since the epoch); None if never.
-
-        Gated pods are never flushed, so they do not count.
-        """
-        times = [
-            info.timestamp + self.max_in_unschedulable
-            for info in self._parts.unschedulable
-            if not info.is_gated
-        ]
-        completion = self._parts.backoff.next_completion()
-        if completion is not None:
-            times.append(completion)
-        return min(times, default=None)
-
     def dump(self) -> list[QueueEntry]:
         """Everything the queue knows, as plain values; a pod in flight as if it were in activeQ."""
         return persistence.dump(self._parts)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 
@@ -78,15 +76,3 @@ def test_a_maximum_of_zero_switches_backoff_off(world):
     queue.add(world.pod("a"))
     queue.add_unschedulable_if_not_present(queue.pop())
     assert queue.place_of("shop/a") is SubQueue.ACTIVE
-
-
-@pytest.mark.parametrize(
-    ("rejectors", "due"),
-    [((), 1002.0), (("Picky",), 1300.0)],
-    ids=["backoff after an error", "leftover among the unschedulable pods"],
-)
-def test_the_queue_says_when_a_flush_is_due(world, rejectors, due):
-    assert world.queue.next_flush() is None
-    world.add("gated", gated=True)
-    world.add_rejected("a", *rejectors)
-    assert world.queue.next_flush() == due
