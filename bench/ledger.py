@@ -86,16 +86,16 @@ def record(cluster_id: int, decisions: Sequence[Decision]) -> None:
     """Write them as the recorder does, in batches."""
     from django.db import transaction
 
-    from apps.controlplane import ledger
+    from apps.controlplane.ledger import codec
 
-    tables = ledger.NodeTables(cluster_id)
+    tables = codec.NodeTables(cluster_id)
     for start in range(0, len(decisions), BATCH):
         with transaction.atomic():
             tables.begin()
             rows: list[dict[str, Any]] = []
             for place, decision in enumerate(decisions[start : start + BATCH]):
                 decision.pod_uid = str(uuid.uuid5(uuid.NAMESPACE_URL, decision.pod_uid))
-                row = ledger.row_of(
+                row = codec.row_of(
                     decision,
                     cluster_id=cluster_id,
                     nodes=tables.of(decision.nodes),
@@ -106,7 +106,7 @@ def record(cluster_id: int, decisions: Sequence[Decision]) -> None:
                     request_id=uuid.uuid4().hex,
                 )
                 rows.append(row)
-            ledger.insert(rows)
+            codec.insert(rows)
 
 
 def disk() -> tuple[int, int]:

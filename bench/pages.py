@@ -58,14 +58,14 @@ def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
     """The cluster; says on the way what it does, and how long it takes."""
     from apps.cluster.models import Cluster, Node
     from apps.cluster.store import Actor
-    from apps.controlplane import clusters
-    from apps.controlplane.engines import Engines
+    from apps.controlplane.clusters import lifecycle
+    from apps.controlplane.loop.engines import Engines
     from bench import addresses
     from schedweb import broker
 
     actor = Actor("bench")
     broker.install()
-    cluster = clusters.create_cluster("large", user="bench", nodes=nodes, zones=5, paused=True)
+    cluster = lifecycle.create_cluster("large", user="bench", nodes=nodes, zones=5, paused=True)
     say(f"{nodes} nodes")
     names = list(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     create_pods(cluster, [running(n, names[n % nodes]) for n in range(pods - decided)], actor)

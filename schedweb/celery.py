@@ -30,7 +30,7 @@ app.autodiscover_tasks()
 
 @celeryd_after_setup.connect
 def read_own_queue(instance: Any, **signal: Any) -> None:
-    from apps.controlplane.lease import PROCESS
+    from apps.controlplane.workers.lease import PROCESS
 
     gate.wait()
     instance.app.amqp.queues.select_add(PROCESS)
@@ -38,8 +38,8 @@ def read_own_queue(instance: Any, **signal: Any) -> None:
 
 @worker_ready.connect
 def show_life(sender: Any, **signal: Any) -> None:
-    from apps.controlplane.heartbeat import Pulse
-    from apps.controlplane.lease import PROCESS
+    from apps.controlplane.workers.heartbeat import Pulse
+    from apps.controlplane.workers.lease import PROCESS
 
     sender.pulse = Pulse(PROCESS)
     sender.pulse.start()
@@ -48,7 +48,7 @@ def show_life(sender: Any, **signal: Any) -> None:
 @worker_shutting_down.connect
 def end_runs(**signal: Any) -> None:
     """Let a run end after its current batch; the cluster stays due, for another worker."""
-    from apps.controlplane.engines import engines
+    from apps.controlplane.loop.engines import engines
 
     engines.stop()
 
@@ -56,7 +56,7 @@ def end_runs(**signal: Any) -> None:
 @worker_shutdown.connect
 def leave_nothing(sender: Any, **signal: Any) -> None:
     """Take back the heartbeat; the queue follows, and what it still holds, beat finds due."""
-    from apps.controlplane.engines import engines
+    from apps.controlplane.loop.engines import engines
 
     engines.close()
     pulse = getattr(sender.consumer, "pulse", None)

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
-from apps.controlplane import heartbeat, readiness
+from apps.controlplane.workers import heartbeat, readiness
 from schedweb.celery import app
 
 log = logging.getLogger(__name__)

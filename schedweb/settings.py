@@ -232,7 +232,7 @@ SCHEDWEB_PLUGINS = CONFIG.plugins
 
 # --- Logging ----------------------------------------------------------------------------------
 
-#: What the loop tells of its decisions: apps.controlplane.decision_log.
+#: What the loop tells of its decisions: apps.controlplane.loop.decision_log.
 VERBOSITY = CONFIG.verbosity
 
 LOGGING = {

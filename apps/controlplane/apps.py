@@ -16,7 +16,7 @@ class ControlPlaneConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.cluster.announce import wake_hooks
-        from apps.controlplane.waking import wake
+        from apps.controlplane.workers.waking import wake
 
         wake_hooks.append(wake)
 
@@ -24,7 +24,7 @@ class ControlPlaneConfig(AppConfig):
 @register()
 def check_plugins(**_: Any) -> list[CheckMessage]:
     """`manage.py check`: whether the scheduler plugins from outside can be used."""
-    from apps.controlplane.plugins import custom_plugins
+    from apps.controlplane.profiles.plugins import custom_plugins
 
     try:
         custom_plugins()

@@ -123,7 +123,7 @@ ROUTINE_MOVES = ("Done", "Pop", "UnschedulablePodAdd")
 class QueueMove(models.Model):
     """A pod went from one part of the queue to another: history, kept after the pod is gone.
 
-    Divided by days, and never changed: `apps.controlplane.partitions`.
+    Divided by days, and never changed: `apps.controlplane.partitions.daily`.
     """
 
     class Place(models.TextChoices):
@@ -263,7 +263,7 @@ class SchedulingDecision(models.Model):
     node_table = models.ForeignKey(
         NodeTable, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
     )
-    #: Everything else as compressed columns; `apps.controlplane.ledger` reads them.
+    #: Everything else as compressed columns; `apps.controlplane.ledger.codec` reads them.
     columns = models.BinaryField()
 
     class Meta:

@@ -7,11 +7,13 @@ import logging
 from celery import current_app, shared_task
 from django.db import connection
 
-from apps.controlplane import heartbeat, lease, partitions, retention
-from apps.controlplane.clock import NOW_SQL
-from apps.controlplane.engines import engines
+from apps.controlplane.history import retention
+from apps.controlplane.loop.clock import NOW_SQL
+from apps.controlplane.loop.engines import engines
 from apps.controlplane.operations import running, tending
-from apps.controlplane.waking import wake
+from apps.controlplane.partitions import daily
+from apps.controlplane.workers import heartbeat, lease
+from apps.controlplane.workers.waking import wake
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +77,7 @@ def flush_unschedulable() -> None:
 @shared_task(ignore_result=True)
 def prepare_days() -> None:
     """Each hour: the partitions that rows of the next days will go to."""
-    for name in partitions.prepare_all():
+    for name in daily.prepare_all():
         log.info("made %s", name)
 
 

@@ -10,7 +10,7 @@ from django.test import Client
 from rest_framework.authtoken.models import Token
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 
 
 @pytest.fixture

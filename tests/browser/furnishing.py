@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Change, Cluster, Pod
-from apps.controlplane import profiles
-from apps.controlplane.clusters import create_cluster, generated_node
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.profiles import revisions
 
 ACTOR = store.Actor("admin")
 
@@ -67,8 +67,8 @@ def _make_past(lab: Cluster) -> None:
     store.create(lab, kinds.PRIORITY_CLASS, high, actor=ACTOR)
     vip = _pod("vip", cpu="7500m", priorityClassName="high")
     store.write(lab, [store.Create(kinds.POD, vip, "default")], actor=ACTOR)
-    packing = profiles.BUILT_IN + PACKING
-    profiles.add_revision(lab, packing, user="admin", note="pack the nodes")
+    packing = revisions.BUILT_IN + PACKING
+    revisions.add_revision(lab, packing, user="admin", note="pack the nodes")
 
 
 def _tasks(cluster: Cluster) -> dict[str, int]:

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.clusters import create_cluster
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from tests.browser.conftest import Seen
 

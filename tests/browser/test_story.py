@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from apps.cluster import kinds, store
 from apps.cluster.announce import announcer
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engines import Engines
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser

@@ -13,7 +13,7 @@ from apps.cluster import kinds, store
 from apps.cluster.changelog import changes_after
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 
 WRITERS = 6
 WRITES_EACH = 350

@@ -11,7 +11,7 @@ from apps.cluster.binding import binding_to
 from apps.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
 from apps.cluster.models import Change, Cluster, Node, Pod, Taint
 from apps.cluster.store import Actor, Create, Modify, Remove
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db
 ACTOR = Actor("tests")

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db
 POLICY = """

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles
 from apps.controlplane.models import SchedulerProfile, SchedulingDecision
+from apps.controlplane.profiles import revisions
 
 pytestmark = pytest.mark.django_db
 
@@ -83,7 +83,7 @@ def test_the_region_of_scores_alone_is_answered_to_its_own_filter(
 def test_a_revision_is_activated_after_one_was_told_what_it_does(
     alice: Client, lab: Cluster
 ) -> None:
-    profiles.add_revision(lab, PACKING, user="alice", note="pack")
+    revisions.add_revision(lab, PACKING, user="alice", note="pack")
     page = alice.get("/clusters/lab/profiles/1/activate").content.decode()
     assert "weight of NodeResourcesFit" in page and "is tried again" in page.replace("are", "is")
     assert SchedulerProfile.objects.get(cluster=lab, active=True).revision == 2
@@ -93,7 +93,7 @@ def test_a_revision_is_activated_after_one_was_told_what_it_does(
 
 
 def test_revisions_count_their_decisions_and_are_compared(alice: Client, lab: Cluster) -> None:
-    profiles.add_revision(lab, PACKING, user="alice", note="pack")
+    revisions.add_revision(lab, PACKING, user="alice", note="pack")
     rows = alice.get("/clusters/lab/profiles").context["profiles"]
     assert [(row.revision.revision, row.decisions > 0) for row in rows] == [(2, False), (1, True)]
     page = alice.get("/clusters/lab/compare-profiles?before=1&after=2").content.decode()
@@ -107,6 +107,6 @@ def test_revisions_count_their_decisions_and_are_compared(alice: Client, lab: Cl
 
 
 def test_a_new_revision_starts_from_the_one_that_was_chosen(alice: Client, lab: Cluster) -> None:
-    profiles.add_revision(lab, PACKING, user="alice")
+    revisions.add_revision(lab, PACKING, user="alice")
     form = alice.get("/clusters/lab/new-profile?like=1").context["form"]
     assert "weight: 7" not in form.fields["configuration"].initial

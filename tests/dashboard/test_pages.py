@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.cluster.models import Cluster
-from apps.controlplane import ledger
+from apps.controlplane.ledger import codec
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import log_page
 from apps.scheduler.decision import PermitWait
@@ -166,17 +166,17 @@ def test_pages_run_nothing_inline_and_nothing_from_elsewhere(alice: Client, lab:
 
 def test_a_decision_shows_who_was_asked_and_who_waited(alice: Client, lab: Cluster) -> None:
     row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
-    decision = ledger.load(row)
+    decision = codec.load(row)
     url = "https://licences.example/filter"
     call = ExtenderCall("licences", url, ExtenderVerb.FILTER, 4, 0, 2_000_000, "EOF", True)
     decision.extender_calls.append(call)
     decision.permit_wait = PermitWait({"Gatekeeper": 60.0}, 4.5, SUCCESS)
-    ledger.insert(
+    codec.insert(
         [
-            ledger.row_of(
+            codec.row_of(
                 decision,
                 cluster_id=lab.pk,
-                nodes=ledger.NodeTables(lab.pk).of(decision.nodes),
+                nodes=codec.NodeTables(lab.pk).of(decision.nodes),
                 at=row.at,
                 profile_revision=1,
                 cluster_version=row.cluster_version,

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster, generated_node
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.loop.engines import Engines
 from bench import addresses
 from tests.dashboard.conftest import ACTOR, add_pods, make_lab, pod
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane import clock
+from apps.controlplane.loop import clock
 from apps.controlplane.models import QueueActivation, QueueEntry
 from tests.dashboard.conftest import add_pods, pod
 

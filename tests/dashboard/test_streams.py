@@ -14,7 +14,7 @@ from django.test import Client
 from apps.cluster import kinds, store
 from apps.cluster.announce import announcer
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster, delete_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.dashboard.streams import CONTROL, TOPICS
 from tests.api.asgi import Stream, request_stream
 from tests.dashboard.conftest import ACTOR, pod

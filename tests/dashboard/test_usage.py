@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.dashboard.selectors.usage import NodeUse, nodes_in_use
 from tests.dashboard.conftest import add_pods, pod
 

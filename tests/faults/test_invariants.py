@@ -10,10 +10,10 @@ from psycopg.conninfo import make_conninfo
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster, generated_node
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import QueueMove, SchedulingDecision
-from tests.controlplane.loop import ACTOR, create_pods, node_of, pod, run_until
+from tests.controlplane.driving import ACTOR, create_pods, node_of, pod, run_until
 from tests.faults.invariants import INVARIANTS, NOWHERE, violations
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -61,7 +61,7 @@ class Client:
 def client() -> Iterator[Client]:
     with tempfile.TemporaryDirectory(prefix="schedweb-house-") as folder:
         Path(folder).chmod(0o755)
-        plugins = "tests.controlplane.outside_plugins:Gatekeeper"
+        plugins = "tests.controlplane.profiles.outside_plugins:Gatekeeper"
         house = House(Path(folder), SCHEDWEB_PLUGINS=plugins, PYTHONPATH=str(ROOT))
         house.start()
         house.manage("create_cluster", "lab", "--nodes", "2", "--tie-break", "first-name")

@@ -15,8 +15,8 @@ from kombu import Connection
 from pytest_django import DjangoDbBlocker
 
 from apps.cluster.models import Cluster
-from apps.controlplane import lease
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.workers import lease
 from schedweb import broker, health
 from schedweb.celery import app
 

@@ -23,11 +23,12 @@ from apps.api.control.serializers import (
     NodeVerdictSerializer,
 )
 from apps.cluster.errors import BadRequest, NotFound
-from apps.controlplane import decisions, ledger, past_clusters
-from apps.controlplane.explanations import bodies
+from apps.controlplane.explanations import presenting
+from apps.controlplane.history import past_clusters
+from apps.controlplane.ledger import codec, finding
 from apps.controlplane.models import SchedulingDecision
 
-_TYPES: dict[decisions.Kind, Any] = {
+_TYPES: dict[finding.Kind, Any] = {
     "text": str,
     "number": int,
     "time": datetime,
@@ -41,7 +42,7 @@ FILTERS = [
         description=each.meaning,
         enum=SchedulingDecision.Result.values if each.kind == "result" else None,
     )
-    for each in decisions.PARAMETERS
+    for each in finding.PARAMETERS
 ]
 _WHOSE = [
     OpenApiParameter("cluster", str, description="Name of a cluster."),
@@ -67,8 +68,8 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
         refuse_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
-        filters = decisions.parse(self.request.query_params)
-        return decisions.found(filters, cluster_id=self.cluster_id())
+        filters = finding.parse(self.request.query_params)
+        return finding.found(filters, cluster_id=self.cluster_id())
 
     def cluster_id(self) -> int | None:
         """The cluster whose decisions are asked for; None = of all."""
@@ -111,24 +112,24 @@ class DecisionViewSet(_Decisions):
     def retrieve(self, request: Request, pk: str) -> Response:
         """One decision with the verdict on every node, and the scores of the feasible ones."""
         row = decision_row(pk)
-        decision, draws = ledger.load(row), ledger.draws_of(row)
+        decision, draws = codec.load(row), codec.draws_of(row)
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
             {
                 **body,
-                "verdicts": bodies.verdicts(decision),
-                "scores": bodies.scores(decision),
+                "verdicts": presenting.verdicts(decision),
+                "scores": presenting.scores(decision),
                 "ties": decision.tied_nodes(),
-                "pre_filter": bodies.status(decision.pre_filter),
-                "rejection": bodies.status(decision.rejection),
-                "search": bodies.search(decision),
-                "preemption": bodies.preemption(decision),
+                "pre_filter": presenting.status(decision.pre_filter),
+                "rejection": presenting.status(decision.rejection),
+                "search": presenting.search(decision),
+                "preemption": presenting.preemption(decision),
                 "tie_break": draws.tie_break,
                 "seed": draws.seed,
                 "durations": dict(decision.durations),
                 "plugin_durations": decision.plugin_durations,
-                "extender_calls": bodies.extender_calls(decision),
-                "permit_wait": bodies.permit_wait(decision),
+                "extender_calls": presenting.extender_calls(decision),
+                "permit_wait": presenting.permit_wait(decision),
             }
         )
 
@@ -136,9 +137,9 @@ class DecisionViewSet(_Decisions):
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
         """What this decision found about one node: why it was refused, or how it scored."""
-        decision = ledger.load(decision_row(pk))
+        decision = codec.load(decision_row(pk))
         try:
-            return Response(bodies.node_verdict(decision, node))
+            return Response(presenting.node_verdict(decision, node))
         except KeyError as error:
             raise NotFound("nodes", node) from error
 

@@ -16,7 +16,8 @@ from rest_framework.views import APIView
 from apps.api.control.base import ControlView, cluster_named, refuse_unknown, whole_number
 from apps.api.control.decisions import FILTERS, DecisionViewSet, asked_cluster
 from apps.api.control.serializers import ErrorSerializer
-from apps.controlplane import decisions, export, past_clusters
+from apps.controlplane.history import past_clusters
+from apps.controlplane.ledger import export, finding
 
 _MOST = 10**9
 
@@ -57,7 +58,7 @@ class DecisionExportView(ControlView, APIView):
         chosen = export.FORMATS[request.accepted_renderer.format]
         limit = whole_number(request, "limit", 0, highest=_MOST) or None
         found = export.batches(
-            decisions.parse(request.query_params),
+            finding.parse(request.query_params),
             cluster_id=self.cluster_id(request, **names),
             limit=limit,
         )

@@ -10,7 +10,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView
 from apps.api.control.serializers import ErrorSerializer, PastClusterSerializer
-from apps.controlplane import past_clusters
+from apps.controlplane.history import past_clusters
 from apps.controlplane.models import PastCluster
 
 

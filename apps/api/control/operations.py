@@ -21,7 +21,7 @@ from apps.cluster import kinds, selectors
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.store import Actor
-from apps.controlplane import clusters
+from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
@@ -133,7 +133,7 @@ class CopyView(ControlView, APIView):
         source = cluster_named(cluster)
         wanted = CopySerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        clusters.check_name(wanted.validated_data["name"])
+        lifecycle.check_name(wanted.validated_data["name"])
         title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
         arguments = {"source": source.pk, **wanted.validated_data}
         return _begun(service.start("copy", title, actor=_actor(request), arguments=arguments))

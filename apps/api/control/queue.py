@@ -19,8 +19,9 @@ from apps.api.control.base import ControlView, cluster_named, whole_number
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
-from apps.controlplane import queue_activation, queue_history, queue_listing, selectors
+from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.queue import activation, history, listing
 
 MAX_PAGE = 1000
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
@@ -78,7 +79,7 @@ class ActivationSerializer(serializers.Serializer[Any]):
     pods = serializers.ListField(
         child=serializers.CharField(),
         allow_empty=False,
-        max_length=queue_activation.MOST,
+        max_length=activation.MOST,
         help_text="`namespace/name` of each.",
     )
 
@@ -107,24 +108,24 @@ class QueueView(ControlView, APIView):
         known = (*QueueEntry.Queue.values, "all")
         if name not in known:
             raise BadRequest(f"queue: {name!r} is none of {', '.join(known)}")
-        wanted = queue_listing.Wanted(
+        wanted = listing.Wanted(
             queue="" if name == "all" else name,
             pod=query.get("pod", ""),
             namespace=query.get("namespace", ""),
             plugin=query.get("plugin", ""),
         )
-        sizes = selectors.queue_sizes(found)
-        pods = queue_listing.listing(
+        sizes = queries.queue_sizes(found)
+        pods = listing.listing(
             found,
             wanted,
             limit=whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=whole_number(request, "offset", 0, highest=10**9),
         )
         body = {
-            "summary": queue_listing.summary(sizes),
+            "summary": listing.summary(sizes),
             "sizes": {key.value: size for key, size in sizes.items()},
             "queue": name,
-            "total": queue_listing.count(found, wanted, sizes),
+            "total": listing.count(found, wanted, sizes),
             "pods": pods,
         }
         return Response(QueueSerializer(body).data)
@@ -156,7 +157,7 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
 
     def get_queryset(self) -> QuerySet[QueueMove]:
         cluster = cluster_named(self.kwargs["cluster"])
-        return queue_history.found(cluster, self.request.query_params)
+        return history.found(cluster, self.request.query_params)
 
     @extend_schema(parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True)})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -176,7 +177,7 @@ class QueueActivateView(ControlView, APIView):
         found = cluster_named(cluster)
         wanted = ActivationSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        queue_activation.activate(
+        activation.activate(
             found,
             wanted.validated_data["pods"],
             user=request.user.get_username(),

@@ -7,8 +7,8 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.cluster.models import Cluster
-from apps.controlplane import export
-from apps.controlplane.clusters import SETTINGS
+from apps.controlplane.clusters.lifecycle import SETTINGS
+from apps.controlplane.ledger import export
 from apps.controlplane.models import PastCluster, SchedulerProfile, SchedulingDecision
 
 

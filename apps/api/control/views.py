@@ -33,8 +33,9 @@ from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, NotFound, RequestEntityTooLarge
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane import clusters, manifests, profiles
+from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.profiles import revisions
 
 MAX_IMPORT_BYTES = 64 * 1024 * 1024
 MAX_PAGE = 1000
@@ -77,7 +78,7 @@ class ClusterViewSet(
         """Create a cluster with the built-in objects, the built-in profile and some nodes."""
         wanted = NewClusterSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        cluster = clusters.create_cluster(
+        cluster = lifecycle.create_cluster(
             **wanted.validated_data,
             user=request.user.get_username(),
             request_id=current_request_id(),
@@ -94,10 +95,10 @@ class ClusterViewSet(
         wanted = ClusterSettingsSerializer(data=request.data, partial=True)
         wanted.is_valid(raise_exception=True)
         sent: Any = request.data
-        if unknown := sorted(sent.keys() - set(clusters.SETTINGS)):
-            known = ", ".join(clusters.SETTINGS)
+        if unknown := sorted(sent.keys() - set(lifecycle.SETTINGS)):
+            known = ", ".join(lifecycle.SETTINGS)
             raise BadRequest(f"{unknown[0]}: not a setting that can be changed; these can: {known}")
-        clusters.change_settings(cluster, wanted.validated_data)
+        lifecycle.change_settings(cluster, wanted.validated_data)
         return Response(self.get_serializer(cluster).data)
 
     @extend_schema(
@@ -106,7 +107,7 @@ class ClusterViewSet(
     )
     def destroy(self, request: Request, name: str) -> Response:
         """Delete a cluster; its decisions and changes stay under its id, or go, too."""
-        clusters.delete_cluster(
+        lifecycle.delete_cluster(
             self.get_object(),
             with_history=switch(request, "with_history"),
             user=request.user.get_username(),
@@ -118,7 +119,7 @@ class ClusterViewSet(
     def pause(self, request: Request, name: str) -> Response:
         """Stop scheduling; what is in flight is finished or undone."""
         cluster = self.get_object()
-        clusters.pause(cluster)
+        lifecycle.pause(cluster)
         cluster.paused = True
         return Response(self.get_serializer(cluster).data)
 
@@ -127,7 +128,7 @@ class ClusterViewSet(
     def resume(self, request: Request, name: str) -> Response:
         """Go on with scheduling, with everything that happened meanwhile."""
         cluster = self.get_object()
-        clusters.resume(cluster)
+        lifecycle.resume(cluster)
         cluster.paused = False
         return Response(self.get_serializer(cluster).data)
 
@@ -185,7 +186,7 @@ class ProfileViewSet(
             data = {"configuration": data["yaml"]}
         wanted = NewProfileSerializer(data=data)
         wanted.is_valid(raise_exception=True)
-        profile = profiles.add_revision(
+        profile = revisions.add_revision(
             cluster_named(cluster),
             wanted.validated_data["configuration"],
             user=request.user.get_username(),
@@ -199,7 +200,7 @@ class ProfileViewSet(
     def activate(self, request: Request, cluster: str, revision: str) -> Response:
         """Schedule with an earlier revision again."""
         try:
-            profile = profiles.activate(cluster_named(cluster), int(revision))
+            profile = revisions.activate(cluster_named(cluster), int(revision))
         except SchedulerProfile.DoesNotExist as error:
             raise NotFound("profiles", revision) from error
         return Response(self.get_serializer(profile).data)

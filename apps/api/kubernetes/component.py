@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from apps.api.kubernetes import probes
 from apps.api.kubernetes.errors import WrongMethod
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles
 from apps.controlplane.metrics import exposition
 from apps.controlplane.metrics.exposition import Exposition
+from apps.controlplane.profiles import revisions
 from apps.scheduler.config.encoding import encode
 
 
@@ -31,7 +31,7 @@ def answer(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | 
 
 def _configz(cluster: Cluster, accept: str) -> HttpResponse:
     """The active revision, defaulted; kept under the name that upstream registers it by."""
-    configuration = profiles.configuration(profiles.active(cluster))
+    configuration = revisions.configuration(revisions.active(cluster))
     return JsonResponse({"componentconfig": encode(configuration)})
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.api.kubernetes.errors import UnknownPath
 from apps.cluster.models import Cluster
-from apps.controlplane import readiness
+from apps.controlplane.workers import readiness
 
 #: A check of a cluster: "" when all is well, else what is not.
 Check = Callable[[Cluster], str]

@@ -17,7 +17,7 @@ from typing import Any
 from apps.cluster.errors import ApiError
 from apps.cluster.operations import Operation
 from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.events import Told
+from apps.controlplane.events.writer import Told
 
 
 @dataclass(frozen=True, slots=True)

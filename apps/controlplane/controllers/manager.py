@@ -19,8 +19,8 @@ from apps.cluster.operations import Actor, Operation
 from apps.controlplane.controllers.controller import Concerns, Controller, Later, Reported
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.events import EventWriter, Told
-from apps.controlplane.lease import Lease
+from apps.controlplane.events.writer import EventWriter, Told
+from apps.controlplane.workers.lease import Lease
 from apps.scheduler.objects import KubeObject
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from apps.cluster.operations import Modify
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet.nodes import KUBELET, UNINITIALIZED
 from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.events import Told
+from apps.controlplane.events.writer import Told
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from apps.controlplane.controllers.controller import Controller, Later, Step, moment
 from apps.controlplane.controllers.world import Ref, World, ref_of
 from apps.controlplane.controllers.writes import about_this, delete_pod, disrupt, is_active
-from apps.controlplane.events import Told
+from apps.controlplane.events.writer import Told
 from apps.scheduler.objects import Node, Pod, Taint
 from apps.scheduler.plugins.helper.taints import tolerates
 

@@ -12,7 +12,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.operations import Create, Modify, Remove
 from apps.controlplane.controllers.controller import Later, Reported, moment
 from apps.controlplane.controllers.world import Ref
-from apps.controlplane.events import Told, about_pod
+from apps.controlplane.events.writer import Told, about_pod
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.controlplane import ledger
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
 from apps.controlplane.explanations.scores import Comparison, compare, why_here
+from apps.controlplane.ledger import codec
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.decision import Decision
 
@@ -33,7 +33,7 @@ def explain_decision(
 ) -> DecisionExplanation:
     """Explain a row of the ledger; `node` and `against` name the nodes asked about."""
     if decision is None:
-        decision = ledger.load(row)
+        decision = codec.load(row)
     here = why_here(decision)
     asked = [name for name in dict.fromkeys((node, against)) if name]
     beside = compare(decision, node, against) if len(asked) == 2 else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db import connection
 
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane import selectors
+from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry
 
 #: groups of pods told
@@ -63,7 +63,7 @@ def place_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> Place:
             _WAITING,
             {
                 "cluster": cluster.pk,
-                "profiles": selectors.scheduler_names(cluster),
+                "profiles": queries.scheduler_names(cluster),
                 "uid": pod.uid,
             },
         )

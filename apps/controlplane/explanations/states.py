@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles, rebuilding
+from apps.controlplane import rebuilding
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles import revisions
 from apps.controlplane.rebuilding import PastState
 
 #: A state that is further behind than so many changes is built anew.
@@ -41,7 +42,7 @@ class States:
         What is tried in it has to be taken back.
         """
         with self._lock:
-            state, revision = self._present, profiles.active(cluster).revision
+            state, revision = self._present, revisions.active(cluster).revision
             version = cluster.resource_version
             if (
                 state is None

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from django.db import connection
 
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles
 from apps.controlplane.models import QueueEntry, SchedulerProfile
+from apps.controlplane.profiles import revisions
 from apps.scheduler.metrics import definitions
 from apps.scheduler.metrics.series import Labels
 
@@ -57,5 +57,5 @@ def _served(clusters: Sequence[Cluster]) -> list[tuple[int, str]]:
     return [
         (revision.cluster_id, profile.scheduler_name)
         for revision in active
-        for profile in profiles.configuration(revision).profiles
+        for profile in revisions.configuration(revision).profiles
     ]

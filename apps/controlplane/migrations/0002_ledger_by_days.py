@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from apps.controlplane.partitioning import divided_by_days
+from apps.controlplane.partitions.division import divided_by_days
 
 
 class Migration(migrations.Migration):

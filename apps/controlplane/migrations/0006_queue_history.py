@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from apps.controlplane.partitioning import divided_by_days
+from apps.controlplane.partitions.division import divided_by_days
 
 
 class Migration(migrations.Migration):

@@ -10,10 +10,11 @@ from django.db import connection, transaction
 
 from apps.cluster.copying import copy_objects
 from apps.cluster.models import Cluster
-from apps.controlplane import clusters, profiles
+from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import LoopLease
 from apps.controlplane.operations.progress import Progress
-from apps.controlplane.waking import make_due
+from apps.controlplane.profiles import revisions
+from apps.controlplane.workers.waking import make_due
 
 #: What the copy has of its own.
 _OWN = ("id", "name", "uid", "created_at", "paused", "due_at", "timer_at")
@@ -23,11 +24,11 @@ def run(work: Progress) -> str:
     """`source` (a cluster's id), `name`, `paused`."""
     with transaction.atomic():
         _see_one_moment()
-        source = clusters.cluster_of_id(work.argument("source"))
+        source = lifecycle.cluster_of_id(work.argument("source"))
         copy = _empty_copy(source, work.argument("name"), paused=work.argument("paused"))
         LoopLease.objects.create(cluster=copy)
-        active = profiles.active(source)
-        profiles.add_revision(
+        active = revisions.active(source)
+        revisions.add_revision(
             copy,
             active.configuration,
             user=work.operation.user,
@@ -54,5 +55,5 @@ def _empty_copy(source: Cluster, name: str, *, paused: bool) -> Cluster:
     }
     copy = Cluster(name=name, paused=paused, **settings)
     copy.forgotten_version = source.resource_version
-    clusters.take_name(copy)
+    lifecycle.take_name(copy)
     return copy

@@ -10,8 +10,8 @@ from apps.cluster import kinds, store
 from apps.cluster.errors import ApiError, BadRequest, NotFound, TooManyRequests
 from apps.cluster.eviction import evict
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane import drains
-from apps.controlplane.drains import Leaving
+from apps.controlplane.clusters import drains
+from apps.controlplane.clusters.drains import Leaving
 from apps.controlplane.operations.progress import Progress
 
 #: Seconds after which a drain gives up, unless asked for longer.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zstandard
 
-from apps.controlplane import manifests
+from apps.controlplane.clusters import manifests
 from apps.controlplane.models import Operation
 from apps.controlplane.operations.progress import Progress
 

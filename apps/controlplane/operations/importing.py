@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.cluster.models import Cluster
-from apps.controlplane import clusters, manifests
+from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.operations.progress import Progress
 
 
@@ -40,9 +40,9 @@ def run_generate(work: Progress) -> str:
 def new_cluster(work: Progress, **more: Any) -> Cluster:
     """The cluster that the argument `cluster` describes, in the words of `create_cluster`."""
     wanted = dict(work.argument("cluster"))
-    sizes = [clusters.NodeSize(*size) for size in wanted.pop("sizes", ())]
+    sizes = [lifecycle.NodeSize(*size) for size in wanted.pop("sizes", ())]
     if sizes:
         more["sizes"] = sizes
-    return clusters.create_cluster(
+    return lifecycle.create_cluster(
         **wanted, user=work.operation.user, request_id=work.actor.request_id, **more
     )

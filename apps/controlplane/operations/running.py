@@ -9,10 +9,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.cluster.errors import ApiError
-from apps.controlplane.lease import PROCESS
 from apps.controlplane.models import Operation
 from apps.controlplane.operations.progress import Cancelled, Progress, announce
 from apps.controlplane.operations.registry import WORK
+from apps.controlplane.workers.lease import PROCESS
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 from django.db import connection
 from django.utils import timezone
 
-from apps.controlplane.heartbeat import STALE_SECONDS
 from apps.controlplane.models import Operation
 from apps.controlplane.operations.service import operations, send
+from apps.controlplane.workers.heartbeat import STALE_SECONDS
 
 #: After so many workers died of it, it is not tried again.
 MOST_ATTEMPTS = 3

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from django.db import transaction
 
 from apps.cluster.models import Cluster
-from apps.controlplane import openb
+from apps.controlplane.clusters import openb
 from apps.controlplane.operations.importing import new_cluster
 from apps.controlplane.operations.progress import Progress
 

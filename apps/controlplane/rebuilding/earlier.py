@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from apps.controlplane import ledger
+from apps.controlplane.ledger import codec
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.attempt import new_attempt
 from apps.scheduler.decision import Decision, Result
@@ -26,8 +26,8 @@ def apply_earlier(
     if row.result == Result.SCHEDULED:
         take_room(scheduler, pod, row.node)
         return
-    decision = ledger.load(row)
-    if ledger.seen_by(row).undone:
+    decision = codec.load(row)
+    if codec.seen_by(row).undone:
         take_room(scheduler, pod, decision.node)
     elif decision.nominating is not None:
         _nominate(scheduler, PodInfo(pod), decision)

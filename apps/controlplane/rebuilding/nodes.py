@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from apps.cluster import kinds
 from apps.cluster.changelog import changes_after
 from apps.cluster.models import Cluster
-from apps.controlplane.informer import decode
+from apps.controlplane.loop.informer import decode
 from apps.controlplane.rebuilding.objects import creation_order, objects_at
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.objects import Node

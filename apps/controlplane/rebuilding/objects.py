@@ -11,7 +11,7 @@ from django.db import connection
 from apps.cluster.errors import Expired
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.controlplane.informer import WATCHED, decode
+from apps.controlplane.loop.informer import WATCHED, decode
 from apps.scheduler.objects import KubeObject
 
 TOO_OLD = "The change log does not reach back to this version any more."

@@ -19,10 +19,11 @@ import zstandard
 
 from apps.cluster.changelog import changes_after
 from apps.cluster.models import Change, Cluster
-from apps.controlplane import ledger, plugins, profiles
-from apps.controlplane.bodies import StoredBodies
-from apps.controlplane.informer import WATCHED, decode
+from apps.controlplane.ledger import codec
+from apps.controlplane.loop.extender_objects import StoredBodies
+from apps.controlplane.loop.informer import WATCHED, decode
 from apps.controlplane.models import NodeTable, SchedulerProfile, SchedulingDecision
+from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.rebuilding.arrivals import arrival_order
 from apps.controlplane.rebuilding.draws import RecordedDraws
 from apps.controlplane.rebuilding.earlier import apply_earlier, take_room
@@ -75,14 +76,14 @@ class PastState:
             (self.cluster.pk, self.version) == (row.cluster_id, row.cluster_version)
             and self.sequence <= row.sequence
             and self.revision == row.profile_revision
-            and self.loaded_at == ledger.seen_by(row).loaded_at
+            and self.loaded_at == codec.seen_by(row).loaded_at
             and (self.in_order or not _needs_order(row))
         )
 
     def advance(self, row: SchedulingDecision) -> None:
         """Apply the decisions of this version that came before `row`."""
         assert row.cluster_version == self.version and row.sequence >= self.sequence
-        seen = ledger.seen_by(row)
+        seen = codec.seen_by(row)
         for uid in seen.released:
             if uid in self.pending:
                 self.scheduler.queue.delete_nominated_pod(PodInfo(self.pending[uid]))
@@ -122,7 +123,7 @@ def state_before(row: SchedulingDecision) -> PastState:
         cluster,
         row.cluster_version,
         revision=row.profile_revision,
-        loaded_at=ledger.seen_by(row).loaded_at,
+        loaded_at=codec.seen_by(row).loaded_at,
         rows=names,
         in_order=_needs_order(row),
         at=row.at.timestamp(),
@@ -148,13 +149,13 @@ def state_at(
     their nodes in the order of time only if they shall (`in_order`), which preemption needs.
     """
     profile = (
-        profiles.active(cluster)
+        revisions.active(cluster)
         if revision is None
         else SchedulerProfile.objects.get(cluster=cluster, revision=revision)
     )
     draws = RecordedDraws()
     scheduler = Scheduler(
-        profiles.configuration(profile),
+        revisions.configuration(profile),
         clock=StoppedClock(cluster.now().timestamp() if at is None else at),
         tie_break=_tie_break(cluster),
         registry=plugins.registry(),

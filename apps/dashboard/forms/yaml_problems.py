@@ -9,7 +9,7 @@ import yaml
 from django import forms
 
 from apps.cluster.errors import ApiError, Invalid
-from apps.controlplane.manifests import ManifestError
+from apps.controlplane.clusters.manifests import ManifestError
 
 #: A step of a field's path: a name, or what stands in brackets.
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db import connection
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clock import NOW_SQL
+from apps.controlplane.loop.clock import NOW_SQL
 
 #: The throughput chart: this many bars of this many seconds.
 BARS = 30

@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane import decisions, ledger, selectors
+from apps.controlplane import queries
+from apps.controlplane.ledger import codec, finding
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.tables import Field
@@ -50,7 +51,7 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
     """Decisions newest first, as the address asks; none, and why, where it cannot be read."""
     problem, rows = "", SchedulingDecision.objects.none()
     try:
-        rows = decisions.found(decisions.parse(query), cluster_id=cluster.pk)
+        rows = finding.found(finding.parse(query), cluster_id=cluster.pk)
     except BadRequest as error:
         problem = error.message
     files = () if problem else _files(cluster, query)
@@ -62,12 +63,12 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
     if row is None:
         raise NotFound("decisions", str(number))
-    attempts = selectors.decisions(cluster, pod_uid=row.pod_uid)
+    attempts = queries.decisions(cluster, pod_uid=row.pod_uid)
     earlier = list(attempts.filter(pk__lt=row.pk)[:MOST_AROUND])
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
     return LedgerEntry(
         row,
-        ledger.load(row),
+        codec.load(row),
         attempts=[*reversed(later), row, *earlier],
         previous=earlier[0] if earlier else None,
         next=later[0] if later else None,
@@ -78,14 +79,14 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
 def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What the API exports under the same filters."""
     address = reverse("api-export-cluster-decisions", args=[cluster.name])
-    asked = {each.name: query.get(each.name, "") for each in decisions.PARAMETERS}
+    asked = {each.name: query.get(each.name, "") for each in finding.PARAMETERS}
     given = {name: value for name, value in asked.items() if value}
     formats = (("CSV", "csv"), ("JSON Lines", "jsonl"))
     return [(words, f"{address}?{urlencode({'format': name, **given})}") for words, name in formats]
 
 
 def _filters(cluster: Cluster) -> list[Field]:
-    """A field for each filter of `apps.controlplane.decisions`, the usual ones first."""
+    """A field for each filter of `apps.controlplane.ledger.codec.finding`, the usual ones first."""
     moment = "2026-01-31 12:00"
     return [
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
@@ -95,7 +96,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
         Field("victim", "Victim", hint="ns/name"),
-        Field("profile", "Profile", suggestions=selectors.scheduler_names(cluster)),
+        Field("profile", "Profile", suggestions=queries.scheduler_names(cluster)),
         Field("revision", "Revision", number=True),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),

@@ -10,9 +10,9 @@ from django.db.models import Q, QuerySet
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Node, Pod, Taint
-from apps.controlplane import selectors
+from apps.controlplane import queries
+from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.models import Operation, SchedulingDecision
-from apps.controlplane.node_changes import CONDITIONS
 from apps.controlplane.operations.service import drain_at_work
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.selectors.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
@@ -176,7 +176,7 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         pods=list(on_node.defer("body").order_by("namespace", "name")[:PODS_OF_NODE]),
         pod_count=len(requests),
         events=list(events[:RECENT]),
-        decisions=list(selectors.decisions(cluster, node=name)[:RECENT]),
+        decisions=list(queries.decisions(cluster, node=name)[:RECENT]),
         drain=drain_at_work(cluster),
     )
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Pod
-from apps.controlplane import selectors
+from apps.controlplane import queries
 from apps.controlplane.explanations.pods import why_pending
+from apps.controlplane.history.story import Chapter, condensed, last_body, story
 from apps.controlplane.models import QueueEntry, SchedulingDecision
-from apps.controlplane.story import Chapter, condensed, last_body, story
 from apps.dashboard.selectors.changes import ChangeRow, object_changes
 from apps.dashboard.selectors.pods import pod_state, queue_entries
 
@@ -76,7 +76,7 @@ def pod_story(cluster: Cluster, uid: UUID) -> OnePod:
 
 def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
     """The pods that had a name, newest first, as far as the ledger knows them."""
-    attempts = selectors.decisions(cluster, namespace=namespace, name=name)[:1000]
+    attempts = queries.decisions(cluster, namespace=namespace, name=name)[:1000]
     last: dict[UUID, SchedulingDecision] = {}
     for attempt in attempts:
         last.setdefault(attempt.pod_uid, attempt)
@@ -84,7 +84,7 @@ def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
 
 
 def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
-    found = selectors.decisions(cluster, pod_uid=uid)
+    found = queries.decisions(cluster, pod_uid=uid)
     attempts = list(found[:MOST_ATTEMPTS])
     if not body and not attempts:
         raise NotFound("pods", str(uid))

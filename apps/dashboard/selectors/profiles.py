@@ -10,9 +10,10 @@ from django.db.models import Count
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles, selectors
+from apps.controlplane import queries
 from apps.controlplane.models import SchedulerProfile, SchedulingDecision
-from apps.controlplane.profile_differences import ProfileDifferences, configuration_differences
+from apps.controlplane.profiles import revisions
+from apps.controlplane.profiles.differences import ProfileDifferences, configuration_differences
 from apps.dashboard.text_diff import TextDiff, text_diff
 from apps.scheduler.config import EXTENSION_POINTS, Profile
 
@@ -101,8 +102,8 @@ def profile_list(cluster: Cluster) -> list[ProfileRow]:
 def one_profile(cluster: Cluster, number: int) -> OneProfile:
     """A revision with its plugins; NotFound when there is none."""
     found = revision(cluster, number)
-    configuration = profiles.configuration(found)
-    made = selectors.decisions(cluster, profile_revision=number)
+    configuration = revisions.configuration(found)
+    made = queries.decisions(cluster, profile_revision=number)
     results, pods = _counted(cluster, number)
     others = SchedulerProfile.objects.filter(cluster=cluster).values_list("revision", flat=True)
     return OneProfile(
@@ -139,7 +140,7 @@ def compare(cluster: Cluster, before: int, after: int) -> Comparison:
     return Comparison(
         old,
         new,
-        configuration_differences(profiles.configuration(old), profiles.configuration(new)),
+        configuration_differences(revisions.configuration(old), revisions.configuration(new)),
         text_diff(old.configuration, new.configuration),
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane import queue_history, queue_listing, selectors
+from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
-from apps.controlplane.queue_listing import SORTS, QueuedPod, Sort, Wanted
+from apps.controlplane.queue import history, listing
+from apps.controlplane.queue.listing import SORTS, QueuedPod, Sort, Wanted
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, whole_number
 from apps.dashboard.tables import Field, Sorting, asked_sorting
 from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
@@ -65,13 +66,13 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     sorting = asked_sorting(query, {name: name for name in SORTS}, default="place")
     asked = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
     wanted = Wanted(**{name: value.replace("\x00", "") for name, value in asked.items()})
-    sizes = selectors.queue_sizes(cluster)
-    total = queue_listing.count(cluster, wanted, sizes)
+    sizes = queries.queue_sizes(cluster)
+    total = listing.count(cluster, wanted, sizes)
     size = page_size(query)
     pages = max(1, -(-total // size))
     number = min(max(1, whole_number(query, "page") or 1), pages)
     start = (number - 1) * size
-    pods = queue_listing.listing(
+    pods = listing.listing(
         cluster,
         wanted,
         sort=sorting.key,
@@ -84,7 +85,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     )
     return QueuePage(
         [SubQueue(each, count, each.value == wanted.queue) for each, count in sizes.items()],
-        queue_listing.summary(sizes),
+        listing.summary(sizes),
         page,
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
@@ -99,7 +100,7 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     """Moves newest first, as the address asks; none, and why, where it cannot be read."""
     problem, rows = "", QueueMove.objects.none()
     try:
-        rows = queue_history.found(cluster, query)
+        rows = history.found(cluster, query)
     except BadRequest as error:
         problem = error.message
     moment = "2026-01-31 12:00"

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster.models import Cluster
-from apps.controlplane import clusters
+from apps.controlplane.clusters import lifecycle
 from apps.dashboard.notices import done_with_undo, go_on_to
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, cluster_page, page
@@ -48,7 +48,7 @@ def cluster_list(request: Request) -> HttpResponse:
 @require_POST
 @cluster_page
 def pause(request: Request, cluster: Cluster) -> HttpResponse:
-    clusters.pause(cluster)
+    lifecycle.pause(cluster)
     back = go_on_to(request, reverse("cluster", args=[cluster.name]))
     undo = reverse("resume", args=[cluster.name])
     said = f"{cluster.name} is paused: pods stay pending until it is resumed."
@@ -59,7 +59,7 @@ def pause(request: Request, cluster: Cluster) -> HttpResponse:
 @require_POST
 @cluster_page
 def resume(request: Request, cluster: Cluster) -> HttpResponse:
-    clusters.resume(cluster)
+    lifecycle.resume(cluster)
     return redirect(go_on_to(request, reverse("cluster", args=[cluster.name])))
 
 
@@ -71,7 +71,7 @@ def delete_cluster(request: Request, cluster: Cluster) -> HttpResponse:
     if request.method == "POST":
         if request.POST.get("name", "").strip() == cluster.name:
             user, with_history = request.user.get_username(), "history" in request.POST
-            clusters.delete_cluster(cluster, with_history=with_history, user=user)
+            lifecycle.delete_cluster(cluster, with_history=with_history, user=user)
             messages.success(request, f"Cluster {cluster.name} is deleted.")
             return redirect("clusters")
         error = f"Type {cluster.name} to delete it."

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane import clusters
+from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.dashboard.forms.new_cluster import WAYS, ClusterForm
@@ -42,14 +42,14 @@ def _made(request: Request, way: str, form: ClusterForm) -> HttpResponse:
     """Make it here if that is quick, else begin to; raises what the name or a field is refused."""
     typed = form.cleaned_data
     if way == "generated" and typed["nodes"] <= MOST_AT_ONCE:
-        cluster = clusters.create_cluster(
+        cluster = lifecycle.create_cluster(
             **{**form.cluster(), "sizes": typed["sizes"]},
             user=request.user.get_username(),
             request_id=current_request_id(),
         )
         messages.success(request, f"Cluster {cluster.name} is made.")
         return redirect("cluster", cluster=cluster.name)
-    clusters.check_name(typed["name"])
+    lifecycle.check_name(typed["name"])
     operation = _begun(request, way, form)
     return redirect("task", number=operation.pk)
 

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.cluster import kinds, selectors
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Node
-from apps.controlplane import drains, node_changes
-from apps.controlplane.node_changes import Changed
+from apps.controlplane.clusters import drains, node_changes
+from apps.controlplane.clusters.node_changes import Changed
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import done_with_undo, go_on_to

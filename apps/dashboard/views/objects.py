@@ -13,9 +13,9 @@ from apps.cluster import kinds, store
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.controlplane import manifests
+from apps.controlplane.clusters import manifests
+from apps.controlplane.history.story import last_body
 from apps.controlplane.operations import service
-from apps.controlplane.story import last_body
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, alike, example_of
 from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.links import object_url

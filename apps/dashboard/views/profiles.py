@@ -8,9 +8,9 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster.models import Cluster
-from apps.controlplane import profiles as revisions
-from apps.controlplane import selectors
-from apps.controlplane.plugins import known_plugins
+from apps.controlplane import queries
+from apps.controlplane.profiles import revisions as revisions
+from apps.controlplane.profiles.plugins import known_plugins
 from apps.dashboard.forms.profile import ProfileForm
 from apps.dashboard.forms.yaml_problems import show_causes
 from apps.dashboard.paging import whole_number
@@ -111,6 +111,6 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
         messages.success(request, f"Revision {revision} is active.")
         return redirect("profiles", cluster=cluster.name)
     found = compare(cluster, revisions.active(cluster).revision, revision)
-    waiting = selectors.queue_sizes(cluster)
+    waiting = queries.queue_sizes(cluster)
     context = {"cluster": cluster, "comparison": found, "waiting": sum(waiting.values())}
     return page(request, "activate_profile", context)

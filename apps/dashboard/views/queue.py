@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
-from apps.controlplane import queue_activation
+from apps.controlplane.queue import activation
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.selectors.queue import history_page, queue_page
 
@@ -38,7 +38,7 @@ def activate(request: Request, cluster: Cluster) -> HttpResponse:
     """Have a pod tried at once, and go back to the page the button was on."""
     name = request.POST.get("pod", "")
     try:
-        queue_activation.activate(
+        activation.activate(
             cluster,
             [name],
             user=request.user.get_username(),

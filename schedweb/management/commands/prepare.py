@@ -11,7 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.controlplane import heartbeat, partitions
+from apps.controlplane.partitions import daily
+from apps.controlplane.workers import heartbeat
 from schedweb import broker
 
 ADMIN = "admin"
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         _check_plugins()
         call_command("migrate", interactive=False, verbosity=0)
         # After a long rest; while the house runs, beat sees to it.
-        partitions.prepare_all()
+        daily.prepare_all()
         if not settings.CONFIG.broker_url:
             broker.install()
             broker.declare(settings.CELERY_TASK_DEFAULT_QUEUE)
@@ -49,7 +50,7 @@ class Command(BaseCommand):
 def _check_plugins() -> None:
     """Say now which of SCHEDWEB_PLUGINS cannot be used, instead of in every worker's log."""
     if settings.SCHEDWEB_PLUGINS:
-        from apps.controlplane.plugins import custom_plugins
+        from apps.controlplane.profiles.plugins import custom_plugins
 
         try:
             custom_plugins()

@@ -10,8 +10,8 @@ from django.test import Client
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane.clusters import create_cluster, generated_node
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,8 +10,8 @@ import pytest
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane.clusters import create_cluster
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engines import Engines
 from tests.api.control.conftest import Api
 from tests.api.objects import pod
 

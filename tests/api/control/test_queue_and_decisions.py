@@ -10,11 +10,13 @@ from pytest_django import DjangoAssertNumQueries
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane import lease, profiles, queue_activation
-from apps.controlplane.clusters import create_cluster
-from apps.controlplane.engine import Engine
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engine import Engine
+from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import LoopLease, QueueActivation, QueueMove
+from apps.controlplane.profiles import revisions
+from apps.controlplane.queue import activation
+from apps.controlplane.workers import lease
 from apps.scheduler.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT
 from tests.api.control.conftest import Api
 from tests.api.objects import pod
@@ -131,7 +133,7 @@ def test_pods_are_activated_by_hand_in_whichever_worker(api: Api, lab: Cluster) 
     held = lease.acquire(lab.pk, "doomed")
     assert held is not None
     doomed = Engine.load(lab, held)
-    queue_activation.carry_out(lab, doomed.scheduler.queue)
+    activation.carry_out(lab, doomed.scheduler.queue)
     LoopLease.objects.filter(cluster=lab).update(expires_at="2000-01-01T00:00:00Z")
     Engines().run(lab.pk)
     [move] = QueueMove.objects.filter(cluster=lab, event="ManualActivate")
@@ -265,7 +267,7 @@ def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> N
         extenders:
         - {urlPrefix: "http://127.0.0.1:9", filterVerb: filter, ignorable: true}
     """
-    profiles.add_revision(lab, extender, user="tests")
+    revisions.add_revision(lab, extender, user="tests")
     store.write(lab, [store.Create(kinds.POD, pod("asked"), "default")], actor=Actor("tests"))
     engines = Engines()
     engines.run(lab.pk)

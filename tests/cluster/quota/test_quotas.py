@@ -12,7 +12,7 @@ from apps.cluster import kinds, selectors, store
 from apps.cluster.errors import ApiError, Forbidden, Invalid
 from apps.cluster.models import Change, Cluster
 from apps.cluster.store import Actor, Create
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 
 Body = dict[str, Any]
 ACTOR = Actor("alice")

@@ -11,9 +11,9 @@ from apps.cluster import kinds, selectors, store
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event
 from apps.cluster.store import Actor
-from apps.controlplane import clock
-from apps.controlplane.clusters import create_cluster, generated_node
-from apps.controlplane.engines import Engines
+from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.loop import clock
+from apps.controlplane.loop.engines import Engines
 
 ACTOR = Actor("tests")
 Body = dict[str, Any]

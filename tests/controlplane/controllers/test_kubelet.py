@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.cluster.models import Cluster
-from apps.controlplane import clusters
+from apps.controlplane.clusters import lifecycle
 from tests.controlplane.controllers.conftest import Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -167,11 +167,11 @@ def test_in_a_paused_cluster_a_pod_stays_terminating(lab: Lab) -> None:
     lab.node("n1")
     lab.pod("p")
     lab.settle()
-    clusters.pause(lab.cluster)
+    lifecycle.pause(lab.cluster)
     lab.delete("Pod", "p")
     lab.advance(3600)
     assert lab.get("Pod", "p")["metadata"]["deletionTimestamp"]
-    clusters.resume(lab.cluster)
+    lifecycle.resume(lab.cluster)
     lab.settle()
     assert not lab.exists("Pod", "p")
 

@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from apps.cluster import kinds, store
 from apps.cluster.footprint import pod_limits
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.metrics import exposition
-from tests.controlplane.loop import ACTOR, create_pods
+from tests.controlplane.driving import ACTOR, create_pods
 
 Body = dict[str, Any]
 

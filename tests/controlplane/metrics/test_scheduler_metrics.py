@@ -11,14 +11,14 @@ from prometheus_client.samples import Sample
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
-from apps.controlplane import lease
-from apps.controlplane.clusters import create_cluster
-from apps.controlplane.engine import Engine
-from apps.controlplane.engines import Engines
-from apps.controlplane.made import Made
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engine import Engine
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.loop.made import Made
 from apps.controlplane.metrics import exposition
 from apps.controlplane.models import SchedulingDecision
-from tests.controlplane.loop import ACTOR, create_pods, pod, run_until
+from apps.controlplane.workers import lease
+from tests.controlplane.driving import ACTOR, create_pods, pod, run_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

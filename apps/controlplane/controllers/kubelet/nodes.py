@@ -18,7 +18,7 @@ from apps.controlplane.controllers.kubelet.annotations import (
     is_false,
 )
 from apps.controlplane.controllers.world import Ref, World, claims_of
-from apps.controlplane.events import Told, about_pod
+from apps.controlplane.events.writer import Told, about_pod
 from apps.scheduler.objects import KubeObject, Node, PersistentVolumeClaim, Pod
 from apps.scheduler.plugins.volumebinding.claims import is_bound
 

@@ -17,7 +17,7 @@ from apps.controlplane.controllers.kubelet.annotations import (
 from apps.controlplane.controllers.kubelet.nodes import KUBELET, is_reachable, ready_status
 from apps.controlplane.controllers.world import Ref, World, ref_of
 from apps.controlplane.controllers.writes import about_this
-from apps.controlplane.events import Told
+from apps.controlplane.events.writer import Told
 from apps.scheduler.objects import Node, Pod
 
 

@@ -18,7 +18,7 @@ from apps.controlplane.controllers.controller import Controller, Reported, Step
 from apps.controlplane.controllers.volumes.provisioning import new_volume
 from apps.controlplane.controllers.world import Ref, World, ref_of
 from apps.controlplane.controllers.writes import change_of, set_status
-from apps.controlplane.events import Told
+from apps.controlplane.events.writer import Told
 from apps.scheduler.labels import SelectorError
 from apps.scheduler.objects import PersistentVolume as Volume
 from apps.scheduler.objects import PersistentVolumeClaim as Claim

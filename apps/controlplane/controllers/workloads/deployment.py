@@ -16,7 +16,7 @@ from apps.controlplane.controllers.workloads.ownership import of_object
 from apps.controlplane.controllers.workloads.templates import HASH_LABEL, template_hash
 from apps.controlplane.controllers.world import Ref, World, owner_reference
 from apps.controlplane.controllers.writes import about, change_of, set_status
-from apps.controlplane.events import Told
+from apps.controlplane.events.writer import Told
 from apps.scheduler.objects import KubeObject
 
 Body = dict[str, Any]

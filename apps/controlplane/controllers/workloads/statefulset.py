@@ -25,7 +25,7 @@ from apps.controlplane.controllers.writes import (
     is_ready,
     set_status,
 )
-from apps.controlplane.events import Told
+from apps.controlplane.events.writer import Told
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]

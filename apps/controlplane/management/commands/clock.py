@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.controlplane import clock
-from apps.controlplane.commands import ControlPlaneCommand
+from apps.controlplane.loop import clock
+from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.controlplane.plugins import known_plugins
+from apps.controlplane.profiles.plugins import known_plugins
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.convert import convert
 

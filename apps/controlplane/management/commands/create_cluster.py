@@ -10,8 +10,8 @@ from django.core.management.base import CommandParser
 from apps.cluster.admission.plugins.registry import NAMES
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane import clusters
-from apps.controlplane.commands import USER, ControlPlaneCommand
+from apps.controlplane.clusters import lifecycle
+from apps.controlplane.management.command import USER, ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
@@ -54,7 +54,7 @@ class Command(ControlPlaneCommand):
         )
 
     def run(self, **options: Any) -> None:
-        cluster = clusters.create_cluster(
+        cluster = lifecycle.create_cluster(
             options["name"],
             user=USER,
             paused=options["paused"],

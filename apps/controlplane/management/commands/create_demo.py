@@ -9,8 +9,8 @@ from django.db import transaction
 
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane import clusters, manifests
-from apps.controlplane.commands import USER, ControlPlaneCommand
+from apps.controlplane.clusters import lifecycle, manifests
+from apps.controlplane.management.command import USER, ControlPlaneCommand
 
 NAME = "demo"
 OBJECTS = Path(__file__).parents[2] / "data" / "demo.yaml"
@@ -24,6 +24,6 @@ class Command(ControlPlaneCommand):
             self.stdout.write(f"cluster {NAME} is there already")
             return
         with transaction.atomic():
-            cluster = clusters.create_cluster(NAME, user=USER, nodes=6, zones=3, seed=1)
+            cluster = lifecycle.create_cluster(NAME, user=USER, nodes=6, zones=3, seed=1)
             manifests.import_yaml(cluster, OBJECTS.read_text(), actor=Actor(USER))
         self.stdout.write(f"cluster {NAME} created")

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.controlplane import clusters
-from apps.controlplane.commands import USER, ControlPlaneCommand
+from apps.controlplane.clusters import lifecycle
+from apps.controlplane.management.command import USER, ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
@@ -22,6 +22,6 @@ class Command(ControlPlaneCommand):
     def run(self, **options: Any) -> None:
         cluster, with_history = self.cluster(options["name"]), options["with_history"]
         number = cluster.pk
-        clusters.delete_cluster(cluster, with_history=with_history, user=USER)
+        lifecycle.delete_cluster(cluster, with_history=with_history, user=USER)
         left = "" if with_history else f"; its history is kept under the id {number}"
         self.stdout.write(f"cluster {options['name']} deleted{left}")

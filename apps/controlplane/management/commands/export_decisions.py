@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError, CommandParser
 
-from apps.controlplane import decisions, export, past_clusters
-from apps.controlplane.commands import ControlPlaneCommand
+from apps.controlplane.history import past_clusters
+from apps.controlplane.ledger import export, finding
+from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
@@ -21,12 +22,12 @@ class Command(ControlPlaneCommand):
         parser.add_argument("--format", choices=list(export.FORMATS), default="csv")
         parser.add_argument("--output", type=Path, help="a file (default: the standard output)")
         parser.add_argument("--limit", type=int, help="so many at most")
-        for parameter in decisions.PARAMETERS:
+        for parameter in finding.PARAMETERS:
             option = "--" + parameter.name.replace("_", "-")
             parser.add_argument(option, help=parameter.meaning.replace("%", "%%"))
 
     def run(self, **options: Any) -> None:
-        filters = decisions.parse(options)
+        filters = finding.parse(options)
         found = export.batches(
             filters, cluster_id=self._cluster_id(options), limit=options["limit"]
         )

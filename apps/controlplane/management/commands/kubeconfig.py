@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError, CommandParser
 from rest_framework.authtoken.models import Token
 
-from apps.controlplane.commands import ControlPlaneCommand
+from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):

@@ -10,8 +10,8 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from apps.cluster.store import Actor
-from apps.controlplane import clusters, openb
-from apps.controlplane.commands import USER, ControlPlaneCommand
+from apps.controlplane.clusters import lifecycle, openb
+from apps.controlplane.management.command import USER, ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
@@ -28,7 +28,7 @@ class Command(ControlPlaneCommand):
     def run(self, **options: Any) -> None:
         cluster = self.cluster(options["cluster"])
         if options["paused"]:
-            clusters.pause(cluster)
+            lifecycle.pause(cluster)
         started = time.monotonic()
         with tqdm(desc="importing", unit=" objects", disable=None) as bar:
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.controlplane import selectors
-from apps.controlplane.commands import ControlPlaneCommand
+from apps.controlplane import queries
+from apps.controlplane.management.command import ControlPlaneCommand
 
 COLUMNS = ("pod", "node", "total_score", "feasible_nodes", "tied_nodes", "message")
 
@@ -22,7 +22,7 @@ class Command(ControlPlaneCommand):
     def run(self, **options: Any) -> None:
         writer = csv.writer(self.stdout)
         writer.writerow(COLUMNS)
-        for placement in selectors.placements(self.cluster(options["name"])):
+        for placement in queries.placements(self.cluster(options["name"])):
             writer.writerow(
                 [
                     placement.pod,

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.controlplane import clusters
-from apps.controlplane.commands import ControlPlaneCommand
+from apps.controlplane.clusters import lifecycle
+from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
@@ -17,5 +17,5 @@ class Command(ControlPlaneCommand):
         parser.add_argument("name")
 
     def run(self, **options: Any) -> None:
-        clusters.resume(self.cluster(options["name"]))
+        lifecycle.resume(self.cluster(options["name"]))
         self.stdout.write(f"cluster {options['name']} resumed")

@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from apps.controlplane import selectors, waiting
-from apps.controlplane.commands import ControlPlaneCommand
+from apps.controlplane import queries
+from apps.controlplane.management.command import ControlPlaneCommand
+from apps.controlplane.workers import waiting
 
 
 class Command(ControlPlaneCommand):
@@ -23,7 +24,7 @@ class Command(ControlPlaneCommand):
 
     def run(self, **options: Any) -> None:
         cluster = self.cluster(options["name"])
-        ignored = selectors.pods_of_other_schedulers(cluster).count()
+        ignored = queries.pods_of_other_schedulers(cluster).count()
         states = waiting.loop_states(cluster, timeout=options["timeout"], ignored_pods=ignored)
         state = None
         with tqdm(desc="waiting", unit=" pods", disable=None) as bar:

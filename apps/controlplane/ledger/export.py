@@ -1,0 +1,194 @@
+"""Decisions as files: CSV, JSON Lines, Parquet; in constant memory however many there are.
+
+Rows are read in batches by id, without a transaction that lasts: an export that takes long disturbs
+neither the loop nor retention, and holds what there was at each batch's time. What is exported are
+the columns of the ledger; verdicts and scores are at each decision's own address.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from apps.cluster.errors import ApiError
+from apps.controlplane.history import past_clusters
+from apps.controlplane.ledger import finding
+
+#: Rows that are read, and written out, at a time.
+BATCH = 1000
+
+Row = dict[str, Any]
+
+_COLUMNS = (
+    "id",
+    "cluster_id",
+    "namespace",
+    "name",
+    "pod_uid",
+    "attempt",
+    "at",
+    "scheduler_name",
+    "profile_revision",
+    "result",
+    "node",
+    "nominated_node",
+    "message",
+    "post_filter_message",
+    "unschedulable_plugins",
+    "reasons",
+    "victims",
+    "nodes",
+    "feasible_nodes",
+    "tied_nodes",
+    "total_score",
+    "cluster_version",
+    "sequence",
+    "duration_us",
+    "request_id",
+)
+#: The columns of a file, in their order; `cluster` is the cluster's name.
+FIELDS = ("id", "cluster", *_COLUMNS[1:])
+_LISTS = ("unschedulable_plugins", "reasons", "victims")
+_NUMBERS = (
+    "id",
+    "cluster_id",
+    "attempt",
+    "profile_revision",
+    "nodes",
+    "feasible_nodes",
+    "tied_nodes",
+    "total_score",
+    "cluster_version",
+    "sequence",
+    "duration_us",
+)
+
+
+class NotAvailable(ApiError):
+    """A format that this installation cannot write."""
+
+    code, reason = 501, "NotImplemented"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file."""
+
+    name: str
+    media_type: str
+    #: the file as chunks of bytes, of batches of rows
+    write: Callable[[Iterator[list[Row]]], Iterator[bytes]]
+
+
+def batches(
+    filters: finding.Filters, *, cluster_id: int | None = None, limit: int | None = None
+) -> Iterator[list[Row]]:
+    """The decisions that `decisions.found` finds, newest first, as rows of FIELDS."""
+    names = past_clusters.cluster_names()
+    found = finding.found(filters, cluster_id=cluster_id).values(*_COLUMNS)
+    last, left = None, limit
+    while left is None or left > 0:
+        rest = found if last is None else found.filter(id__lt=last)
+        rows = [
+            {"id": row["id"], "cluster": names.get(row["cluster_id"], ""), **row}
+            for row in rest[: BATCH if left is None else min(BATCH, left)]
+        ]
+        if not rows:
+            return
+        yield rows
+        last = rows[-1]["id"]
+        left = None if left is None else left - len(rows)
+
+
+def as_csv(rows: Iterator[list[Row]]) -> Iterator[bytes]:
+    """With a line of names at first; lists are JSON, times are ISO 8601."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(FIELDS)
+    for batch in rows:
+        writer.writerows([_plain(row[name]) for name in FIELDS] for row in batch)
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode()
+
+
+def as_json_lines(rows: Iterator[list[Row]]) -> Iterator[bytes]:
+    """An object a line, with the names of the API."""
+    for batch in rows:
+        yield msgspec.json.Encoder().encode_lines(batch)
+
+
+def as_parquet(rows: Iterator[list[Row]]) -> Iterator[bytes]:
+    """A row group a batch. NotAvailable where pyarrow is not installed, before the first byte."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as missing:
+        raise NotAvailable(
+            "Parquet needs pyarrow, which is not installed here: pip install 'schedweb[parquet]'"
+        ) from missing
+    return _parquet(pyarrow, parquet, rows)
+
+
+def _parquet(pyarrow: Any, parquet: Any, rows: Iterator[list[Row]]) -> Iterator[bytes]:
+    kinds: dict[str, Any] = dict.fromkeys(_NUMBERS, pyarrow.int64())
+    kinds |= dict.fromkeys(_LISTS, pyarrow.list_(pyarrow.string()))
+    kinds["at"] = pyarrow.timestamp("us", tz="UTC")
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in FIELDS])
+    sink = _Chunks()
+    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for batch in rows:
+            plain = [{**row, "pod_uid": str(row["pod_uid"])} for row in batch]
+            writer.write_table(pyarrow.Table.from_pylist(plain, schema))
+            yield sink.take()
+    yield sink.take()
+
+
+class _Chunks(io.RawIOBase):
+    """A file that is only written, and handed on piece by piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        self._size += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._size
+
+    def take(self) -> bytes:
+        taken = b"".join(self._pieces)
+        self._pieces.clear()
+        return taken
+
+
+FORMATS: Mapping[str, Format] = {
+    each.name: each
+    for each in (
+        Format("csv", "text/csv", as_csv),
+        Format("jsonl", "application/jsonl", as_json_lines),
+        Format("parquet", "application/vnd.apache.parquet", as_parquet),
+    )
+}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, list):
+        return msgspec.json.encode(value).decode()
+    return value

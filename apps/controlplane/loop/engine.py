@@ -1,0 +1,289 @@
+"""One cluster's scheduler with its eyes and hands: what a worker keeps warm between tasks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import cast
+
+from django.db import connection, transaction
+
+from apps.cluster.announce import announcer
+from apps.cluster.models import Cluster
+from apps.controlplane.controllers.manager import Controllers
+from apps.controlplane.events.ttl import EventTtl
+from apps.controlplane.ledger.codec import Expected
+from apps.controlplane.loop import restoring
+from apps.controlplane.loop.clock import ClusterClock
+from apps.controlplane.loop.extender_objects import StoredBodies
+from apps.controlplane.loop.informer import Informer
+from apps.controlplane.loop.made import Made
+from apps.controlplane.loop.recorder import Recorder
+from apps.controlplane.metrics import stored
+from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.profiles import plugins, revisions
+from apps.controlplane.queue import activation
+from apps.controlplane.queue.history import QueueHistory
+from apps.controlplane.workers.lease import Lease
+from apps.scheduler.decision import Result
+from apps.scheduler.metrics.gauges import note_state
+from apps.scheduler.scheduler import Scheduler, TieBreak
+
+#: A batch ends after so many decisions or so long, whichever comes first: large enough to share
+#: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
+BATCH_DECISIONS = 200
+BATCH_SECONDS = 0.1
+#: Upstream's flush of leftovers runs so often.
+FLUSH_UNSCHEDULABLE_SECONDS = 30.0
+#: Controllers that wait for each other take turns so often before the next batch of pods.
+CONTROLLER_ROUNDS = 4
+#: While more pods wait than a batch takes, controllers act only so often, and on more at once.
+CONTROLLER_SECONDS = 1.0
+#: Slow steps of bindings (an extender, a plugin from outside) run in so many threads at most.
+BINDING_THREADS = 16
+#: A batch waits so long for those that are nearly done.
+SETTLE_SECONDS = 0.005
+#: While one of them runs, the cluster is looked at so often: the process may be gone with it.
+BINDING_LOOK_SECONDS = 5.0
+
+
+class Engine:
+    """Runs the loop of one cluster: look, flush, schedule a batch, record it, again.
+
+    Lives as long as its lease's epoch. It is thrown away when anything fails between memory and
+    database, and rebuilt from rows and objects, which are always the truth.
+    """
+
+    def __init__(self, cluster: Cluster, lease: Lease, profile: SchedulerProfile) -> None:
+        self.cluster = cluster
+        self.lease = lease
+        self.profile = profile
+        self._bindings = ThreadPoolExecutor(BINDING_THREADS, f"binding-{cluster.pk}")
+        self.history = QueueHistory(cluster)
+        self.scheduler = Scheduler(
+            revisions.configuration(profile),
+            clock=ClusterClock(cluster),
+            tie_break=cast(TieBreak, cluster.tie_break),
+            seed=cluster.seed,
+            registry=plugins.registry(),
+            bodies=StoredBodies(cluster.pk),
+            executor=self._bindings,
+            on_progress=self._note_progress,
+            observer=self.history.note,
+        )
+        self.controllers = Controllers(cluster, lease)
+        self.event_ttl = EventTtl(cluster, lease)
+        self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
+        self.recorder = Recorder(cluster, lease, profile.revision, self.history)
+        #: by the cluster's clock; a new engine looks at the leftovers at once
+        self._flushed_at = 0.0
+        #: whether the last batch left pods in the queue; when the controllers acted last
+        self._crowded = False
+        self._acted_at = 0.0
+        #: decisions that are not final yet, by the pod's uid
+        self._under_way: dict[str, Made] = {}
+        #: something that waited can go on; and whether anybody is here to see it
+        self._progress = threading.Event()
+        self._running = False
+        #: the version after which decisions are counted, and the number of the next one
+        self._counted_after = 0
+        self._sequence = 0
+
+    def close(self) -> None:
+        """Let go of threads and connections; what runs in them ends for nobody."""
+        self._bindings.shutdown(wait=False, cancel_futures=True)
+        self.scheduler.close()
+
+    @classmethod
+    def load(cls, cluster: Cluster, lease: Lease) -> Engine:
+        """An engine that knows the cluster and has its queue as it was last recorded."""
+        engine = cls(cluster, lease, revisions.active(cluster))
+        engine.scheduler.metrics.restore(stored.load(cluster.pk))
+        kept = restoring.what_is_kept(cluster)
+        pending = engine.informer.load(since=kept.version if kept.entries else None)
+        restoring.restore_queue(
+            kept,
+            pending,
+            scheduler=engine.scheduler,
+            loaded_at=engine.informer.loaded_at,
+            profile_revision=engine.profile.revision,
+        )
+        gone = [uid for uid in kept.entries if uid not in pending]
+        engine.recorder.start_with(kept.entries, gone)
+        return engine
+
+    def fits(self, cluster: Cluster, lease: Lease) -> bool:
+        """Whether this engine may go on under `lease`, with the cluster's active profile."""
+        return (
+            self.lease.epoch == lease.epoch
+            # of an older one, it would miss what retention has forgotten
+            and self.informer.position >= cluster.forgotten_version
+            and revisions.active(cluster).revision == self.profile.revision
+        )
+
+    def run(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Work until nothing is left or `seconds` are over; True if there is more to do.
+
+        Also ends after the current batch when the process is `stopping`. Pods that wait (for a
+        Permit plugin, for a step of their binding) are not waited for: when one can go on, the
+        cluster is woken.
+        """
+        self._running = True
+        try:
+            more = self._run(seconds, stopping)
+        finally:
+            self._running = False
+        return more or self._progress.is_set()
+
+    def _run(self, seconds: float, stopping: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + seconds
+        while True:
+            self.cluster.look_again()
+            self.informer.catch_up()
+            acted = self._run_controllers() | self.event_ttl.act()
+            self._flush()
+            wishes = activation.carry_out(self.cluster, self.scheduler.queue)
+            batch = self._resolve_waiting()
+            batch += self._schedule_batch(batch)
+            self._settle(batch)
+            changes = self.scheduler.queue.take_changes()
+            intents = self.scheduler.take_intents()
+            if batch or intents or wishes or self.recorder.concerns(changes):
+                self.recorder.record(self.scheduler, self.informer, batch, changes, intents, wishes)
+            elif not acted and self._rest() and not self._progress.is_set():
+                return False
+            if self._stopped():
+                return False
+            if time.monotonic() > deadline or stopping():
+                return True
+
+    def _run_controllers(self) -> bool:
+        """Let them settle before pods are tried: what they write is seen by the next of them."""
+        if self._crowded and time.monotonic() - self._acted_at < CONTROLLER_SECONDS:
+            return False
+        self._acted_at = time.monotonic()
+        for rounds in range(CONTROLLER_ROUNDS):
+            if not self.controllers.act():
+                return rounds > 0
+            self.informer.catch_up()
+        return True
+
+    def _note_progress(self) -> None:
+        """Called from any thread: a pod that waited can go on, or a plugin wants something."""
+        self._progress.set()
+        if not self._running:
+            announcer.committed(self.cluster.pk, self.informer.position, due=True)
+
+    def _resolve_waiting(self) -> list[Made]:
+        self._progress.clear()
+        now = self.cluster.now()
+        return [
+            replace(self._under_way.pop(decision.pod_uid), at=now)
+            for decision in self.scheduler.resolve_waiting()
+        ]
+
+    def _settle(self, batch: list[Made]) -> None:
+        """Let steps end that take hardly any time, before it is written that their pods wait."""
+        until = time.monotonic() + SETTLE_SECONDS
+        while batch and self.scheduler.is_binding:
+            if not self._progress.wait(max(0.0, until - time.monotonic())):
+                break
+            known = {made.decision.pod_uid for made in batch}
+            batch += [m for m in self._resolve_waiting() if m.decision.pod_uid not in known]
+
+    def _schedule_batch(self, ended: list[Made]) -> list[Made]:
+        """`ended`: what was resolved just now; nothing of it is written yet."""
+        batch: list[Made] = []
+        until = time.monotonic() + BATCH_SECONDS
+        self._crowded = True
+        made_after = {
+            made.decision.pod_uid: made.cluster_version
+            for made in (*self._under_way.values(), *ended)
+        }
+        expected = tuple(
+            Expected(uid, node, made_after.get(uid, self.informer.position))
+            for uid, node in self.scheduler.expected()
+        )
+        released = tuple(
+            made.decision.pod_uid for made in ended if made.decision.result is not Result.SCHEDULED
+        )
+        while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
+            decision = self.scheduler.schedule_one()
+            if decision is None:
+                self._crowded = False
+                break
+            made = Made(
+                decision,
+                self.cluster.now(),
+                self.informer.position,
+                self._next_sequence(),
+                self.informer.request_ids.get(decision.pod_uid, ""),
+                self.informer.loaded_at,
+                expected,
+                released,
+                decision.result is Result.SCHEDULED,
+            )
+            batch.append(made)
+            if not decision.result.is_final:
+                self._under_way[decision.pod_uid] = made
+                expected += (Expected(decision.pod_uid, decision.node, made.cluster_version),)
+        return batch
+
+    def _next_sequence(self) -> int:
+        """How many decisions were made before this one that saw the same version."""
+        if self._counted_after != self.informer.position:
+            self._counted_after, self._sequence = self.informer.position, 0
+        self._sequence += 1
+        return self._sequence - 1
+
+    def _flush(self) -> None:
+        queue = self.scheduler.queue
+        queue.max_in_unschedulable = self.cluster.pod_max_in_unschedulable_pods_seconds
+        queue.flush_backoff_completed()
+        now = self.scheduler.clock.now()
+        if not 0 <= now - self._flushed_at < FLUSH_UNSCHEDULABLE_SECONDS:
+            queue.flush_unschedulable_leftover()
+            self._flushed_at = now
+
+    def _stopped(self) -> bool:
+        """Whether the cluster was paused, deleted, or given another profile meanwhile."""
+        cluster = Cluster.objects.filter(pk=self.cluster.pk, paused=False).first()
+        return cluster is None or not self.fits(cluster, self.lease)
+
+    def _rest(self) -> bool:
+        """Be due no more until a pod's time to wait is over, unless something has changed."""
+        deadline = self.scheduler.next_deadline()
+        timers = [self.controllers.next_due(), self.event_ttl.next_due()]
+        timers += [datetime.fromtimestamp(deadline, UTC)] if deadline is not None else []
+        timer = min((at for at in timers if at is not None), default=None)
+        look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
+        with transaction.atomic():
+            self.lease.renew(
+                consumed_version=self.informer.position, profile_revision=self.profile.revision
+            )
+            note_state(self.scheduler)
+            if self.scheduler.metrics.is_dirty:
+                stored.write(self.cluster.pk, self.scheduler.metrics)
+            with connection.cursor() as cursor:
+                # the clock may have been set forward since the last look, as well
+                cursor.execute(
+                    "UPDATE cluster_cluster SET timer_at = %s, "
+                    "due_at = clock_timestamp() + make_interval(secs => %s) "
+                    "WHERE id = %s AND resource_version = %s "
+                    "AND manual_time IS NOT DISTINCT FROM %s "
+                    # made due again since the last look: by a user's wish, or another setting
+                    "AND due_at IS NOT DISTINCT FROM %s",
+                    [
+                        timer,
+                        look,
+                        self.cluster.pk,
+                        self.informer.position,
+                        self.cluster.manual_time,
+                        self.cluster.due_at,
+                    ],
+                )
+                return bool(cursor.rowcount)

@@ -1,0 +1,198 @@
+"""What a decision wants written: bindings, conditions, evictions and events, as operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from apps.cluster import kinds, merge_patch
+from apps.cluster.binding import bind_change, binding_to, with_condition
+from apps.cluster.store import Modify, Operation, Remove
+from apps.controlplane.events.writer import EventWriter, Told, about_pod
+from apps.controlplane.loop.informer import Informer
+from apps.controlplane.loop.made import Made
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePatch, PodEvent
+
+Body = dict[str, Any]
+
+
+class IntendedWrites:
+    """Turns decisions, and what plugins ask for besides, into operations of the store."""
+
+    def __init__(self, informer: Informer, events: EventWriter) -> None:
+        self._informer = informer
+        self._events = events
+
+    def of(self, made: Made) -> Iterator[Operation]:
+        """What a decision writes besides its ledger row."""
+        decision = made.decision
+        pod = _pod_reference(decision)
+        if decision.result == Result.SCHEDULED:
+            for intent in decision.intents:
+                yield from self._intended(made, intent)
+            note = f"Successfully assigned {decision.pod_key} to {decision.node}"
+            yield from self._event(pod, made, "Scheduled", note, "Binding")
+            return
+        if not decision.result.is_final:
+            yield _status_change(decision, _expected_on(decision.node))
+            return
+        for intent in decision.intents:
+            if not isinstance(intent, Binding):
+                yield from self._intended(made, intent)
+        yield _status_change(decision, _failed(made))
+        yield from self._event(
+            pod, made, "FailedScheduling", decision.message, "Scheduling", warning=True
+        )
+
+    def _intended(self, made: Made, intent: Intent) -> Iterator[Operation]:
+        if isinstance(intent, Binding):
+            binding = binding_to(intent.node, uid=intent.uid)
+            change = bind_change(binding, self._informer.node_labels(intent.node), made.at)
+            if intent.bound_by:
+                change = _unless_bound(intent, change)
+            yield Modify(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)
+        elif isinstance(intent, Eviction):
+            yield from self._evict(made, intent)
+        else:
+            yield from self.unattached(intent, made.at)
+
+    def unattached(self, intent: Intent, now: datetime) -> Iterator[Operation]:
+        """What can be written without knowing for which decision."""
+        if isinstance(intent, MergePatch):
+            yield Modify(
+                kinds.by_name(intent.kind),
+                intent.namespace,
+                intent.name,
+                partial(merge_patch.merge, patch=dict(intent.patch)),
+                intent.subresource,
+                trusted=True,
+            )
+        elif isinstance(intent, PodEvent):
+            told = Told(
+                about_pod(intent.namespace, intent.name, intent.uid),
+                intent.reason,
+                intent.note,
+                intent.reporter,
+                intent.action,
+                intent.warning,
+            )
+            yield from self._tell(told, now)
+
+    def _evict(self, made: Made, victim: Eviction) -> Iterator[Operation]:
+        """A victim that is not bound yet went back to the queue, which only an event tells."""
+        decision = made.decision
+        node = decision.nominating.nominated_node if decision.nominating else ""
+        note = f"Preempted by pod {decision.pod_uid} on node {node}"
+        if victim.delete:
+            yield from self._delete_victim(made, victim)
+        else:
+            note += " (in kube-scheduler memory)."
+        reference = about_pod(victim.namespace, victim.name, victim.uid)
+        preemptor = _pod_reference(decision)
+        yield from self._event(reference, made, "Preempted", note, "Preempting", related=preemptor)
+
+    def _delete_victim(self, made: Made, victim: Eviction) -> Iterator[Operation]:
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": victim.message,
+        }
+        where = (kinds.POD, victim.namespace, victim.name)
+        change = _conditioned(condition, made.at)
+        yield Modify(*where, change, "status", trusted=True, uid=victim.uid)
+        yield Remove(*where, {"preconditions": {"uid": victim.uid}})
+
+    def _event(
+        self,
+        pod: Mapping[str, str],
+        made: Made,
+        reason: str,
+        note: str,
+        action: str,
+        *,
+        warning: bool = False,
+        related: Mapping[str, str] | None = None,
+    ) -> Iterator[Operation]:
+        profile = made.decision.profile
+        told = Told(pod, reason, note, profile, action, warning=warning, related=related)
+        yield from self._tell(told, made.at)
+
+    def _tell(self, told: Told, now: datetime) -> Iterator[Operation]:
+        operation = self._events.write(told, now)
+        if operation is not None:
+            yield operation
+
+
+def _status_change(decision: Decision, change: Callable[[Body], Body]) -> Modify:
+    namespace, _, name = decision.pod_key.partition("/")
+    where = (kinds.POD, namespace, name)
+    return Modify(*where, change, "status", trusted=True, uid=decision.pod_uid)
+
+
+def _expected_on(node: str) -> Callable[[Body], Body]:
+    """The status of a pod that has a node, but is held there or not bound yet."""
+
+    def change(pod: Body) -> Body:
+        if pod["spec"].get("nodeName"):
+            return pod
+        return {**pod, "status": {**(pod.get("status") or {}), "nominatedNodeName": node}}
+
+    return change
+
+
+def _unless_bound(binding: Binding, change: Callable[[Body], Body]) -> Callable[[Body], Body]:
+    """`change`, if the extender that took the binding on has not bound the pod there already."""
+
+    def bind(pod: Body) -> Body:
+        is_it = pod["metadata"]["uid"] == binding.uid
+        return pod if is_it and pod["spec"].get("nodeName") == binding.node else change(pod)
+
+    return bind
+
+
+def _failed(made: Made) -> Callable[[Body], Body]:
+    """The status of a pod that could not be scheduled."""
+    decision = made.decision
+    rejected = decision.result == Result.UNSCHEDULABLE
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable" if rejected else "SchedulerError",
+        "message": decision.message,
+    }
+    conditioned = _conditioned(condition, made.at)
+
+    def change(pod: Body) -> Body:
+        changed = conditioned(pod)
+        if decision.nominating is None:
+            return changed
+        status = dict(changed["status"])
+        status.pop("nominatedNodeName", None)
+        if decision.nominating.nominated_node:
+            status["nominatedNodeName"] = decision.nominating.nominated_node
+        return {**changed, "status": status}
+
+    return change
+
+
+def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
+    def change(pod: Body) -> Body:
+        status = pod.get("status") or {}
+        conditions = with_condition(
+            status.get("conditions") or [],
+            condition,
+            now,
+            generation=pod["metadata"].get("generation"),
+        )
+        return {**pod, "status": {**status, "conditions": conditions}}
+
+    return change
+
+
+def _pod_reference(decision: Decision) -> dict[str, str]:
+    namespace, _, name = decision.pod_key.partition("/")
+    return about_pod(namespace, name, decision.pod_uid)

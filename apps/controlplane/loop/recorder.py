@@ -1,0 +1,220 @@
+"""The loop's hands: a batch of decisions, and all they intend, in one transaction."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from apps.cluster import kinds, store
+from apps.cluster.announce import announcer
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
+from apps.cluster.store import Actor, Modify, Operation
+from apps.controlplane.events.writer import EventWriter
+from apps.controlplane.ledger import codec
+from apps.controlplane.loop import decision_log
+from apps.controlplane.loop.informer import Informer
+from apps.controlplane.loop.intended_writes import IntendedWrites
+from apps.controlplane.loop.made import Made
+from apps.controlplane.metrics import stored
+from apps.controlplane.queue import activation
+from apps.controlplane.queue.history import QueueHistory
+from apps.controlplane.queue.rows import QueueRows
+from apps.controlplane.workers.lease import Lease
+from apps.scheduler.decision import Decision, Result
+from apps.scheduler.framework.intents import Intent
+from apps.scheduler.framework.status import error
+from apps.scheduler.metrics.attempts import note_attempt
+from apps.scheduler.metrics.gauges import note_state
+from apps.scheduler.queue.records import QueueChanges
+from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Writes what the loop decided, as long as the lease is its own."""
+
+    def __init__(
+        self, cluster: Cluster, lease: Lease, profile_revision: int, history: QueueHistory
+    ) -> None:
+        self._cluster = cluster
+        self._lease = lease
+        self._profile_revision = profile_revision
+        self._history = history
+        self._node_tables = codec.NodeTables(cluster.pk)
+        self._events = EventWriter(cluster)
+        self._queue_rows = QueueRows(cluster.pk)
+
+    def start_with(self, persisted: Iterable[str], gone: Sequence[str]) -> None:
+        """Remember which pods have a queue entry; delete the entries of those that are gone."""
+        self._queue_rows.start_with(persisted)
+        if gone:
+            with transaction.atomic():
+                self._lease.renew()
+                self._queue_rows.write({}, gone)
+            self._queue_rows.committed((), gone)
+
+    def concerns(self, changes: QueueChanges) -> bool:
+        """Whether these changes of the queue, or moves in it, have to be written."""
+        return bool(self._history) or self._queue_rows.concern(changes)
+
+    def record(
+        self,
+        scheduler: Scheduler,
+        informer: Informer,
+        batch: Sequence[Made],
+        changes: QueueChanges,
+        intents: Sequence[Intent] = (),
+        wishes: Sequence[int] = (),
+    ) -> None:
+        """Commit a batch and the queue's changes, and tell the scheduler how that went.
+
+        A binding that the store refuses (the pod is gone, or somebody bound it) takes the whole
+        transaction back; its decision becomes an error, the pod is requeued, and the rest is
+        written. `intents` are what plugins asked for besides: a refusal of theirs is only logged.
+        Of a decision that is not final no more is written than where its pod is expected to go.
+        `wishes` are the activations by hand that the moves in the queue have carried out.
+        Raises LeaseLost when the cluster has another holder; nothing is written then.
+        """
+        changed: dict[str, SavedEntry | None] = {}
+        while True:
+            changed |= {entry.pod_uid: entry for entry in changes.saved}
+            changed |= dict.fromkeys(changes.removed)
+            refused = self._commit(scheduler, informer, batch, changed, intents, wishes)
+            if not refused:
+                break
+            for decision, refusal in refused:
+                scheduler.bind_failed(decision, error(refusal.message))
+            changes = scheduler.queue.take_changes()
+        for made in batch:
+            if made.decision.result == Result.SCHEDULED:
+                scheduler.bound(made.decision)
+        self._history.leave_out(
+            {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
+        )
+        decision_log.tell(self._cluster, batch)
+
+    def _commit(
+        self,
+        scheduler: Scheduler,
+        informer: Informer,
+        batch: Sequence[Made],
+        changed: Mapping[str, SavedEntry | None],
+        intents: Sequence[Intent],
+        wishes: Sequence[int],
+    ) -> list[tuple[Decision, ApiError]]:
+        """One try; with refused bindings nothing is written and they are returned."""
+        bound = {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
+        kept = {
+            uid: entry
+            for uid, entry in changed.items()
+            if entry is not None and uid not in bound and self._queue_rows.is_worth_keeping(entry)
+        }
+        gone = [uid for uid in {*changed, *bound} if uid not in kept and self._queue_rows.have(uid)]
+        with transaction.atomic():
+            self._lease.renew(
+                consumed_version=informer.position, profile_revision=self._profile_revision
+            )
+            self._node_tables.begin()
+            codec.insert(
+                [self._ledger_row(made) for made in batch if made.decision.result.is_final]
+            )
+            self._queue_rows.write(kept, gone)
+            if wishes:
+                activation.forget(wishes)
+            self._history.insert(m.decision for m in batch if m.decision.pod_uid in bound)
+            if kept or gone or self._history:
+                # pages show the queue, which is not in the change log
+                told = partial(announcer.committed, self._cluster.pk, informer.position, due=False)
+                transaction.on_commit(told)
+            refused = self._write_objects(informer, batch, intents)
+            if refused:
+                transaction.set_rollback(True)
+            else:
+                self._write_metrics(scheduler, batch, bound)
+        if not refused:
+            self._events.committed()
+            self._history.committed()
+            self._queue_rows.committed(kept, gone)
+        return refused
+
+    def _ledger_row(self, made: Made) -> dict[str, Any]:
+        decision = made.decision
+        return codec.row_of(
+            decision,
+            cluster_id=self._cluster.pk,
+            nodes=self._node_tables.of(decision.nodes),
+            at=made.at,
+            profile_revision=self._profile_revision,
+            cluster_version=made.cluster_version,
+            sequence=made.sequence,
+            request_id=made.request_id,
+            draws=codec.Draws(self._cluster.tie_break, self._cluster.seed),
+            seen=codec.Seen(
+                made.loaded_at,
+                made.expected,
+                made.released,
+                made.took_node and decision.result is not Result.SCHEDULED,
+            ),
+        )
+
+    def _write_metrics(
+        self, scheduler: Scheduler, batch: Sequence[Made], bound: Collection[str]
+    ) -> None:
+        now_ns = time.perf_counter_ns()
+        for made in batch:
+            if made.decision.result.is_final:
+                points = scheduler.profiles[made.decision.profile].profile.plugins
+                at = made.at.timestamp()
+                note_attempt(scheduler.metrics, made.decision, now_ns=now_ns, at=at, points=points)
+        note_state(scheduler, bound)
+        if scheduler.metrics.is_dirty:
+            stored.write(self._cluster.pk, scheduler.metrics)
+
+    def _write_objects(
+        self, informer: Informer, batch: Sequence[Made], intents: Sequence[Intent]
+    ) -> list[tuple[Decision, ApiError]]:
+        self._events.begin()
+        writes = IntendedWrites(informer, self._events)
+        planned: list[tuple[Decision | None, Operation]] = [
+            (made.decision, operation) for made in batch for operation in writes.of(made)
+        ]
+        planned += [
+            (None, operation)
+            for intent in intents
+            for operation in writes.unattached(intent, self._cluster.now())
+        ]
+        outcomes = store.write(
+            self._cluster,
+            [operation for _, operation in planned],
+            actor=Actor("kube-scheduler"),
+            collect_refusals=True,
+            wake=False,
+        )
+        refused = []
+        for (decision, operation), outcome in zip(planned, outcomes, strict=True):
+            if not isinstance(outcome, ApiError):
+                continue
+            if operation.kind is kinds.EVENT:
+                self._events.refused(operation)
+            elif decision is None:
+                log.warning("what a plugin asked for was refused: %s", outcome.message)
+            elif _must_succeed(decision, operation):
+                refused.append((decision, outcome))
+        return refused
+
+
+def _must_succeed(decision: Decision, operation: Operation) -> bool:
+    """Whether the refusal of this write takes the decision back: its binding, or before it."""
+    return (
+        decision.result == Result.SCHEDULED
+        and isinstance(operation, Modify)
+        and operation.subresource != "status"
+    )

@@ -1,0 +1,98 @@
+"""The revisions of a cluster's scheduler configuration."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django.db import transaction
+from django.db.models import Max
+
+from apps.cluster.models import Cluster
+from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.profiles import plugins
+from apps.controlplane.workers.waking import make_due
+from apps.scheduler.clock import RealClock
+from apps.scheduler.config import Cause, ConfigError, Configuration, load
+from apps.scheduler.extenders.http import ExtenderConfigError
+from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.scheduler import Scheduler
+
+#: A new cluster's configuration: the default plugins, and all nodes scored.
+BUILT_IN = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+profiles:
+- schedulerName: default-scheduler
+"""
+
+
+def add_built_in(cluster: Cluster, *, user: str) -> SchedulerProfile:
+    """The first revision of a new cluster."""
+    return add_revision(cluster, BUILT_IN, user=user, note="built in")
+
+
+def add_revision(
+    cluster: Cluster, text: str, *, user: str, note: str = "", legacy: bool = False
+) -> SchedulerProfile:
+    """Check a configuration, keep it as the next revision and make it the active one.
+
+    Raises `apps.scheduler.config.ConfigError` with every cause when it is refused. The loop
+    takes it up before its next pod, and tries every pod again that an earlier one refused.
+    """
+    check(text, legacy=legacy)
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        earlier = SchedulerProfile.objects.filter(cluster=cluster)
+        last = earlier.aggregate(last=Max("revision"))["last"] or 0
+        earlier.filter(active=True).update(active=False)
+        profile = SchedulerProfile.objects.create(
+            cluster=cluster,
+            revision=last + 1,
+            configuration=text,
+            legacy=legacy,
+            active=True,
+            note=note,
+            user=user,
+        )
+        make_due(cluster.pk)
+    return profile
+
+
+def check(text: str, *, legacy: bool = False) -> Configuration:
+    """The typed configuration of a text with which a scheduler can be built; else ConfigError."""
+    configuration = load(text, known_plugins=plugins.known_plugins(), legacy=legacy)
+    try:
+        Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
+    except PluginError as problem:
+        raise ConfigError([Cause("profiles", str(problem))]) from problem
+    except ExtenderConfigError as problem:
+        raise ConfigError([Cause(problem.field, str(problem))]) from problem
+    return configuration
+
+
+def activate(cluster: Cluster, revision: int) -> SchedulerProfile:
+    """Make an earlier revision the active one."""
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        profile = SchedulerProfile.objects.get(cluster=cluster, revision=revision)
+        SchedulerProfile.objects.filter(cluster=cluster, active=True).update(active=False)
+        profile.active = True
+        profile.save(update_fields=["active"])
+        make_due(cluster.pk)
+    return profile
+
+
+def active(cluster: Cluster) -> SchedulerProfile:
+    """The revision the loop schedules with."""
+    return SchedulerProfile.objects.get(cluster=cluster, active=True)
+
+
+def configuration(profile: SchedulerProfile) -> Configuration:
+    """The typed configuration of a revision."""
+    return _loaded(profile.configuration, profile.legacy)
+
+
+@lru_cache(maxsize=256)
+def _loaded(text: str, legacy: bool) -> Configuration:
+    return load(text, known_plugins=plugins.known_plugins(), legacy=legacy)

@@ -1,0 +1,82 @@
+"""What others read of the control plane: queues, placements, decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from apps.cluster.models import Cluster, Pod
+from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.profiles import revisions
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one pod landed, or why it fits nowhere."""
+
+    #: The pod's name; with its namespace in front where that is not "default".
+    pod: str
+    node: str
+    total_score: int | None
+    feasible_nodes: int | None
+    tied_nodes: int | None
+    message: str
+
+
+_SIZES = """
+    SELECT coalesce(q.queue, 'active'), count(*) FROM cluster_pod p
+    LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
+    WHERE p.cluster_id = %s AND p.node_name = '' AND p.phase NOT IN ('Succeeded', 'Failed')
+        AND p.scheduler_name = ANY(%s)
+    GROUP BY 1
+"""
+
+
+def scheduler_names(cluster: Cluster) -> list[str]:
+    """The schedulerNames of the cluster's active configuration."""
+    configuration = revisions.configuration(revisions.active(cluster))
+    return [profile.scheduler_name for profile in configuration.profiles]
+
+
+def pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
+    """Pending pods that no profile of this cluster is responsible for."""
+    pending = Pod.objects.filter(cluster=cluster, node_name="")
+    pending = pending.exclude(phase__in=("Succeeded", "Failed"))
+    return pending.exclude(scheduler_name__in=scheduler_names(cluster))
+
+
+def queue_sizes(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
+    """How many pods are in each queue, the empty ones included."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SIZES,
+            [cluster.pk, scheduler_names(cluster)],
+        )
+        counted = dict(cursor.fetchall())
+    return {name: counted.get(name.value, 0) for name in QueueEntry.Queue}
+
+
+def decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
+    """Decisions, newest first, without their columns."""
+    found = SchedulingDecision.objects.filter(cluster=cluster, **filters)
+    return found.defer("columns").order_by("-id")
+
+
+def placements(cluster: Cluster) -> Iterator[Placement]:
+    """Every pod in the order of creation, with what its last attempt said."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT p.namespace, p.name, p.node_name, d.total_score, d.feasible_nodes, "
+            "d.tied_nodes, d.message FROM cluster_pod p LEFT JOIN LATERAL ("
+            "SELECT * FROM controlplane_schedulingdecision d WHERE d.cluster_id = p.cluster_id "
+            "AND d.pod_uid = p.uid ORDER BY d.attempt DESC, d.id DESC LIMIT 1) d ON true "
+            "WHERE p.cluster_id = %s ORDER BY p.id",
+            [cluster.pk],
+        )
+        for namespace, name, node, score, feasible, tied, message in cursor.fetchall():
+            pod = name if namespace == "default" else f"{namespace}/{name}"
+            yield Placement(pod, node, score, feasible, tied, message or "")

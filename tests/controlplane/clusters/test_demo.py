@@ -1,0 +1,37 @@
+"""The cluster of the first start has a pod of every fate to look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from django.core.management import call_command
+
+from apps.cluster.models import Cluster, Event, Pod, Taint
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import QueueEntry
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_demo_has_zones_taints_and_pods_of_every_fate() -> None:
+    call_command("create_demo", verbosity=0)
+    cluster = Cluster.objects.get(name="demo")
+    Engines().run(cluster.pk)
+    zones = {labels.get("topology.kubernetes.io/zone") for labels in _labels_of_nodes(cluster)}
+    assert len(zones) >= 3
+    assert Taint.objects.filter(node__cluster=cluster).exists()
+    assert Pod.objects.filter(cluster=cluster).exclude(node_name="").count() >= 3
+    queues = Counter(QueueEntry.objects.filter(cluster=cluster).values_list("queue", flat=True))
+    assert {"gated", "unschedulable"} <= set(queues), queues
+    assert Event.objects.filter(cluster=cluster, reason="Preempted").exists()
+
+
+def test_it_is_made_once() -> None:
+    call_command("create_demo", verbosity=0)
+    call_command("create_demo", verbosity=0)
+    assert Cluster.objects.count() == 1
+
+
+def _labels_of_nodes(cluster: Cluster) -> list[dict[str, str]]:
+    return list(cluster.node_set.values_list("labels", flat=True))

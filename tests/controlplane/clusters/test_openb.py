@@ -1,0 +1,109 @@
+"""Importing the openb trace, and the placement that comes out of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.cluster import kinds, selectors
+from apps.cluster.models import Cluster, Node, Pod
+from apps.cluster.store import Actor
+from apps.controlplane.clusters import openb
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engines import Engines
+from tests.openb_trace import write_trace
+
+ACTOR = Actor("tests")
+NODES = "sn,cpu_milli,memory_mib,gpu,model\n"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
+
+
+@pytest.fixture
+def cluster(transactional_db: None) -> Cluster:
+    return create_cluster("trace", user="tests", paused=True, tie_break="first-name")
+
+
+def files(folder: Path, nodes: str, pods: str) -> tuple[Path, Path]:
+    node_file, pod_file = folder / "nodes.csv", folder / "pods.csv"
+    node_file.write_text(NODES + nodes)
+    pod_file.write_text(PODS + pods)
+    return node_file, pod_file
+
+
+def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Path) -> None:
+    paths = files(
+        tmp_path, "n0,32000,262144,2,T4\n", "p0,6000,12288,1,460,T4|P100,LS\np1,500,64,2,,,BE\n"
+    )
+    assert openb.load(cluster, *paths, actor=ACTOR) == (1, 2)
+    node = selectors.get(cluster, kinds.NODE, "", "n0")
+    assert node["status"]["allocatable"] == {
+        "cpu": "32",
+        "memory": "256Gi",
+        "pods": "110",
+        openb.GPU_RESOURCE: "2k",
+    }
+    assert node["metadata"]["labels"][openb.GPU_MODEL_LABEL] == "T4"
+    shared = selectors.get(cluster, kinds.POD, "default", "p0")
+    requests = shared["spec"]["containers"][0]["resources"]["requests"]
+    assert requests[openb.GPU_RESOURCE] == "460"
+    terms = shared["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert terms[0]["matchExpressions"][0]["values"] == ["T4", "P100"]
+    assert shared["metadata"]["labels"] == {openb.QOS_LABEL: "LS"}
+    whole = selectors.get(cluster, kinds.POD, "default", "p1")["spec"]["containers"][0]
+    assert whole["resources"]["requests"][openb.GPU_RESOURCE] == "2k"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "told"),
+    [
+        ("n0,x,1,0,\n", "", r"nodes\.csv, line 2: column cpu_milli: 'x'"),
+        ("n0,1,1,0,\n,1,1,0,\n", "", r"nodes\.csv, line 3: column sn is empty"),
+        ("n0,1,1,0,\n", "p0,1,-5,0,,,LS\n", r"pods\.csv, line 2: column memory_mib: '-5'"),
+        ("n0,1,1,0,\n", "p0,1\n", r"pods\.csv, line 2: column memory_mib: None"),
+        ("n0,1,1,0,\n", "p0,1,1,0,,,LS\np0,1,1,0,,,LS\n", r"line 3: pods \"p0\" already exists"),
+        ("n0,1,1,0,\n", "Bad_Name,1,1,0,,,LS\n", r"pods\.csv, line 2: .*metadata\.name"),
+    ],
+)
+def test_a_bad_row_is_named_and_nothing_is_imported(
+    cluster: Cluster, tmp_path: Path, nodes: str, pods: str, told: str
+) -> None:
+    with pytest.raises(openb.TraceError, match=told):
+        openb.load(cluster, *files(tmp_path, nodes, pods), actor=ACTOR)
+    assert not Node.objects.filter(cluster=cluster).exists()
+    assert not Pod.objects.filter(cluster=cluster).exists()
+
+
+def test_a_file_without_a_column_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    node_file, pod_file = files(tmp_path, "", "")
+    pod_file.write_text("name,cpu_milli\n")
+    with pytest.raises(openb.TraceError, match="line 1: missing columns memory_mib, num_gpu"):
+        openb.load(cluster, node_file, pod_file, actor=ACTOR)
+
+
+def test_the_trace_is_scheduled_and_printed_as_placements(cluster: Cluster, tmp_path: Path) -> None:
+    nodes, pods = write_trace(tmp_path, nodes=60, pods=400)
+    call_command("load_openb", "trace", nodes=nodes, pods=pods, stdout=io.StringIO())
+    Cluster.objects.filter(pk=cluster.pk).update(paused=False)
+    assert Engines().run(cluster.pk) is False
+    call_command("wait", "trace", timeout=1, stdout=io.StringIO())
+    printed = io.StringIO()
+    call_command("placements", "trace", stdout=printed)
+    rows = list(csv.DictReader(io.StringIO(printed.getvalue())))
+    assert [row["pod"] for row in rows] == [f"trace-pod-{number:04}" for number in range(400)]
+    bound = [row for row in rows if row["node"]]
+    unbound = [row for row in rows if not row["node"]]
+    assert len(bound) > 100 and len(unbound) >= 8
+    assert all(int(row["total_score"]) and int(row["tied_nodes"]) >= 1 for row in bound)
+    assert all(row["message"].startswith("0/60 nodes are available: ") for row in unbound)
+
+
+def test_waiting_in_vain_ends_with_an_error(cluster: Cluster, tmp_path: Path) -> None:
+    openb.load(cluster, *files(tmp_path, "n0,1000,1,0,\n", "p0,1,1,0,,,LS\n"), actor=ACTOR)
+    with pytest.raises(CommandError, match="is not quiet after 0"):
+        call_command("wait", "trace", timeout=0, stdout=io.StringIO())

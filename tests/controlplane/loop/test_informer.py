@@ -1,0 +1,26 @@
+"""The loop's eyes: how a cluster is read."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.informer import Informer
+from apps.scheduler.objects import KubeObject
+from tests.controlplane.driving import create_pods, pod
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_transaction_stands_open_while_objects_are_taken_in() -> None:
+    """The database ends one that stands idle, and many objects take their time."""
+    cluster = create_cluster("lab", user="tests", nodes=3)
+    create_pods(cluster, pod("waiting"), pod("bound", nodeName="node-0"))
+    seen: list[tuple[str, bool]] = []
+
+    def handle(kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
+        seen.append((kind, connection.in_atomic_block))
+
+    Informer(cluster.pk, handle).load()
+    assert {"Node", "Pod"} <= {kind for kind, _ in seen}
+    assert not any(is_open for _, is_open in seen)

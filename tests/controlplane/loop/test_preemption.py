@@ -1,0 +1,134 @@
+"""A pod of higher priority makes room for itself, as it is seen in the objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.cluster import kinds, selectors, store
+from apps.cluster.models import Change, Cluster, Event, Pod
+from apps.cluster.store import Actor
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger import codec
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision
+from apps.scheduler.preemption.ranking import Criterion
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ACTOR = Actor("tests", "request-9")
+CLASSES = {"low": 1, "middle": 5, "high": 9}
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """One node with 4 CPUs, and priority classes."""
+    made = create_cluster("lab", user="tests", tie_break="first-name")
+    node = {
+        "metadata": {"name": "only"},
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    classes = [
+        store.Create(kinds.by_name("PriorityClass"), {"metadata": {"name": name}, "value": value})
+        for name, value in CLASSES.items()
+    ]
+    store.write(made, [store.Create(kinds.NODE, node), *classes], actor=ACTOR)
+    return made
+
+
+def create(cluster: Cluster, name: str, priority: str, cpu: str = "4", **spec: Any) -> None:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    body = {
+        "metadata": {"name": name},
+        "spec": {
+            "containers": [container],
+            "priorityClassName": priority,
+            "terminationGracePeriodSeconds": 0,
+            **spec,
+        },
+    }
+    store.create(cluster, kinds.POD, body, actor=ACTOR, namespace="default")
+
+
+def nodes_of(cluster: Cluster) -> dict[str, str]:
+    return dict(Pod.objects.filter(cluster=cluster).values_list("name", "node_name"))
+
+
+def nominated(cluster: Cluster, name: str) -> str:
+    body = selectors.get(cluster, kinds.POD, "default", name)
+    node: str = body["status"].get("nominatedNodeName", "")
+    return node
+
+
+def test_victims_leave_and_the_preemptor_takes_their_node(cluster: Cluster) -> None:
+    engines = Engines()
+    create(cluster, "small", "low", cpu="1")
+    create(cluster, "large", "low", cpu="3")
+    engines.run(cluster.pk)
+    create(cluster, "vip", "high", cpu="2")
+    engines.run(cluster.pk)
+    assert nodes_of(cluster) == {"small": "only", "vip": "only"}
+    assert nominated(cluster, "vip") == ""
+    changes = Change.objects.filter(cluster=cluster, kind="Pod", name="large")
+    *_, leaving, gone = changes.order_by("version")
+    assert (gone.type, leaving.type) == (Change.Type.DELETED, Change.Type.MODIFIED)
+    (condition,) = [
+        each
+        for each in leaving.object["status"]["conditions"]
+        if each["type"] == "DisruptionTarget"
+    ]
+    assert condition["reason"] == "PreemptionByScheduler"
+    assert condition["message"] == (
+        "default-scheduler: preempting to accommodate a higher priority pod"
+    )
+
+
+def test_a_graceful_victim_is_asked_to_leave_once(cluster: Cluster) -> None:
+    engines = Engines()
+    create(cluster, "slow", "low", terminationGracePeriodSeconds=30)
+    engines.run(cluster.pk)
+    for name in ("vip", "other"):
+        create(cluster, name, "high", cpu="2")
+        engines.run(cluster.pk)
+        assert nominated(cluster, name) == "only"
+    assert nodes_of(cluster) == {"slow": "only", "vip": "", "other": ""}
+    victim = selectors.get(cluster, kinds.POD, "default", "slow")
+    assert victim["metadata"]["deletionGracePeriodSeconds"] == 30
+    event = Event.objects.get(cluster=cluster, reason="Preempted")
+    preemptor = Pod.objects.get(cluster=cluster, name="vip")
+    assert event.body["message"] == f"Preempted by pod {preemptor.uid} on node only"
+
+
+def test_a_less_important_pod_loses_its_nomination(cluster: Cluster) -> None:
+    engines = Engines()
+    create(cluster, "slow", "low", cpu="2", terminationGracePeriodSeconds=30)
+    create(cluster, "slower", "low", cpu="2", terminationGracePeriodSeconds=30)
+    engines.run(cluster.pk)
+    create(cluster, "middle", "middle", cpu="2")
+    engines.run(cluster.pk)
+    assert nominated(cluster, "middle") == "only"
+    create(cluster, "vip", "high")
+    engines.run(cluster.pk)
+    assert (nominated(cluster, "vip"), nominated(cluster, "middle")) == ("only", "")
+
+
+def test_the_ledger_keeps_what_the_choice_was_made_of(cluster: Cluster) -> None:
+    engines = Engines()
+    create(cluster, "small", "low", cpu="1")
+    create(cluster, "large", "low", cpu="3")
+    engines.run(cluster.pk)
+    create(cluster, "vip", "high", cpu="2")
+    engines.run(cluster.pk)
+    row = SchedulingDecision.objects.get(cluster=cluster, name="vip", attempt=1)
+    assert row.nominated_node == "only"
+    decision = codec.load(row)
+    assert decision.plugin_durations["PostFilter"]["DefaultPreemption"] > 0
+    result = decision.post_filter
+    assert result is not None
+    (candidate,) = result.candidates
+    assert (candidate.node, candidate.victims) == ("only", ("default/large",))
+    assert candidate.figures[:2] == (0, CLASSES["low"])
+    assert result.decided_by == Criterion.ONLY_CANDIDATE

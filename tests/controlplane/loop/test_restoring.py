@@ -1,0 +1,250 @@
+"""A queue that was lost with its process is found again as it was recorded, to the last value."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.cluster import kinds, store
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster, Pod
+from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.loop import clock
+from apps.controlplane.loop.engine import Engine
+from apps.controlplane.models import LoopLease, QueueEntry, QueueMove
+from apps.controlplane.workers import lease
+from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from tests.controlplane.driving import ACTOR, create_pods, enable, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+START = datetime(2030, 1, 1, tzinfo=UTC)
+HELD = {"schedulingGates": [{"name": "example.com/wait"}]}
+
+
+class Killed(BaseException):
+    """The process is no more."""
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three nodes, on the first of January 2030."""
+    cluster = create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
+    Cluster.objects.filter(pk=cluster.pk).update(manual_time=START)
+    cluster.refresh_from_db()
+    important = {"metadata": {"name": "important"}, "value": 5}
+    store.create(cluster, kinds.PRIORITY_CLASS, important, actor=ACTOR)
+    return cluster
+
+
+def load(cluster: Cluster) -> Engine:
+    held = lease.acquire(cluster.pk)
+    assert held is not None
+    return Engine.load(cluster, held)
+
+
+def dump(engine: Engine) -> list[SavedEntry]:
+    return engine.scheduler.queue.dump()
+
+
+@contextmanager
+def killed_at(statement: int) -> Iterator[None]:
+    """The process dies when it is about to send its n-th statement to the database."""
+    left = statement
+
+    def count(execute: Callable[..., Any], *arguments: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+        return execute(*arguments)
+
+    try:
+        with connection.execute_wrapper(count):
+            yield
+    except Killed:
+        pass
+
+
+def states_of(engine: Engine) -> list[list[SavedEntry]]:
+    """The queue as it was loaded, and then after each record; the last one counts."""
+    states = [dump(engine)]
+    record = engine.recorder.record
+
+    def watched(*arguments: Any) -> None:
+        record(*arguments)
+        states.append(dump(engine))
+
+    engine.recorder.record = watched  # type: ignore[method-assign]
+    return states
+
+
+class Users:
+    """People who change the cluster at random, and time that goes on."""
+
+    def __init__(self, cluster: Cluster, seed: int) -> None:
+        self.cluster = cluster
+        self.draw = random.Random(seed)
+        self.made = 0
+
+    def act(self) -> None:
+        for _ in range(self.draw.randrange(1, 5)):
+            action = self.draw.choice(
+                (self.add_pods, self.add_pods, self.delete_pod, self.open_gate, self.add_node)
+            )
+            # it may be gone, or bound, meanwhile
+            with suppress(ApiError):
+                action()
+        if self.draw.random() < 0.7:
+            clock.advance(self.cluster, self.draw.choice((0.5, 1, 3, 31, 301)))
+
+    def add_pods(self) -> None:
+        bodies = []
+        for _ in range(self.draw.randrange(1, 6)):
+            self.made += 1
+            name = f"p{self.draw.randrange(100):02}-{self.made}"
+            kind = self.draw.random()
+            spec: dict[str, Any] = {}
+            if self.draw.random() < 0.3:
+                spec["priorityClassName"] = "important"
+            if kind < 0.2:
+                spec |= HELD
+            elif kind < 0.5:
+                spec["nodeSelector"] = {"disk": self.draw.choice(("ssd", "tape"))}
+            bodies.append(pod(name, cpu=self.draw.choice(("100m", "1", "3", "64")), **spec))
+        create_pods(self.cluster, *bodies)
+
+    def delete_pod(self) -> None:
+        if name := self._some_pod():
+            store.delete(self.cluster, kinds.POD, "default", name, actor=ACTOR)
+
+    def open_gate(self) -> None:
+        def change(body: dict[str, Any]) -> dict[str, Any]:
+            return {**body, "spec": {**body["spec"], "schedulingGates": []}}
+
+        if name := self._some_pod():
+            store.patch(self.cluster, kinds.POD, "default", name, change, actor=ACTOR)
+
+    def add_node(self) -> None:
+        self.made += 1
+        body = generated_node(f"more-{self.made}", "zone-1", cpu="2")
+        body["metadata"]["labels"]["disk"] = self.draw.choice(("ssd", "none"))
+        store.create(self.cluster, kinds.NODE, body, actor=ACTOR)
+
+    def _some_pod(self) -> str:
+        pending = Pod.objects.filter(cluster=self.cluster, node_name="").order_by("id")
+        names = list(pending.exclude(name="hopeless").values_list("name", flat=True))
+        return self.draw.choice(names) if names else ""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_engine_killed_at_any_statement_leaves_its_queue_as_last_recorded(
+    cluster: Cluster, seed: int
+) -> None:
+    users = Users(cluster, seed)
+    create_pods(cluster, pod("hopeless", cpu="1000"))
+    load(cluster).run(5)
+    killed = 0
+    for _ in range(18):
+        engine = load(cluster)
+        states = states_of(engine)
+        users.act()
+        finished = False
+        with killed_at(users.draw.randrange(1, 40)):
+            engine.run(5)
+            finished = True
+        killed += not finished
+        engine.close()
+        assert dump(load(cluster)) == states[-1]
+    assert killed > 5
+    assert_moves_are_chains(cluster)
+
+
+def assert_moves_are_chains(cluster: Cluster) -> None:
+    """Each pod's moves begin outside, go on where the one before ended, and end where it is."""
+    places: dict[str, str] = {}
+    for move in QueueMove.objects.filter(cluster=cluster).order_by("id"):
+        uid = str(move.pod_uid)
+        assert move.source == places.get(uid, ""), move
+        assert move.source != move.target, move
+        places[uid] = move.target
+    here = {uid: place for uid, place in places.items() if place}
+    assert here == {entry.pod_uid: entry.queue for entry in dump(load(cluster))}
+    gone = set(places) - set(here)
+    assert gone and len(here) > 1
+
+
+def test_pods_that_wait_for_their_first_attempt_keep_their_order_and_time(
+    cluster: Cluster,
+) -> None:
+    create_pods(cluster, pod("z"), pod("a"), pod("m"))
+    clock.advance(cluster, 2)
+    create_pods(cluster, pod("b"))
+    first = load(cluster)
+    first.informer.catch_up()
+    assert [entry.pod_key for entry in dump(first)] == [f"default/{name}" for name in "zamb"]
+    assert dump(load(cluster)) == dump(first)
+    assert dump(first)[0].timestamp == START.timestamp()
+    assert dump(first)[3].timestamp == START.timestamp() + 2
+
+
+def test_a_pod_in_flight_at_a_crash_is_ready_again_with_its_attempts_as_before(
+    cluster: Cluster,
+) -> None:
+    create_pods(cluster, pod("p", cpu="64"))
+    load(cluster).run(5)
+    clock.advance(cluster, 400)
+    doomed = load(cluster)
+    doomed._flush()
+    doomed.recorder.record(
+        doomed.scheduler, doomed.informer, [], doomed.scheduler.queue.take_changes()
+    )
+    [ready] = dump(doomed)
+    assert (ready.queue, ready.attempts) == ("active", 1)
+    popped = doomed.scheduler.queue.pop()
+    assert popped is not None and popped.attempts == 2
+    assert dump(load(cluster)) == [ready]
+
+
+def test_an_event_that_the_killed_loop_did_not_see_still_wakes_its_pods(cluster: Cluster) -> None:
+    create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
+    load(cluster).run(5)
+    fast = generated_node("fast", "zone-1")
+    fast["metadata"]["labels"]["disk"] = "ssd"
+    store.create(cluster, kinds.NODE, fast, actor=ACTOR)
+    load(cluster).run(5)
+    assert Pod.objects.get(cluster=cluster).node_name == "fast"
+
+
+def test_where_the_log_was_forgotten_every_pod_gets_a_new_try(cluster: Cluster) -> None:
+    create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
+    load(cluster).run(5)
+    fast = generated_node("fast", "zone-1")
+    fast["metadata"]["labels"]["disk"] = "ssd"
+    store.create(cluster, kinds.NODE, fast, actor=ACTOR)
+    cluster.refresh_from_db()
+    Cluster.objects.filter(pk=cluster.pk).update(forgotten_version=cluster.resource_version)
+    clock.advance(cluster, 20)
+    load(cluster).run(5)
+    assert Pod.objects.get(cluster=cluster).node_name == "fast"
+
+
+def test_another_profile_is_taken_up_with_the_first_record_and_not_before(
+    cluster: Cluster,
+) -> None:
+    create_pods(cluster, pod("p", cpu="64"))
+    load(cluster).run(5)
+    enable(cluster, "NodeResourcesFit")
+    for _ in range(2):
+        # nothing of the first engine was recorded
+        engine = load(cluster)
+        assert [entry.queue for entry in dump(engine)] == ["active"]
+    assert LoopLease.objects.get(cluster=cluster).profile_revision == 1
+    engine.run(5)
+    assert LoopLease.objects.get(cluster=cluster).profile_revision == 2
+    assert QueueEntry.objects.get(cluster=cluster).attempts == 2

@@ -1,0 +1,198 @@
+"""Long work: it tells how far it is, is cancelled, fails with its cause, survives its worker."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import Any
+
+import pytest
+import zstandard
+from django.db import connection
+
+from apps.cluster import kinds, store
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Change, Cluster, Node, Pod, Taint
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import Operation
+from apps.controlplane.operations import running, service, tending
+from apps.controlplane.operations.progress import Cancelled, Progress
+from apps.controlplane.workers import heartbeat, lease
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ACTOR = store.Actor("alice", "request-9")
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn-1,64000,262144,2,V100\nn-2,32000,131072,0,\n"
+PODS = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
+    "p-1,12000,16384,1,1000,,LS\np-2,6000,12288,0,,,BE\n"
+)
+
+
+@pytest.fixture
+def lab() -> Cluster:
+    return create_cluster("lab", user="alice", nodes=3, zones=3, seed=1)
+
+
+def begun(kind: str, cluster: Cluster | None = None, **more: Any) -> Operation:
+    return service.start(kind, f"{kind} it", actor=ACTOR, cluster=cluster, **more)
+
+
+def finished(operation: Operation) -> Operation:
+    running.run(operation.pk)
+    return service.operation_numbered(operation.pk)
+
+
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "example/main:1"}
+    return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+def test_a_copy_has_every_object_exactly_as_it_is_and_the_active_profile(lab: Cluster) -> None:
+    taint = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+    store.patch(
+        lab, kinds.NODE, "", "node-1", lambda b: {**b, "spec": {"taints": [taint]}}, actor=ACTOR
+    )
+    store.create(lab, kinds.POD, pod("web"), actor=ACTOR, namespace="default")
+    Engines().run(lab.pk)
+    arguments = {"source": lab.pk, "name": "twin", "paused": True}
+    done = finished(begun("copy", arguments=arguments))
+    assert (done.state, done.cause) == ("succeeded", "")
+    twin = Cluster.objects.get(name="twin")
+    assert done.cluster == twin and twin.paused
+    for kind in kinds.ALL:
+        if kind is not kinds.EVENT:
+            rows = kind.model._default_manager.order_by("id")
+            bodies = [
+                list(rows.filter(cluster=c).values_list("body", flat=True)) for c in (lab, twin)
+            ]
+            assert bodies[0] == bodies[1], kind.name
+    assert [str(t) for t in Taint.objects.filter(node__cluster=twin)] == [
+        "dedicated=gpu:NoSchedule"
+    ]
+    assert Pod.objects.get(cluster=twin, name="web").node_name != ""
+    logged = Change.objects.filter(cluster=twin, kind="Pod").values_list("type", "version")
+    assert list(logged) == [("ADDED", Pod.objects.get(cluster=twin).resource_version)]
+
+
+def test_a_copy_goes_its_own_way(lab: Cluster) -> None:
+    finished(begun("copy", arguments={"source": lab.pk, "name": "twin", "paused": False}))
+    twin = Cluster.objects.get(name="twin")
+    store.create(twin, kinds.POD, pod("web"), actor=ACTOR, namespace="default")
+    Engines().run(twin.pk)
+    assert Pod.objects.get(cluster=twin).node_name != ""
+    assert not Pod.objects.filter(cluster=lab).exists()
+    delete_cluster(twin)
+    assert Node.objects.filter(cluster=lab).count() == 3
+
+
+def test_a_trace_makes_a_cluster_of_its_nodes_and_pods() -> None:
+    payload = {"nodes": ["nodes.csv", NODES], "pods": ["pods.csv", PODS]}
+    done = finished(
+        begun("create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload)
+    )
+    assert (done.state, done.message) == ("succeeded", "2 nodes and 2 pods made")
+    assert done.cluster is not None and done.cluster.name == "trace"
+    assert (done.done, done.total) == (4, 4)
+    assert Operation.objects.get(pk=done.pk).payload is None
+
+
+def test_what_fails_says_why_and_leaves_nothing_half_made() -> None:
+    payload = {"nodes": ["nodes.csv", NODES.replace("64000", "many")], "pods": ["pods.csv", PODS]}
+    done = finished(
+        begun("create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload)
+    )
+    assert done.state == "failed"
+    assert (
+        done.cause
+        == "nodes.csv, line 2: column cpu_milli: 'many' is not a whole number of 0 or more"
+    )
+    assert not Cluster.objects.filter(name="trace").exists()
+
+
+def test_what_is_cancelled_at_work_is_taken_back(lab: Cluster, monkeypatch: Any) -> None:
+    text = "---\n".join(
+        f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: n-{number}}}\n" for number in range(3)
+    )
+    operation = begun("import", lab, payload={"yaml": text})
+    tell = Progress.step
+
+    def cancel_first(work: Progress, done: int, total: int, message: str = "") -> None:
+        # by somebody else, who has a connection of his own
+        cancelling = Thread(target=_cancel, args=(operation,))
+        cancelling.start()
+        cancelling.join()
+        tell(work, done, total, message)
+
+    monkeypatch.setattr(Progress, "step", cancel_first)
+    done = finished(operation)
+    assert (done.state, done.message) == ("cancelled", "cancelled: nothing of it was written")
+    assert not kinds.by_name("Namespace").model._default_manager.filter(name="n-0").exists()
+    with pytest.raises(ApiError, match="is over"):
+        service.cancel(done)
+
+
+def test_what_waits_is_cancelled_at_once_and_never_runs(lab: Cluster) -> None:
+    operation = begun("export", lab)
+    assert service.cancel(operation).state == "cancelled"
+    assert finished(operation).state == "cancelled"
+
+
+def test_an_export_can_be_fetched_and_imported(lab: Cluster) -> None:
+    done = finished(begun("export", lab))
+    assert done.state == "succeeded", done.cause
+    text = zstandard.decompress(bytes(Operation.objects.get(pk=done.pk).output or b"")).decode()
+    again = finished(
+        begun("create-from-yaml", arguments={"cluster": {"name": "again"}}, payload={"yaml": text})
+    )
+    assert again.cause == ""
+    assert Node.objects.filter(cluster__name="again").count() == 3
+
+
+def test_work_whose_worker_died_is_given_to_another(lab: Cluster) -> None:
+    operation = begun("export", lab)
+    for attempt in range(1, tending.MOST_ATTEMPTS + 1):
+        _lose_to_a_dead_worker(operation, attempt)
+        tending.tend()
+        operation.refresh_from_db()
+        if attempt < tending.MOST_ATTEMPTS:
+            assert operation.state == "waiting"
+    assert operation.state == "failed"
+    assert "its worker died while it was at work" in operation.cause
+
+
+def test_work_of_a_live_worker_is_left_to_it(lab: Cluster) -> None:
+    operation = begun("export", lab)
+    _lose_to_a_dead_worker(operation, 1)
+    heartbeat.touch("loop_dead")
+    tending.tend()
+    operation.refresh_from_db()
+    assert operation.state == "running"
+
+
+def test_a_worker_that_comes_back_late_does_not_go_on(lab: Cluster) -> None:
+    operation = begun("export", lab)
+    Operation.objects.filter(pk=operation.pk).update(state="running", attempts=1)
+    operation.refresh_from_db()
+    late = Progress(operation)
+    Operation.objects.filter(pk=operation.pk).update(attempts=2)
+    try:
+        with pytest.raises(Cancelled):
+            late.step(1, 2)
+    finally:
+        late.close()
+
+
+def _cancel(operation: Operation) -> None:
+    service.cancel(operation)
+    connection.close()
+
+
+def _lose_to_a_dead_worker(operation: Operation, attempt: int) -> None:
+    assert lease.PROCESS != "loop_dead"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE controlplane_operation SET state = 'running', worker = 'loop_dead', "
+            "attempts = %s, started_at = clock_timestamp() - interval '1 minute' WHERE id = %s",
+            [attempt, operation.pk],
+        )

@@ -1,0 +1,87 @@
+"""What two configurations make the scheduler do differently."""
+
+from __future__ import annotations
+
+from apps.controlplane.profiles.differences import configuration_differences
+from apps.scheduler.config import Configuration, load
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def told(before: str, after: str) -> dict[str, list[tuple[str, str, str]]]:
+    found = configuration_differences(configured(before), configured(after))
+    return {
+        f"{each.scheduler_name} {each.fate}".strip(): [
+            (difference.what, difference.before, difference.after)
+            for difference in each.differences
+        ]
+        for each in found
+    }
+
+
+def configured(text: str) -> Configuration:
+    return load(HEAD + text)
+
+
+def test_a_default_that_is_written_out_is_no_difference() -> None:
+    written = """\
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    score:
+      enabled:
+      - {name: NodeResourcesFit, weight: 1}
+"""
+    assert told("", written) == {}
+
+
+def test_plugins_weights_and_arguments_are_told_by_profile() -> None:
+    after = """\
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    score:
+      disabled: [{name: ImageLocality}]
+      enabled: [{name: NodeResourcesFit, weight: 5}]
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 2}]}}
+"""
+    [(profile, differences)] = told("", after).items()
+    assert profile == "default-scheduler changed"
+    assert ("score: ImageLocality", "enabled", "disabled") in differences
+    assert ("weight of ImageLocality", "1", "–") in differences
+    assert ("weight of NodeResourcesFit", "1", "5") in differences
+    strategy = "arguments: NodeResourcesFit.scoringStrategy"
+    assert (f"{strategy}.type", "LeastAllocated", "MostAllocated") in differences
+    assert (f"{strategy}.resources[cpu].weight", "1", "2") in differences
+
+
+def test_settings_of_all_profiles_come_first_and_profiles_come_and_go() -> None:
+    one = "podMaxBackoffSeconds: 20\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
+    other = "percentageOfNodesToScore: 50\nprofiles: [{schedulerName: b}, {schedulerName: c}]\n"
+    found = told(one, other)
+    assert list(found) == ["changed", "a removed", "c added"]
+    assert ("podMaxBackoffSeconds", "20", "10") in found["changed"]
+    assert any(what == "percentageOfNodesToScore" for what, _, _ in found["changed"])
+
+
+def test_the_order_of_filters_is_a_difference() -> None:
+    after = """\
+profiles:
+- plugins:
+    filter:
+      disabled: [{name: "*"}]
+      enabled: [{name: NodeName}, {name: NodeUnschedulable}]
+"""
+    swapped = after.replace(
+        "{name: NodeName}, {name: NodeUnschedulable}", "{name: NodeUnschedulable}, {name: NodeName}"
+    )
+    found = told(after, swapped)["default-scheduler changed"]
+    assert ("filter: order", "NodeName, NodeUnschedulable", "NodeUnschedulable, NodeName") in found
+
+
+def test_extenders_are_compared_field_by_field() -> None:
+    one = "extenders: [{urlPrefix: 'http://a.example', filterVerb: filter, weight: 1}]\n"
+    other = one.replace("filterVerb: filter", "filterVerb: sieve")
+    assert told(one, other)["changed"] == [("extenders[0].filterVerb", "filter", "sieve")]

@@ -1,0 +1,152 @@
+"""Plugins from outside: found, checked, and at work in a cluster's loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles.plugins import custom_plugins, find_plugins, known_plugins
+from apps.scheduler.config import ConfigError
+from tests.controlplane.driving import configure, create_pods, decisions_on, enable, pod
+
+
+@pytest.fixture(autouse=True)
+def looked_for_anew() -> Iterator[None]:
+    find_plugins.cache_clear()
+    yield
+    find_plugins.cache_clear()
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return create_cluster("lab", user="tests", nodes=3, tie_break="first-name")
+
+
+@pytest.fixture
+def licences(settings: Any) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.example_plugins:Licences",)
+
+
+def test_a_setting_names_plugins(settings: Any) -> None:
+    paths = ("tests.example_plugins:Licences", "tests.example_plugins.LicencesInColumns")
+    settings.SCHEDWEB_PLUGINS = paths
+    assert known_plugins() == {
+        "Licences": {"filter", "score"},
+        "LicencesInColumns": {"filter", "score"},
+    }
+
+
+def test_a_package_offers_plugins_as_entry_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "acme-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(
+        "[schedweb.plugins]\nlicences = tests.example_plugins:Licences\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert known_plugins() == {"Licences": {"filter", "score"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("no.such:Thing", "No module named 'no'"),
+        ("tests.example_plugins:Nothing", "has no attribute 'Nothing'"),
+        ("tests.example_plugins:np", "is not a class"),
+        ("tests.controlplane.profiles.test_plugins:Nameless", "needs an attribute `name`"),
+        ("tests.controlplane.profiles.test_plugins:Idle", "no method of any extension point"),
+        (
+            "tests.controlplane.profiles.test_plugins:NodeName",
+            "NodeName is the name of a plugin of the",
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_used_is_named(settings: Any, path: str, why: str) -> None:
+    settings.SCHEDWEB_PLUGINS = (path,)
+    with pytest.raises(ImproperlyConfigured) as problem:
+        custom_plugins()
+    assert str(problem.value).startswith(f"SCHEDWEB_PLUGINS: {path}")
+    assert why in str(problem.value)
+    with pytest.raises(SystemCheckError):
+        call_command("check")
+
+
+class Nameless:
+    def pre_enqueue(self, pod: Any) -> None: ...
+
+
+class Idle:
+    name = "Idle"
+
+
+class NodeName:
+    name = "NodeName"
+
+    def pre_enqueue(self, pod: Any) -> None: ...
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_plugin_refuses_and_scores_is_in_the_ledger(
+    cluster: Cluster, licences: None
+) -> None:
+    enable(cluster, "Licences")
+    needy = pod("needy")
+    needy["metadata"]["annotations"] = {"example.com/licence": "maya"}
+    create_pods(cluster, needy, pod("modest"))
+    Engines().run(cluster.pk)
+    (refused,) = decisions_on(cluster, "needy")
+    assert refused.message.startswith("0/3 nodes are available: 3 no licence for maya.")
+    status = refused.status_of("node-0")
+    assert status is not None and status.plugin == "Licences"
+    (placed,) = decisions_on(cluster, "modest")
+    assert placed.scores_of("node-0")["Licences"] == (1, 0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_profile_with_a_plugin_nobody_knows_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(ConfigError, match="Licences"):
+        enable(cluster, "Licences")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_profile_that_cannot_be_built_is_refused(cluster: Cluster, settings: Any) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.controlplane.profiles.outside_plugins:Unbuildable",)
+    with pytest.raises(ConfigError, match='initializing plugin "Unbuildable": args.must is req'):
+        enable(cluster, "Unbuildable")
+    with pytest.raises(ConfigError) as refused:
+        configure(cluster, extenders=[{"urlPrefix": "nowhere", "filterVerb": "filter"}])
+    assert refused.value.causes[0].field == "extenders[0]"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_plugin_that_fails_fails_its_pods_alone(cluster: Cluster, settings: Any) -> None:
+    settings.SCHEDWEB_PLUGINS = ("tests.controlplane.profiles.test_plugins:Clumsy",)
+    enable(cluster, "Clumsy")
+    create_pods(cluster, pod("clumsy"), pod("other"))
+    Engines().run(cluster.pk)
+    rows = SchedulingDecision.objects.filter(cluster=cluster)
+    assert dict(rows.values_list("name", "result")) == {"clumsy": "error", "other": "scheduled"}
+    assert rows.get(name="clumsy").message == (
+        "running PreFilter plugin \"Clumsy\": KeyError: 'what'"
+    )
+
+
+class Clumsy:
+    name = "Clumsy"
+
+    def __init__(self, args: Any, handle: Any) -> None: ...
+
+    def pre_filter(self, state: Any, pod: Any, nodes: Any) -> Any:
+        return ({} if pod.name == "clumsy" else {"what": (None, None)})["what"]

@@ -1,0 +1,82 @@
+"""Every move between the queues is kept: from, to, what caused it, who decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from apps.cluster import kinds, store
+from apps.cluster.models import Cluster, Pod
+from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import QueueMove, SchedulingDecision
+from tests.controlplane.driving import ACTOR, create_pods, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
+
+
+def moves(name: str) -> list[tuple[Any, ...]]:
+    found = QueueMove.objects.filter(name=name).order_by("id")
+    return list(found.values_list("source", "target", "event", "plugin", "hint", "attempt"))
+
+
+def test_a_pod_that_is_woken_by_a_node_tells_which_hint_decided(cluster: Cluster) -> None:
+    create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
+    engines = Engines()
+    engines.run(cluster.pk)
+    body = generated_node("fast", "zone-1")
+    body["metadata"]["labels"]["disk"] = "ssd"
+    store.create(cluster, kinds.NODE, body, actor=ACTOR)
+    engines.run(cluster.pk)
+    assert Pod.objects.get(cluster=cluster).node_name == "fast"
+    first, popped, failed, woken, *rest = moves("wants-ssd")
+    assert first == ("", "active", "UnschedulablePodAdd", "", "", 0)
+    assert popped == ("active", "in_flight", "Pop", "", "", 1)
+    assert failed == ("in_flight", "unschedulable", "ScheduleAttemptFailure", "", "", 1)
+    assert (woken[0], *woken[2:]) == ("unschedulable", "NodeAdd", "NodeAffinity", "Queue", 1)
+    assert rest[-1] == ("in_flight", "", "Done", "", "", 2)
+
+
+def test_a_gate_is_told_with_its_reason(cluster: Cluster) -> None:
+    create_pods(cluster, pod("held", schedulingGates=[{"name": "example.com/wait"}]))
+    Engines().run(cluster.pk)
+    move = QueueMove.objects.get(name="held")
+    assert (move.source, move.target, move.plugin) == ("", "gated", "SchedulingGates")
+    assert "example.com/wait" in move.reason
+    assert (move.namespace, move.cluster_id) == ("default", cluster.pk)
+
+
+def test_a_bound_pod_has_left_the_queue_in_the_transaction_that_binds_it(cluster: Cluster) -> None:
+    create_pods(cluster, pod("p"))
+    Engines().run(cluster.pk)
+    left = QueueMove.objects.filter(name="p", event="Done")
+    assert left.count() == 1
+    # rows of one transaction have its id in common
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT m.xmin = d.xmin FROM controlplane_queuemove m "
+            "JOIN controlplane_schedulingdecision d USING (pod_uid) WHERE m.event = 'Done'"
+        )
+        assert cursor.fetchall() == [(True,)]
+
+
+def test_history_is_kept_when_the_pod_is_gone_and_refuses_to_be_changed(cluster: Cluster) -> None:
+    create_pods(cluster, pod("p"))
+    Engines().run(cluster.pk)
+    Pod.objects.filter(cluster=cluster).delete()
+    assert len(moves("p")) == 3 == QueueMove.objects.count()
+    assert SchedulingDecision.objects.filter(cluster=cluster).count() == 1
+    for change in (
+        "UPDATE controlplane_queuemove SET event = 'x'",
+        "DELETE FROM controlplane_queuemove",
+        "TRUNCATE controlplane_queuemove",
+    ):
+        with pytest.raises(DatabaseError, match="refused"), transaction.atomic():
+            connection.cursor().execute(change)

@@ -1,0 +1,126 @@
+"""A cluster has one scheduler, also when that one stands still and comes back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection, transaction
+
+from apps.cluster.models import Cluster, Pod
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop import engines
+from apps.controlplane.loop.engine import Engine
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import LoopLease, SchedulingDecision
+from apps.controlplane.workers import lease
+from apps.controlplane.workers.lease import LeaseLost
+from tests.controlplane.driving import create_pods, node_of, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return create_cluster("lab", user="tests", nodes=2)
+
+
+def expire(cluster: Cluster) -> None:
+    """As when the holder has been silent for longer than the lease lasts."""
+    LoopLease.objects.filter(cluster=cluster).update(expires_at="2000-01-01T00:00:00Z")
+
+
+@contextmanager
+def standing_still(held: lease.Lease) -> Iterator[None]:
+    """The holder in the middle of a transaction that has renewed its lease."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def stand() -> None:
+        with transaction.atomic():
+            held.renew()
+            inside.set()
+            leave.wait(30)
+        connection.close()
+
+    thread = threading.Thread(target=stand)
+    thread.start()
+    assert inside.wait(10)
+    yield
+    leave.set()
+    thread.join()
+
+
+def test_the_lease_of_a_silent_holder_is_taken_over_and_what_it_writes_is_refused(
+    cluster: Cluster,
+) -> None:
+    stalled = lease.acquire(cluster.pk, "stalled")
+    assert stalled is not None
+    engine = Engine.load(cluster, stalled)
+    create_pods(cluster, pod("p"))
+    assert lease.acquire(cluster.pk, "other") is None
+    expire(cluster)
+    successor = lease.acquire(cluster.pk, "other")
+    assert successor is not None and successor.epoch == stalled.epoch + 1
+    with pytest.raises(LeaseLost):
+        engine.run(5)
+    engine.close()
+    assert node_of(cluster, "p") == ""
+    assert not SchedulingDecision.objects.filter(cluster=cluster).exists()
+
+
+def test_who_comes_back_after_another_one_has_worked_starts_anew(cluster: Cluster) -> None:
+    """The epoch tells, though the lease is free again."""
+    mine = Engines()
+    mine.run(cluster.pk)
+    other = lease.acquire(cluster.pk, "other")
+    assert other is not None
+    Engine.load(cluster, other).close()
+    other.rest()
+    create_pods(cluster, pod("p"))
+    mine.run(cluster.pk)
+    assert Pod.objects.get(cluster=cluster, name="p").node_name
+    assert LoopLease.objects.get(cluster=cluster).epoch == other.epoch + 1
+
+
+def test_nobody_waits_for_a_holder_that_stands_still_in_a_transaction(cluster: Cluster) -> None:
+    held = lease.acquire(cluster.pk, "stalled")
+    assert held is not None
+    expire(cluster)
+    with standing_still(held):
+        assert lease.acquire(cluster.pk, "other") is None
+    expire(cluster)
+    assert lease.acquire(cluster.pk, "other") is not None
+
+
+def test_a_second_task_of_a_busy_cluster_gives_its_slot_back(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.01)
+    mine = Engines()
+    with mine._lock_of(cluster.pk):
+        assert mine.run(cluster.pk) is False
+    assert LoopLease.objects.get(cluster=cluster).holder == ""
+
+
+def test_between_two_slices_the_lease_is_kept_and_after_the_last_one_it_is_free(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "SLICE_SECONDS", 0.0)
+    create_pods(cluster, pod("p"))
+    mine = Engines()
+    assert mine.run(cluster.pk) is True
+    assert lease.acquire(cluster.pk, "other") is None
+    while mine.run(cluster.pk):
+        pass
+    assert node_of(cluster, "p")
+    assert lease.acquire(cluster.pk, "other") is not None
+
+
+def test_a_process_that_is_going_leaves_the_rest_to_others_at_once(cluster: Cluster) -> None:
+    create_pods(cluster, pod("p"))
+    mine = Engines()
+    mine.stop()
+    assert mine.run(cluster.pk) is True
+    assert lease.acquire(cluster.pk, "other") is not None
