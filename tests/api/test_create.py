@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.clusters.lifecycle import change_settings
+from apps.controlplane.clusters.settings import change_settings
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
 

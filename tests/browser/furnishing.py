@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Change, Cluster, Pod
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.profiles import revisions
@@ -100,13 +101,13 @@ def _tasks(cluster: Cluster) -> dict[str, int]:
 
 
 def _make_nodes(lab: Cluster) -> None:
-    dedicated = generated_node("gpu-1", "zone-1", cpu="32", memory="128Gi")
+    dedicated = generate_node("gpu-1", "zone-1", cpu="32", memory="128Gi")
     dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
     for amounts in (dedicated["status"]["allocatable"], dedicated["status"]["capacity"]):
         amounts["example.com/gpu"] = "4"
-    cordoned = generated_node("old-1", "zone-2", cpu="4", memory="8Gi")
+    cordoned = generate_node("old-1", "zone-2", cpu="4", memory="8Gi")
     cordoned["spec"] = {"unschedulable": True}
-    broken = generated_node("broken-1", "zone-3")
+    broken = generate_node("broken-1", "zone-3")
     broken["status"]["conditions"] = [
         {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
     ]

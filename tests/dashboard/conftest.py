@@ -12,7 +12,8 @@ from django.test import Client
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop.engines import Engines
 
 ACTOR = Actor("alice", "request-7")
@@ -60,7 +61,7 @@ def lab(seeded: Cluster, db: None) -> Cluster:
 def make_lab() -> Cluster:
     """Three ordinary nodes and a dedicated one; web-0 to web-2 are bound, the others wait."""
     cluster = create_cluster("lab", user="alice", nodes=3, zones=3, tie_break="first-name")
-    dedicated = generated_node("gpu-1", "zone-1")
+    dedicated = generate_node("gpu-1", "zone-1")
     dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
     dedicated["status"]["allocatable"]["example.com/gpu"] = "4"
     store.create(cluster, kinds.NODE, dedicated, actor=ACTOR)

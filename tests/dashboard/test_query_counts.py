@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from bench import addresses
 from tests.dashboard.conftest import ACTOR, add_pods, make_lab, pod
@@ -90,7 +91,7 @@ def count_queries(client: Client, cluster: Cluster) -> dict[str, int]:
 
 def grow(cluster: Cluster) -> None:
     """More of everything: nodes, pods of each fate, events, decisions, clusters."""
-    nodes = [(kinds.NODE, generated_node(f"more-{number}", "zone-1")) for number in range(5)]
+    nodes = [(kinds.NODE, generate_node(f"more-{number}", "zone-1")) for number in range(5)]
     store.create_many(cluster, nodes, actor=ACTOR)
     add_pods(
         cluster,

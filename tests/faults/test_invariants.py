@@ -10,7 +10,8 @@ from psycopg.conninfo import make_conninfo
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import QueueMove, SchedulingDecision
 from tests.controlplane.driving import ACTOR, create_pods, node_of, pod, run_until
@@ -31,7 +32,7 @@ def cluster() -> Cluster:
     create_pods(cluster, pod("p0"), pod("p1"), late, nowhere)
     engines = Engines()
     engines.run(cluster.pk)
-    store.create(cluster, kinds.NODE, generated_node("node-late", "zone-0"), actor=ACTOR)
+    store.create(cluster, kinds.NODE, generate_node("node-late", "zone-0"), actor=ACTOR)
     run_until(engines, cluster, lambda: node_of(cluster, "p2"))
     engines.run(cluster.pk)
     engines.close()

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import SETTINGS
+from apps.controlplane.clusters.settings import SETTINGS
 from apps.controlplane.ledger import export
 from apps.controlplane.models import PastCluster, SchedulerProfile, SchedulingDecision
 

@@ -34,6 +34,7 @@ from apps.cluster.errors import BadRequest, NotFound, RequestEntityTooLarge
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
 from apps.controlplane.clusters import lifecycle, manifests
+from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.models import SchedulerProfile
 from apps.controlplane.profiles import revisions
 
@@ -95,10 +96,10 @@ class ClusterViewSet(
         wanted = ClusterSettingsSerializer(data=request.data, partial=True)
         wanted.is_valid(raise_exception=True)
         sent: Any = request.data
-        if unknown := sorted(sent.keys() - set(lifecycle.SETTINGS)):
-            known = ", ".join(lifecycle.SETTINGS)
+        if unknown := sorted(sent.keys() - set(cluster_settings.SETTINGS)):
+            known = ", ".join(cluster_settings.SETTINGS)
             raise BadRequest(f"{unknown[0]}: not a setting that can be changed; these can: {known}")
-        lifecycle.change_settings(cluster, wanted.validated_data)
+        cluster_settings.change_settings(cluster, wanted.validated_data)
         return Response(self.get_serializer(cluster).data)
 
     @extend_schema(

@@ -3,58 +3,36 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.apps import apps as django_apps
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, store
-from apps.cluster.admission.plugins.registry import check_plugins
-from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.announce import announcer
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.store import Actor
+from apps.controlplane.clusters.generating import (
+    MAX_GENERATED_NODES,
+    NodeSize,
+    built_in_objects,
+    generate_nodes,
+)
+from apps.controlplane.clusters.settings import faults
 from apps.controlplane.history import past_clusters
 from apps.controlplane.models import LoopLease
 from apps.controlplane.profiles import revisions
 from apps.controlplane.workers.waking import make_due
 
-BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-MAX_GENERATED_NODES = 20_000
-#: What can be changed of a cluster that is there; it takes effect in a running loop.
-SETTINGS = (
-    "controllers",
-    "kubelet",
-    "pod_max_in_unschedulable_pods_seconds",
-    "event_ttl_seconds",
-    "admission_plugins",
-    "ledger_max_days",
-    "ledger_max_decisions",
-    "changelog_max_days",
-    "changelog_covers_ledger",
-)
-
 #: Nodes of one write.
 _BATCH = 1000
 
 Body = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSize:
-    """What a generated node offers, as quantities."""
-
-    cpu: str = "8"
-    memory: str = "32Gi"
-    pods: str = "110"
 
 
 def create_cluster(
@@ -93,8 +71,8 @@ def create_cluster(
         LoopLease.objects.create(cluster=cluster)
         revisions.add_built_in(cluster, user=user)
         actor = Actor(user, request_id)
-        store.create_many(cluster, list(_built_in_objects()), actor=actor)
-        generated = list(_generated_nodes(nodes, zones, sizes))
+        store.create_many(cluster, list(built_in_objects()), actor=actor)
+        generated = list(generate_nodes(nodes, zones, sizes))
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
             progress(min(start + _BATCH, nodes), nodes)
@@ -184,71 +162,6 @@ def resume(cluster: Cluster) -> None:
     make_due(cluster.pk)
 
 
-def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
-    """Change some of SETTINGS; a loop at work goes by them from its next look on.
-
-    Controllers, or mock kubelets, that are switched on again look at everything that happened
-    meanwhile. Raises Invalid naming what is wrong, and changes nothing then.
-    """
-    assert changes.keys() <= set(SETTINGS)
-    if not changes:
-        return
-    wanted = copy(cluster)
-    for name, value in changes.items():
-        setattr(wanted, name, value)
-    if causes := _faults(wanted):
-        raise Invalid("Cluster", cluster.name, causes)
-    Cluster.objects.filter(pk=cluster.pk).update(**changes)
-    for name, value in changes.items():
-        setattr(cluster, name, value)
-    make_due(cluster.pk)
-
-
-def generated_node(
-    name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110"
-) -> Body:
-    """A Ready node of ordinary size in a zone."""
-    capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": pods}
-    return {
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/arch": "amd64",
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "topology.kubernetes.io/zone": zone,
-            },
-        },
-        "status": {
-            "allocatable": capacity,
-            "capacity": capacity,
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-        },
-    }
-
-
-def _built_in_objects() -> Iterator[tuple[Kind, Body]]:
-    for name in BUILT_IN_NAMESPACES:
-        yield kinds.NAMESPACE, {"metadata": {"name": name}}
-    for name, (value, description) in SYSTEM_CLASSES.items():
-        yield (
-            kinds.PRIORITY_CLASS,
-            {"metadata": {"name": name}, "value": value, "description": description},
-        )
-
-
-def _generated_nodes(
-    count: int, zones: int, sizes: Sequence[NodeSize]
-) -> Iterator[tuple[Kind, Body]]:
-    width = len(str(count - 1)) if count else 1
-    for index in range(count):
-        zone = f"zone-{index % zones + 1}"
-        size = sizes[index // zones % len(sizes)]
-        name = f"node-{index:0{width}}"
-        body = generated_node(name, zone, cpu=size.cpu, memory=size.memory, pods=size.pods)
-        yield kinds.NODE, body
-
-
 def _check(cluster: Cluster, nodes: int, zones: int) -> None:
     causes = []
     if not 0 <= nodes <= MAX_GENERATED_NODES:
@@ -257,24 +170,6 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
         )
     if zones < 1:
         causes.append(Cause("FieldValueInvalid", "must be at least 1", "zones"))
-    causes += _faults(cluster)
+    causes += faults(cluster)
     if causes:
         raise Invalid("Cluster", cluster.name, causes)
-
-
-def _absent(cluster: Cluster) -> list[str]:
-    return [f.name for f in cluster._meta.fields if f.null and getattr(cluster, f.attname) is None]
-
-
-def _faults(cluster: Cluster) -> list[Cause]:
-    """What the model's own validators say of each field, and the plugins of their parameters."""
-    causes = list(check_plugins(cluster.admission_plugins))
-    try:
-        cluster.clean_fields(exclude=_absent(cluster))
-    except ValidationError as error:
-        causes += [
-            Cause("FieldValueInvalid", text, field)
-            for field, texts in error.message_dict.items()
-            for text in texts
-        ]
-    return causes

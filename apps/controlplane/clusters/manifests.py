@@ -15,7 +15,7 @@ from apps.cluster.errors import AlreadyExists, ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane.clusters.lifecycle import BUILT_IN_NAMESPACES
+from apps.controlplane.clusters.generating import BUILT_IN_NAMESPACES
 
 #: libyaml's, ten times as fast, where PyYAML was built with it.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import lifecycle, manifests
+from apps.controlplane.clusters import generating, lifecycle, manifests
 from apps.controlplane.operations.progress import Progress
 
 
@@ -40,7 +40,7 @@ def run_generate(work: Progress) -> str:
 def new_cluster(work: Progress, **more: Any) -> Cluster:
     """The cluster that the argument `cluster` describes, in the words of `create_cluster`."""
     wanted = dict(work.argument("cluster"))
-    sizes = [lifecycle.NodeSize(*size) for size in wanted.pop("sizes", ())]
+    sizes = [generating.NodeSize(*size) for size in wanted.pop("sizes", ())]
     if sizes:
         more["sizes"] = sizes
     return lifecycle.create_cluster(

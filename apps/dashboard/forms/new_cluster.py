@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.lifecycle import MAX_GENERATED_NODES, NodeSize
+from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
 from apps.dashboard.forms.cluster import MOST_SECONDS, UNSCHEDULABLE_HELP, UNSCHEDULABLE_LABEL
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.manifest import yaml_area

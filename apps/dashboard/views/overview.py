@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters import lifecycle
+from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.loop import clock as clocks
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.selectors.overview import cluster_overview, heat_map
@@ -68,7 +68,7 @@ def switch(request: Request, cluster: Cluster) -> HttpResponse:
     name, on = request.POST.get("actor", ""), request.POST.get("on") == "true"
     if name not in ("controllers", "kubelet"):
         raise BadRequest(f"nobody is called {name!r} here")
-    lifecycle.change_settings(cluster, {name: on})
+    cluster_settings.change_settings(cluster, {name: on})
     who = "The controllers are" if name == "controllers" else "The kubelets are"
     messages.success(request, f"{who} switched {'on' if on else 'off'}.")
     return redirect("cluster", cluster=cluster.name)

@@ -10,7 +10,8 @@ from django.test import Client
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 
@@ -22,7 +23,7 @@ ACTOR = Actor("tests", "request-1")
 def cluster() -> Cluster:
     """Two nodes with 8 CPUs, one dedicated to others; `first` is bound, `huge` and `late` wait."""
     made = create_cluster("lab", user="tests", nodes=2, zones=2, tie_break="first-name")
-    node = generated_node("reserved", "zone-1")
+    node = generate_node("reserved", "zone-1")
     node["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
     store.create(made, kinds.NODE, node, actor=ACTOR)
     create(made, "first", "2")

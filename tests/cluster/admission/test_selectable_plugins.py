@@ -11,7 +11,8 @@ from apps.cluster import kinds, store
 from apps.cluster.errors import Forbidden
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
-from apps.controlplane.clusters.lifecycle import change_settings, create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.clusters.settings import change_settings
 
 Body = dict[str, Any]
 ACTOR = Actor("alice")

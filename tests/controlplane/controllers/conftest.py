@@ -11,7 +11,8 @@ from apps.cluster import kinds, selectors, store
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event
 from apps.cluster.store import Actor
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engines import Engines
 
@@ -82,7 +83,7 @@ class Lab:
 
     def node(self, name: str, *, cpu: str = "8", **metadata: Any) -> None:
         """A Ready node."""
-        body = generated_node(name, "zone-1", cpu=cpu)
+        body = generate_node(name, "zone-1", cpu=cpu)
         body["metadata"] |= metadata
         self.create("Node", body)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.cluster.models import Change
-from apps.controlplane.clusters.lifecycle import change_settings
+from apps.controlplane.clusters.settings import change_settings
 from tests.controlplane.controllers.conftest import START, Lab, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)

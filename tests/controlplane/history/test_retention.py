@@ -15,7 +15,8 @@ from apps.cluster.forgetting import forget_changes
 from apps.cluster.history import list_at
 from apps.cluster.matching import Matcher
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.clusters.lifecycle import change_settings, create_cluster, delete_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.history import retention
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop.engines import Engines

@@ -11,7 +11,8 @@ import pytest
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.store import Actor
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.history.story import Chapter, condensed, last_body, story
 from apps.controlplane.loop.engines import Engines
 
@@ -84,7 +85,7 @@ def test_what_woke_it_is_told_with_the_plugin_that_decided(cluster: Cluster) -> 
     huge = made(cluster, pod("huge", cpu="20"))
     engines = Engines()
     engines.run(cluster.pk)
-    store.create(cluster, kinds.NODE, generated_node("large", "zone-1", cpu="64"), actor=ALICE)
+    store.create(cluster, kinds.NODE, generate_node("large", "zone-1", cpu="64"), actor=ALICE)
     engines.run(cluster.pk)
     texts = [each.text for each in story(cluster, huge.uid) if each.kind == "move"]
     assert any("NodeAdd" in text and "NodeResourcesFit: Queue" in text for text in texts)

@@ -15,7 +15,8 @@ from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.store import Actor
 from apps.controlplane import tasks
-from apps.controlplane.clusters.lifecycle import change_settings, create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines

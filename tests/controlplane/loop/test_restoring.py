@@ -14,7 +14,8 @@ from django.db import connection
 from apps.cluster import kinds, store
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.models import LoopLease, QueueEntry, QueueMove
@@ -132,7 +133,7 @@ class Users:
 
     def add_node(self) -> None:
         self.made += 1
-        body = generated_node(f"more-{self.made}", "zone-1", cpu="2")
+        body = generate_node(f"more-{self.made}", "zone-1", cpu="2")
         body["metadata"]["labels"]["disk"] = self.draw.choice(("ssd", "none"))
         store.create(self.cluster, kinds.NODE, body, actor=ACTOR)
 
@@ -214,7 +215,7 @@ def test_a_pod_in_flight_at_a_crash_is_ready_again_with_its_attempts_as_before(
 def test_an_event_that_the_killed_loop_did_not_see_still_wakes_its_pods(cluster: Cluster) -> None:
     create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
     load(cluster).run(5)
-    fast = generated_node("fast", "zone-1")
+    fast = generate_node("fast", "zone-1")
     fast["metadata"]["labels"]["disk"] = "ssd"
     store.create(cluster, kinds.NODE, fast, actor=ACTOR)
     load(cluster).run(5)
@@ -224,7 +225,7 @@ def test_an_event_that_the_killed_loop_did_not_see_still_wakes_its_pods(cluster:
 def test_where_the_log_was_forgotten_every_pod_gets_a_new_try(cluster: Cluster) -> None:
     create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
     load(cluster).run(5)
-    fast = generated_node("fast", "zone-1")
+    fast = generate_node("fast", "zone-1")
     fast["metadata"]["labels"]["disk"] = "ssd"
     store.create(cluster, kinds.NODE, fast, actor=ACTOR)
     cluster.refresh_from_db()

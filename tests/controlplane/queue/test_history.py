@@ -9,7 +9,8 @@ from django.db import DatabaseError, connection, transaction
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import QueueMove, SchedulingDecision
 from tests.controlplane.driving import ACTOR, create_pods, pod
@@ -31,7 +32,7 @@ def test_a_pod_that_is_woken_by_a_node_tells_which_hint_decided(cluster: Cluster
     create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
     engines = Engines()
     engines.run(cluster.pk)
-    body = generated_node("fast", "zone-1")
+    body = generate_node("fast", "zone-1")
     body["metadata"]["labels"]["disk"] = "ssd"
     store.create(cluster, kinds.NODE, body, actor=ACTOR)
     engines.run(cluster.pk)

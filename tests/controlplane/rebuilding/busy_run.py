@@ -11,7 +11,8 @@ from apps.cluster import kinds, store
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster, Node, Pod
 from apps.cluster.store import Create, Modify, Operation, Remove
-from apps.controlplane.clusters.lifecycle import create_cluster, generated_node
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.profiles import revisions
@@ -80,7 +81,7 @@ def _nodes(numbers: range) -> list[Operation]:
 
 def _node(number: int) -> Body:
     zone = f"zone-{number % ZONES}"
-    node = generated_node(f"node-{number:03}", zone, cpu=str(2 + number % 3), memory="8Gi")
+    node = generate_node(f"node-{number:03}", zone, cpu=str(2 + number % 3), memory="8Gi")
     node["metadata"]["labels"]["disk"] = "ssd" if number % 2 else "hdd"
     node["status"]["images"] = [
         {"names": [f"image-{number % 5}"], "sizeBytes": (number % 7 + 1) * 100_000_000}

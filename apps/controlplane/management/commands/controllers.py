@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.controlplane.clusters import lifecycle
+from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.management.command import ControlPlaneCommand
 
 _SWITCH = {"on": True, "off": False, None: None}
@@ -24,7 +24,7 @@ class Command(ControlPlaneCommand):
         cluster = self.cluster(options["name"])
         wanted = {name: _SWITCH[options[name]] for name in ("controllers", "kubelet")}
         changes = {name: on for name, on in wanted.items() if on is not None}
-        lifecycle.change_settings(cluster, changes)
+        cluster_settings.change_settings(cluster, changes)
         shown = {"controllers": cluster.controllers, "kubelet": cluster.kubelet}
         states = [f"{name} {'on' if on else 'off'}" for name, on in shown.items()]
         self.stdout.write(" ".join([cluster.name, *states]))

@@ -1,0 +1,72 @@
+"""Objects that a new cluster begins with: built-in namespaces and priority classes, nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.cluster import kinds
+from apps.cluster.admission.priority import SYSTEM_CLASSES
+from apps.cluster.kinds import Kind
+
+Body = dict[str, Any]
+
+BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+MAX_GENERATED_NODES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSize:
+    """What a generated node offers, as quantities."""
+
+    cpu: str = "8"
+    memory: str = "32Gi"
+    pods: str = "110"
+
+
+def generate_node(
+    name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110"
+) -> Body:
+    """A Ready node of ordinary size in a zone."""
+    capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": pods}
+    return {
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "topology.kubernetes.io/zone": zone,
+            },
+        },
+        "status": {
+            "allocatable": capacity,
+            "capacity": capacity,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def built_in_objects() -> Iterator[tuple[Kind, Body]]:
+    for name in BUILT_IN_NAMESPACES:
+        yield kinds.NAMESPACE, {"metadata": {"name": name}}
+    for name, (value, description) in SYSTEM_CLASSES.items():
+        yield (
+            kinds.PRIORITY_CLASS,
+            {"metadata": {"name": name}, "value": value, "description": description},
+        )
+
+
+def generate_nodes(
+    count: int, zones: int, sizes: Sequence[NodeSize]
+) -> Iterator[tuple[Kind, Body]]:
+    width = len(str(count - 1)) if count else 1
+    for index in range(count):
+        zone = f"zone-{index % zones + 1}"
+        size = sizes[index // zones % len(sizes)]
+        name = f"node-{index:0{width}}"
+        body = generate_node(name, zone, cpu=size.cpu, memory=size.memory, pods=size.pods)
+        yield kinds.NODE, body
