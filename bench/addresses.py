@@ -12,9 +12,10 @@ from typing import Any
 import zstandard
 from django.urls import URLPattern, URLResolver, reverse
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Node, Pod
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.dashboard.urls import urlpatterns
 
@@ -33,7 +34,7 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
     """Add what pages of details need and no scheduler makes: an object, a finished task."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
-    store.write(cluster, [store.Create(kind, budget, "default")], actor=actor)
+    store.write(cluster, [Create(kind, budget, "default")], actor=actor)
     Operation.objects.create(
         kind="export",
         title=f"Export cluster {cluster.name}",

@@ -57,7 +57,7 @@ def main() -> None:
 def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
     """The cluster; says on the way what it does, and how long it takes."""
     from apps.cluster.models import Cluster, Node
-    from apps.cluster.store import Actor
+    from apps.cluster.writes import Actor
     from apps.controlplane.clusters import lifecycle
     from apps.controlplane.loop.engines import Engines
     from bench import addresses
@@ -85,10 +85,12 @@ def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
 
 
 def create_pods(cluster: Any, bodies: list[dict[str, Any]], actor: Any) -> None:
-    from apps.cluster import kinds, store
+    from apps.cluster import kinds
+    from apps.cluster.writes import Create
+    from apps.cluster.writing import store
 
     for start in range(0, len(bodies), _BATCH):
-        batch = [store.Create(kinds.POD, b, "default") for b in bodies[start : start + _BATCH]]
+        batch = [Create(kinds.POD, b, "default") for b in bodies[start : start + _BATCH]]
         store.write(cluster, batch, actor=actor)
 
 

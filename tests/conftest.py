@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import conninfo_to_dict
 
-from apps.cluster.announce import announcer
+from apps.cluster.log.announce import announcer
 from schedweb.embedded.postgres import Postgres
 
 

@@ -22,8 +22,8 @@ from apps.api.kubernetes.views import find_cluster, refusal_response
 from apps.api.kubernetes.watching import Watch, error_line
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
-from apps.cluster.listen import listener
-from apps.cluster.store import Actor
+from apps.cluster.log.listen import listener
+from apps.cluster.writes import Actor
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -1,7 +1,7 @@
 """What is: clusters, the objects in them, and the log of every change.
 
 An object is kept whole, as the JSON a client reads (`body`), beside the few columns that
-queries need. `apps.cluster.store` is the only writer of every table here.
+queries need. `apps.cluster.writing.store` is the only writer of every table here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
-from apps.cluster import footprint
+from apps.cluster.pods import footprint
 
 Body = dict[str, Any]
 

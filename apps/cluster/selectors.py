@@ -1,51 +1,25 @@
-"""Reading objects: one, or a page of them at one version of the cluster."""
+"""Label and field selectors: parsed, and matched against an object."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
-from django.db import connection
-
-from apps.cluster import sql
-from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
-from apps.cluster.models import Cluster
 from apps.scheduler.labels import Requirement, SelectorError, parse_selector
 
-Body = dict[str, Any]
-
 #: Fields whose absence means something else than the empty string.
-_FIELD_DEFAULTS = {
+FIELD_DEFAULTS = {
     "spec.unschedulable": "false",
     "spec.hostNetwork": "false",
     "status.replicas": "0",
 }
+
+
 #: Fields that are called otherwise in the object.
-_FIELD_PATHS = {"source": "source.component"}
-_FIELD_COLUMNS = {
-    "metadata.name": "name",
-    "metadata.namespace": "namespace",
-    "spec.nodeName": "node_name",
-    "status.phase": "phase",
-}
-
-
-Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
-    """Objects in (namespace, name) order, all as of `resource_version`."""
-
-    items: list[Item]
-    resource_version: int
-    #: (namespace, name) of the last object when more follow; None on the last page.
-    next_after: tuple[str, str] | None
-    #: How many objects follow this page; None where it was not counted (with a selector).
-    remaining: int | None
+FIELD_PATHS = {"source": "source.component"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,85 +29,6 @@ class FieldRequirement:
     path: str
     value: str
     equal: bool
-
-
-def get(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Body:
-    """One object; NotFound when it does not exist."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT body::text FROM {kind.model._meta.db_table} "
-            "WHERE cluster_id = %s AND namespace = %s AND name = %s",
-            [cluster.pk, namespace, name],
-        )
-        row = cursor.fetchone()
-    if row is None:
-        raise NotFound(kind.plural, name, kind.group)
-    found: Body = sql.load_json(row[0])
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which objects of a kind, and how many of them."""
-
-    #: None: of all namespaces.
-    namespace: str | None = None
-    labels: str = ""
-    fields: str = ""
-    #: 0: all of them.
-    limit: int = 0
-    #: Those that follow this (namespace, name).
-    after: tuple[str, str] | None = None
-
-
-def list_objects(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> Page[Body]:
-    """Selected objects and the version they are as of; BadRequest for an unreadable selector."""
-    page = _page(cluster, kind, selection, "body::text")
-    return replace(page, items=[sql.load_json(text) for text in page.items])
-
-
-def list_texts(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> Page[str]:
-    """`list_objects` as JSON text without `kind` and `apiVersion`, as lists are answered."""
-    return _page(cluster, kind, selection, "(body - 'kind' - 'apiVersion')::text")
-
-
-def _page(cluster: Cluster, kind: Kind, selection: Selection, text: str) -> Page[Any]:
-    limit = selection.limit
-    where, parameters = _conditions(cluster, kind, selection)
-    table, condition = kind.model._meta.db_table, " AND ".join(where)
-    counts = bool(limit) and not (selection.labels or selection.fields)
-    count = f"(SELECT count(*) FROM {table} WHERE {condition})" if counts else "0"
-    with connection.cursor() as cursor:
-        # one statement, so one snapshot: items and version belong together
-        cursor.execute(
-            f"SELECT c.resource_version, {count}, o.namespace, o.name, o.text "
-            "FROM cluster_cluster c LEFT JOIN LATERAL ("
-            f"SELECT namespace, name, {text} AS text FROM {table} "
-            f"WHERE {condition} {'ORDER BY namespace, name LIMIT %s' if limit else ''}"
-            ") o ON true WHERE c.id = %s",
-            [
-                *(parameters if counts else []),
-                *parameters,
-                # one more tells whether there are more
-                *([limit + 1] if limit else []),
-                cluster.pk,
-            ],
-        )
-        rows = cursor.fetchall()
-    if not rows:
-        raise NotFound("clusters", cluster.name)
-    found = [row for row in rows if row[4] is not None]
-    if not limit:
-        # all of them: cheaper to sort here than whole bodies on the database's disk
-        found.sort(key=itemgetter(2, 3))
-    more = bool(limit) and len(found) > limit
-    shown = found[:limit] if more else found
-    return Page(
-        items=[row[4] for row in shown],
-        resource_version=rows[0][0],
-        next_after=(shown[-1][2], shown[-1][3]) if more else None,
-        remaining=rows[0][1] - len(shown) if more and counts else None,
-    )
 
 
 def parse_field_selector(kind: Kind, text: str) -> list[FieldRequirement]:
@@ -172,57 +67,37 @@ def _unknown_field(kind: Kind, path: str) -> BadRequest:
 def field_value(body: Mapping[str, Any], path: str) -> str:
     """The value a fieldSelector compares, as text."""
     value: Any = body
-    for step in _FIELD_PATHS.get(path, path).split("."):
+    for step in FIELD_PATHS.get(path, path).split("."):
         value = value.get(step) if isinstance(value, dict) else None
     if value is None:
-        return _FIELD_DEFAULTS.get(path, "")
+        return FIELD_DEFAULTS.get(path, "")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _conditions(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[list[str], list[Any]]:
-    where = ["cluster_id = %s"]
-    parameters: list[Any] = [cluster.pk]
-    if selection.namespace is not None:
-        where.append("namespace = %s")
-        parameters.append(selection.namespace)
-    if selection.after is not None:
-        where.append("(namespace, name) > (%s, %s)")
-        parameters.extend(selection.after)
-    for requirement in label_requirements(selection.labels):
-        condition, values = _label_condition(requirement)
-        where.append(condition)
-        parameters.extend(values)
-    columns = {field.column for field in kind.model._meta.concrete_fields}
-    for term in parse_field_selector(kind, selection.fields):
-        column = _FIELD_COLUMNS.get(term.path)
-        sign = "=" if term.equal else "<>"
-        if column in columns:
-            where.append(f"{column} {sign} %s")
-            parameters.append(term.value)
-        else:
-            where.append(f"coalesce(body #>> %s, %s) {sign} %s")
-            default = _FIELD_DEFAULTS.get(term.path, "")
-            path = _FIELD_PATHS.get(term.path, term.path)
-            parameters.extend([path.split("."), default, term.value])
-    return where, parameters
+class Matcher:
+    """A namespace (None: all), a labelSelector and a fieldSelector of one kind.
 
+    Raises BadRequest for a selector that cannot be read.
+    """
 
-def _label_condition(requirement: Requirement) -> tuple[str, list[Any]]:
-    key, values = requirement.key, list(requirement.values)
-    match requirement.operator:
-        case "In":
-            return "labels ->> %s = ANY(%s)", [key, values]
-        case "NotIn":
-            return "(labels ->> %s = ANY(%s)) IS NOT TRUE", [key, values]
-        case "Exists":
-            return "jsonb_exists(labels, %s)", [key]
-        case "DoesNotExist":
-            return "NOT jsonb_exists(labels, %s)", [key]
-        case operator:
-            sign = ">" if operator == "Gt" else "<"
-            # only labels that are whole numbers of up to 18 digits are compared
-            return (
-                "CASE WHEN labels ->> %s ~ '^-?[0-9]{1,18}$' "
-                f"THEN (labels ->> %s)::bigint {sign} %s ELSE false END",
-                [key, key, int(values[0])],
-            )
+    def __init__(
+        self, kind: Kind, namespace: str | None = None, labels: str = "", fields: str = ""
+    ) -> None:
+        self.namespace = namespace
+        self._labels = label_requirements(labels)
+        self._fields = parse_field_selector(kind, fields)
+
+    @property
+    def selective(self) -> bool:
+        """Whether a change of an object can make it match no longer."""
+        return bool(self._labels or self._fields)
+
+    def matches(self, body: Mapping[str, Any]) -> bool:
+        """Whether the object as it is in `body` was asked for."""
+        metadata = body["metadata"]
+        if self.namespace is not None and metadata.get("namespace", "") != self.namespace:
+            return False
+        labels = metadata.get("labels") or {}
+        return all(requirement.matches(labels) for requirement in self._labels) and all(
+            (field_value(body, term.path) == term.value) == term.equal for term in self._fields
+        )

@@ -15,7 +15,7 @@ class ControlPlaneConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.cluster.announce import wake_hooks
+        from apps.cluster.log.announce import wake_hooks
         from apps.controlplane.workers.waking import wake
 
         wake_hooks.append(wake)

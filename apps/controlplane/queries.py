@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.models import QueueEntry, SchedulingDecision
+from apps.controlplane.models import PastCluster, QueueEntry, SchedulingDecision
 from apps.controlplane.profiles import revisions
 
 
@@ -34,6 +34,12 @@ _SIZES = """
         AND p.scheduler_name = ANY(%s)
     GROUP BY 1
 """
+
+
+def cluster_names() -> dict[int, str]:
+    """The names of all clusters by id, those of the deleted ones included."""
+    past = PastCluster.objects.values_list("pk", "name")
+    return dict(Cluster.objects.values_list("pk", "name").union(past))
 
 
 def scheduler_names(cluster: Cluster) -> list[str]:

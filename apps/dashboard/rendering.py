@@ -16,7 +16,7 @@ from django_htmx.middleware import HtmxDetails
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 
 Arguments = ParamSpec("Arguments")
 

@@ -21,8 +21,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import close_old_connections, connection
 
-from apps.cluster import kinds, listen
-from apps.cluster.listen import Subscription, listener
+from apps.cluster import kinds
+from apps.cluster.log import listen
+from apps.cluster.log.listen import Subscription, listener
 from apps.cluster.models import Cluster
 
 Message = MutableMapping[str, Any]

@@ -6,15 +6,17 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Pod
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.profiles import revisions
 
-ACTOR = store.Actor("admin")
+ACTOR = Actor("admin")
 
 #: What a second revision has beyond the built-in one.
 PACKING = """\
@@ -63,11 +65,11 @@ def _make_past(lab: Cluster) -> None:
         "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}},
     }
     kind = kinds.by_name("PodDisruptionBudget")
-    store.write(lab, [store.Create(kind, budget, "default")], actor=ACTOR)
+    store.write(lab, [Create(kind, budget, "default")], actor=ACTOR)
     high = {"metadata": {"name": "high"}, "value": 1000}
     store.create(lab, kinds.PRIORITY_CLASS, high, actor=ACTOR)
     vip = _pod("vip", cpu="7500m", priorityClassName="high")
-    store.write(lab, [store.Create(kinds.POD, vip, "default")], actor=ACTOR)
+    store.write(lab, [Create(kinds.POD, vip, "default")], actor=ACTOR)
     packing = revisions.BUILT_IN + PACKING
     revisions.add_revision(lab, packing, user="admin", note="pack the nodes")
 
@@ -126,7 +128,7 @@ def _make_pods(lab: Cluster) -> None:
         _pod("held", schedulingGates=[{"name": "example.com/quota"}]),
         _pod("train", cpu="8", tolerations=[{"key": "dedicated", "operator": "Exists"}]),
     ]
-    store.write(lab, [store.Create(kinds.POD, pod, "default") for pod in pods], actor=ACTOR)
+    store.write(lab, [Create(kinds.POD, pod, "default") for pod in pods], actor=ACTOR)
 
 
 def _make_replicas(lab: Cluster) -> None:
@@ -142,7 +144,7 @@ def _make_replicas(lab: Cluster) -> None:
         },
     }
     kind = kinds.by_name("ReplicaSet")
-    store.write(lab, [store.Create(kind, body, "default")], actor=ACTOR)
+    store.write(lab, [Create(kind, body, "default")], actor=ACTOR)
 
 
 def _pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster, Pod
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
@@ -16,7 +18,7 @@ from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser
 
-ADMIN = store.Actor("admin", "request-9")
+ADMIN = Actor("admin", "request-9")
 NODES = 120
 
 

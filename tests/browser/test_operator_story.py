@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster, Node
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation
@@ -17,7 +19,7 @@ from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser
 
-ACTOR = store.Actor("admin")
+ACTOR = Actor("admin")
 
 
 @pytest.fixture

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from apps.cluster import kinds, store
-from apps.cluster.announce import announcer
+from apps.cluster import kinds
+from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from tests.browser.conftest import Seen
@@ -178,4 +180,4 @@ def cordon(cluster: Cluster) -> None:
     def change(body: Any) -> Any:
         return {**body, "spec": {**body.get("spec", {}), "unschedulable": True}}
 
-    store.patch(cluster, kinds.NODE, "", "node-1", change, actor=store.Actor("tests"))
+    store.patch(cluster, kinds.NODE, "", "node-1", change, actor=Actor("tests"))

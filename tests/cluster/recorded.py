@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.cluster.admission import admit
-from apps.cluster.admission.priority import system_class
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid
+from apps.cluster.system_classes import system_class
 from apps.cluster.validation import validate
 
 DATA = Path(__file__).parent / "data"

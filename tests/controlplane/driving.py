@@ -8,9 +8,10 @@ from typing import Any
 
 import yaml
 
-from apps.cluster import kinds, selectors, store
+from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Pod
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
@@ -28,8 +29,8 @@ def pod(name: str, *, cpu: str = "100m", **spec: Any) -> Body:
 
 
 def create_pods(cluster: Cluster, *bodies: Body) -> None:
-    operations = [store.Create(kinds.POD, body, "default") for body in bodies]
-    store.write(cluster, operations, actor=ACTOR)
+    writes = [Create(kinds.POD, body, "default") for body in bodies]
+    store.write(cluster, writes, actor=ACTOR)
 
 
 def configure(cluster: Cluster, **parts: Any) -> None:
@@ -48,7 +49,7 @@ def node_of(cluster: Cluster, name: str) -> str:
 
 
 def status_of(cluster: Cluster, name: str) -> Body:
-    status: Body = selectors.get(cluster, kinds.POD, "default", name)["status"]
+    status: Body = queries.get(cluster, kinds.POD, "default", name)["status"]
     return status
 
 

@@ -9,9 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop.engines import Engines
@@ -27,8 +28,8 @@ def pod(name: str, *, cpu: str = "500m", **spec: Any) -> dict[str, Any]:
 
 
 def add_pods(cluster: Cluster, *bodies: dict[str, Any]) -> None:
-    operations = [store.Create(kinds.POD, body, "default") for body in bodies]
-    store.write(cluster, operations, actor=ACTOR)
+    writes = [Create(kinds.POD, body, "default") for body in bodies]
+    store.write(cluster, writes, actor=ACTOR)
 
 
 @pytest.fixture

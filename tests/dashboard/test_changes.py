@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster
-from apps.dashboard.selectors import changes
-from apps.dashboard.selectors.changes import change_list
+from apps.cluster.writing import store
+from apps.dashboard.queries import changes
+from apps.dashboard.queries.changes import change_list
 from tests.dashboard.conftest import ACTOR
 
 pytestmark = pytest.mark.django_db

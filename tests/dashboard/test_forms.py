@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from apps.cluster import kinds, selectors
+from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Pod, PriorityClass, Taint
 from apps.controlplane.models import SchedulerProfile
 
@@ -38,7 +38,7 @@ def test_a_node_is_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
     }
     response = alice.post("/clusters/bare/new-node", typed)
     assert response.headers["Location"] == "/clusters/bare/nodes/fast-1"
-    node = selectors.get(empty, kinds.NODE, "", "fast-1")
+    node = queries.get(empty, kinds.NODE, "", "fast-1")
     assert node["status"]["allocatable"] == {
         "cpu": "16",
         "memory": "64Gi",
@@ -96,7 +96,7 @@ def test_pods_are_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
     assert "3 pods are made" in response.content.decode()
     names = Pod.objects.order_by("name").values_list("name", flat=True)
     assert list(names) == ["web-1", "web-2", "web-3"]
-    pod = selectors.get(empty, kinds.POD, "default", "web-2")
+    pod = queries.get(empty, kinds.POD, "default", "web-2")
     spec = pod["spec"]
     assert spec["containers"][0]["resources"] == {
         "requests": {"cpu": "500m", "memory": "1Gi", "example.com/gpu": "1"},
@@ -202,7 +202,7 @@ def test_a_node_is_cordoned_and_uncordoned(alice: Client, empty: Cluster) -> Non
     alice.post("/clusters/bare/nodes/fast-1/cordon", {"unschedulable": "true"})
     assert "cordoned" in alice.get("/clusters/bare/nodes").content.decode()
     alice.post("/clusters/bare/nodes/fast-1/cordon", {"unschedulable": "false"})
-    node = selectors.get(empty, kinds.NODE, "", "fast-1")
+    node = queries.get(empty, kinds.NODE, "", "fast-1")
     assert not node["spec"].get("unschedulable")
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster, Node, Pod
+from apps.cluster.writing import store
 from apps.controlplane.models import Operation
 from tests.dashboard.conftest import ACTOR, add_pods, pod
 

@@ -8,9 +8,11 @@ import pytest
 import yaml
 from django.test import Client
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Pod, PriorityClass
+from apps.cluster.writes import Create
+from apps.cluster.writing import store
 from apps.dashboard.forms.manifest import example_of
 from tests.dashboard.conftest import ACTOR, add_pods, pod
 
@@ -24,7 +26,7 @@ BUDGET = {
 
 
 def budget(cluster: Cluster) -> None:
-    store.write(cluster, [store.Create(PDB, BUDGET, "default")], actor=ACTOR)
+    store.write(cluster, [Create(PDB, BUDGET, "default")], actor=ACTOR)
 
 
 @pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.name)

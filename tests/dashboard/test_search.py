@@ -9,7 +9,7 @@ from django.test import Client
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulingDecision
-from apps.dashboard.selectors.search import search
+from apps.dashboard.queries.search import search
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.dashboard.selectors.usage import NodeUse, nodes_in_use
+from apps.dashboard.queries.usage import NodeUse, nodes_in_use
 from tests.dashboard.conftest import add_pods, pod
 
 

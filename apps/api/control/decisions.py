@@ -23,6 +23,7 @@ from apps.api.control.serializers import (
     NodeVerdictSerializer,
 )
 from apps.cluster.errors import BadRequest, NotFound
+from apps.controlplane import queries
 from apps.controlplane.explanations import presenting
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import codec, finding
@@ -76,7 +77,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
         raise NotImplementedError
 
     def get_serializer_context(self) -> dict[str, Any]:
-        names = past_clusters.cluster_names()
+        names = queries.cluster_names()
         return {**super().get_serializer_context(), "cluster_names": names}
 
 

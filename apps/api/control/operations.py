@@ -17,10 +17,10 @@ from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView, cluster_named, whole_number
 from apps.api.control.serializers import ErrorSerializer
-from apps.cluster import kinds, selectors
+from apps.cluster import kinds, queries
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, NotFound
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
@@ -157,7 +157,7 @@ class DrainView(ControlView, APIView):
     def post(self, request: Request, cluster: str, node: str) -> Response:
         """Cordon the node and evict its pods as their disruption budgets allow."""
         found = cluster_named(cluster)
-        selectors.get(found, kinds.NODE, "", node)
+        queries.get(found, kinds.NODE, "", node)
         wanted = DrainSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data

@@ -32,7 +32,7 @@ from apps.api.control.serializers import (
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, NotFound, RequestEntityTooLarge
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.models import SchedulerProfile

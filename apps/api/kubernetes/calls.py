@@ -13,7 +13,7 @@ from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.models import Cluster
 from apps.cluster.schema import definition_of
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 
 Body = dict[str, Any]
 

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from apps.api.kubernetes.params import ListOptions
-from apps.cluster import history, selectors
+from apps.cluster import queries
 from apps.cluster.errors import BadRequest, Expired, Timeout
 from apps.cluster.kinds import Kind
-from apps.cluster.matching import Matcher
+from apps.cluster.log import history
 from apps.cluster.models import Cluster
-from apps.cluster.selectors import Selection
+from apps.cluster.queries import Selection
+from apps.cluster.selectors import Matcher
 
 Body = dict[str, Any]
 
@@ -98,7 +99,7 @@ def list_page(
     Raises BadRequest, Expired or TooLargeVersion for parameters that cannot be served.
     """
     return _read(
-        cluster, kind, namespace, wanted, _Reading(selectors.list_objects, lambda body: body)
+        cluster, kind, namespace, wanted, _Reading(queries.list_objects, lambda body: body)
     )
 
 
@@ -106,7 +107,7 @@ def text_page(
     cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
 ) -> Page[str]:
     """`list_page` with objects as JSON text, as they are put into a list."""
-    return _read(cluster, kind, namespace, wanted, _Reading(selectors.list_texts, _untyped_text))
+    return _read(cluster, kind, namespace, wanted, _Reading(queries.list_texts, _untyped_text))
 
 
 def token(position: Position) -> str:
@@ -118,7 +119,7 @@ def token(position: Position) -> str:
 class _Reading(Generic[Item]):
     """How objects are read: `current` from the table, `past` from a body of the log."""
 
-    current: Callable[[Cluster, Kind, Selection], selectors.Page[Item]]
+    current: Callable[[Cluster, Kind, Selection], queries.Page[Item]]
     past: Callable[[Body], Item]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.patching import read_patch
-from apps.cluster import selectors, store
+from apps.cluster import queries
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.schema import ShapeError, decode, definition_of
+from apps.cluster.writing import store
 
 Body = dict[str, Any]
 
@@ -19,7 +20,7 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 def get(call: Call) -> Answer:
     target = call.target
-    workload = selectors.get(call.cluster, call.resource.kind, call.namespace, target.name)
+    workload = queries.get(call.cluster, call.resource.kind, call.namespace, target.name)
     return Answer(_scale(workload))
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.verbs import other_uid
-from apps.cluster import selectors, store
+from apps.cluster import queries
 from apps.cluster.errors import BadRequest
-from apps.cluster.eviction import evict
+from apps.cluster.writing import store
+from apps.cluster.writing.eviction import evict
 
 Body = dict[str, Any]
 
@@ -35,7 +36,7 @@ def evict_pod(call: Call) -> Answer:
 
 def log(call: Call) -> Answer:
     """GET of a pod's log: nothing runs in a mock cluster, so nothing was written."""
-    selectors.get(call.cluster, call.resource.kind, call.namespace, call.target.name)
+    queries.get(call.cluster, call.resource.kind, call.namespace, call.target.name)
     return Answer({}, 204)
 
 
@@ -80,6 +81,6 @@ def bind(call: Call) -> Answer:
 
 def _check_uid(call: Call, name: str, said: str) -> None:
     """Refuse early, in the storage's words; the store checks again under the lock."""
-    is_ = selectors.get(call.cluster, call.resource.kind, call.namespace, name)["metadata"]["uid"]
+    is_ = queries.get(call.cluster, call.resource.kind, call.namespace, name)["metadata"]["uid"]
     if said != is_:
         raise other_uid(call, said, is_)

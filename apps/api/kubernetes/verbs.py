@@ -12,10 +12,12 @@ from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.media import PLAIN
 from apps.api.kubernetes.patching import read_patch
-from apps.cluster import selectors, store
+from apps.cluster import queries
 from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.schema import Decoded, ShapeError, decode
 from apps.cluster.warnings import warnings_of
+from apps.cluster.writes import Delete
+from apps.cluster.writing import store
 
 Body = dict[str, Any]
 
@@ -23,7 +25,7 @@ Body = dict[str, Any]
 def get(call: Call) -> Answer:
     target = call.target
     params.resource_version(call.query)
-    return Answer(selectors.get(call.cluster, call.resource.kind, call.namespace, target.name))
+    return Answer(queries.get(call.cluster, call.resource.kind, call.namespace, target.name))
 
 
 def list_(call: Call) -> Answer:
@@ -134,13 +136,13 @@ def delete_collection(call: Call) -> Answer:
     wanted = replace(params.list_options(call.query), version=None)
     kind = call.resource.kind
     page = listing.list_page(call.cluster, kind, call.target.namespace, wanted)
-    operations = [
-        store.Remove(kind, body["metadata"].get("namespace", ""), body["metadata"]["name"], options)
+    writes = [
+        Delete(kind, body["metadata"].get("namespace", ""), body["metadata"]["name"], options)
         for body in page.items
     ]
     outcomes = store.write(
         call.cluster,
-        operations,
+        writes,
         actor=call.actor,
         collect_refusals=True,
         dry_run=options["dryRun"],

@@ -37,7 +37,7 @@ from apps.cluster.availability import DatabaseAway, database_is_away
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,11 @@ import msgspec
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Call
 from apps.api.kubernetes.presenting import as_event_object
-from apps.cluster import changelog, selectors
-from apps.cluster.changelog import LoggedChange
+from apps.cluster import queries
 from apps.cluster.errors import ApiError, Expired
-from apps.cluster.matching import Matcher
+from apps.cluster.log import changelog
+from apps.cluster.log.changelog import LoggedChange
+from apps.cluster.selectors import Matcher
 
 Body = dict[str, Any]
 
@@ -25,7 +26,7 @@ _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """The parameters of a watch beside its selectors."""
+    """The parameters of a watch beside its queries."""
 
     #: Seconds until the server ends it; None: it need not.
     timeout: int | None
@@ -77,8 +78,8 @@ class Watch:
         if not self.options.initial:
             self.version = self.options.version or self.call.cluster.resource_version
             return []
-        selection = selectors.Selection(namespace=self.call.target.namespace)
-        page = selectors.list_objects(self.call.cluster, self.call.resource.kind, selection)
+        selection = queries.Selection(namespace=self.call.target.namespace)
+        page = queries.list_objects(self.call.cluster, self.call.resource.kind, selection)
         self.version = page.resource_version
         found = [body for body in page.items if self._matcher.matches(body)]
         if self._matcher.selective:

@@ -8,8 +8,9 @@ from typing import Any, Final
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.draft import Body, draft_of
 from apps.cluster.admission.match_label_keys import merge_label_keys
-from apps.cluster.admission.priority import set_priority, system_class
+from apps.cluster.admission.priority import set_priority
 from apps.cluster.errors import ApiError
+from apps.cluster.system_classes import system_class
 
 Json = Mapping[str, Any]
 

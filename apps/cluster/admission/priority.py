@@ -7,36 +7,9 @@ from typing import Any, Final
 
 from apps.cluster.admission.draft import Body, forbidden
 from apps.cluster.admission.lookups import Lookups
+from apps.cluster.system_classes import GROUP
 
-GROUP: Final = "scheduling.k8s.io"
-#: Classes that every cluster has from its beginning: name → (value, description).
-SYSTEM_CLASSES: Final = {
-    "system-cluster-critical": (
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another "
-        "node if necessary.",
-    ),
-    "system-node-critical": (
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-}
 _NO_CLASS: Final[Mapping[str, Any]] = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
-
-
-def system_class(name: str) -> Body | None:
-    """A system class as a PriorityClass body; None for any other name."""
-    if name not in SYSTEM_CLASSES:
-        return None
-    value, description = SYSTEM_CLASSES[name]
-    return {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        "description": description,
-        "preemptionPolicy": "PreemptLowerPriority",
-    }
 
 
 def set_priority(pod: Body, lookups: Lookups) -> None:

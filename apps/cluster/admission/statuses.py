@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from apps.cluster.admission.draft import Body
-from apps.cluster.qos import qos_class
+from apps.cluster.pods.qos import qos_class
 
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
 

@@ -16,9 +16,9 @@ from apps.cluster import kinds, sql
 from apps.cluster.admission.draft import forbidden
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.cluster.operations import Key
 from apps.cluster.quota.scopes import in_scope
 from apps.cluster.quota.usage import Usage, add, countable, covered, missing_from, usage_of
+from apps.cluster.writes import Key
 from apps.scheduler import quantity
 from apps.scheduler.quantity import Parsed
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.cluster.qos import qos_class
+from apps.cluster.pods.qos import qos_class
 
 Body = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from apps.cluster.kinds import Kind
-from apps.cluster.pod_resources import Amounts, aggregate, containers, is_pod_level
+from apps.cluster.pods.resources import Amounts, aggregate, containers, is_pod_level
 from apps.cluster.validation.quantities import is_extended
 from apps.scheduler import quantity
 from apps.scheduler.quantity import Parsed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.cluster.pod_resources import aggregate, is_pod_level, text
+from apps.cluster.pods.resources import aggregate, is_pod_level, text
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,

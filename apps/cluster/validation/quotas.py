@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.cluster.pod_resources import HUGE_PAGES
+from apps.cluster.pods.resources import HUGE_PAGES
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, required
 from apps.cluster.validation.quantities import validate_amount

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.cluster.admission.priority import SYSTEM_CLASSES
+from apps.cluster.system_classes import SYSTEM_CLASSES
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,

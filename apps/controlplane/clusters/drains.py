@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from apps.cluster import kinds, selectors
+from apps.cluster import kinds, queries
 from apps.cluster.errors import NotFound
-from apps.cluster.eviction import budgets_among
 from apps.cluster.models import Cluster, Pod
+from apps.cluster.writing.eviction import budgets_among
 from apps.controlplane.explanations.states import states
 from apps.controlplane.rebuilding import PastState
 from apps.scheduler import objects
@@ -87,7 +87,7 @@ def plan(cluster: Cluster, node: str) -> Plan:
     rows = rows.exclude(phase__in=("Succeeded", "Failed"))
     allowed: dict[tuple[str, str], int] = {}
     kind = kinds.by_name("PodDisruptionBudget")
-    budgets = selectors.list_objects(cluster, kind).items
+    budgets = queries.list_objects(cluster, kind).items
     pods = [_leaving(budgets, body, allowed) for body in rows.values_list("body", flat=True)]
     order = ("moves", "lost", "stays")
     return Plan(sorted(pods, key=lambda pod: order.index(pod.fate)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.admission.priority import SYSTEM_CLASSES
 from apps.cluster.kinds import Kind
+from apps.cluster.system_classes import SYSTEM_CLASSES
 
 Body = dict[str, Any]
 

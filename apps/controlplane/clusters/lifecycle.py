@@ -10,13 +10,14 @@ from django.apps import apps as django_apps
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from apps.cluster import kinds, store
-from apps.cluster.announce import announcer
+from apps.cluster import kinds
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
+from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.cluster.quota.charging import QUOTA
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,

@@ -8,13 +8,14 @@ from typing import Any
 import yaml
 from django.db import transaction
 
-from apps.cluster import kinds, store
-from apps.cluster.admission.priority import SYSTEM_CLASSES
+from apps.cluster import kinds
 from apps.cluster.documents import Unreadable, parse_yaml_stream
 from apps.cluster.errors import AlreadyExists, ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.system_classes import SYSTEM_CLASSES
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import BUILT_IN_NAMESPACES
 
 #: libyaml's, ten times as fast, where PyYAML was built with it.
@@ -78,7 +79,7 @@ def _batches(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
 def _create(cluster: Cluster, numbered: Sequence[Numbered], actor: Actor) -> list[Body]:
     outcomes = store.write(
         cluster,
-        [store.Create(kind, body, _namespace(kind, body)) for _, kind, body in numbered],
+        [Create(kind, body, _namespace(kind, body)) for _, kind, body in numbered],
         actor=actor,
         collect_refusals=True,
     )

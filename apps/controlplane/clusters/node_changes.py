@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from apps.cluster import kinds, store
-from apps.cluster.binding import with_condition
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, Cause, Invalid
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Delete, Update, Write
+from apps.cluster.writing import store
+from apps.cluster.writing.binding import with_condition
 
 Body = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Body]
@@ -46,16 +47,14 @@ def change_nodes(
     cluster: Cluster, names: Sequence[str], change: Change, *, actor: Actor, subresource: str = ""
 ) -> Changed:
     """Change these nodes in one transaction; those that refuse stay as they are."""
-    operations = [
-        store.Modify(kinds.NODE, "", name, change, subresource) for name in dict.fromkeys(names)
-    ]
-    return _carried_out(cluster, operations, actor)
+    writes = [Update(kinds.NODE, "", name, change, subresource) for name in dict.fromkeys(names)]
+    return _carried_out(cluster, writes, actor)
 
 
 def delete_nodes(cluster: Cluster, names: Sequence[str], *, actor: Actor) -> Changed:
     """Delete these nodes."""
-    operations = [store.Remove(kinds.NODE, "", name) for name in dict.fromkeys(names)]
-    return _carried_out(cluster, operations, actor)
+    writes = [Delete(kinds.NODE, "", name) for name in dict.fromkeys(names)]
+    return _carried_out(cluster, writes, actor)
 
 
 def cordoned(wanted: bool) -> Change:
@@ -138,7 +137,7 @@ def _same(taint: Mapping[str, Any], key: str, effect: str) -> bool:
     return taint.get("key") == key and (not effect or taint.get("effect") == effect)
 
 
-def _carried_out(cluster: Cluster, operations: Sequence[store.Operation], actor: Actor) -> Changed:
-    outcomes = store.write(cluster, operations, actor=actor, collect_refusals=True)
+def _carried_out(cluster: Cluster, writes: Sequence[Write], actor: Actor) -> Changed:
+    outcomes = store.write(cluster, writes, actor=actor, collect_refusals=True)
     refusals = [outcome.message for outcome in outcomes if isinstance(outcome, ApiError)]
     return Changed(len(outcomes) - len(refusals), refusals)

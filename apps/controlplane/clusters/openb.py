@@ -14,11 +14,12 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 
 Body = dict[str, Any]
 Row = Mapping[str, str | None]
@@ -67,10 +68,7 @@ def _create(cluster: Cluster, batch: Iterable[tuple[Path, int, Kind, Body]], act
     batch = list(batch)
     outcomes = store.write(
         cluster,
-        [
-            store.Create(kind, body, "default" if kind.namespaced else "")
-            for _, _, kind, body in batch
-        ],
+        [Create(kind, body, "default" if kind.namespaced else "") for _, _, kind, body in batch],
         actor=actor,
         collect_refusals=True,
     )

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from apps.cluster.errors import ApiError
-from apps.cluster.operations import Operation
+from apps.cluster.writes import Write
 from apps.controlplane.controllers.world import Ref, World
 from apps.controlplane.events.writer import Told
 
@@ -24,7 +24,7 @@ from apps.controlplane.events.writer import Told
 class Reported:
     """A write of which is told how it went."""
 
-    operation: Operation
+    write: Write
     #: The object it left -> what is said of it.
     done: Callable[[dict[str, Any]], Told]
     #: What is said when it is refused; None: nothing.
@@ -38,7 +38,7 @@ class Later:
     at: datetime
 
 
-Step = Operation | Later | Reported | Told
+Step = Write | Later | Reported | Told
 #: (world, old, new) -> the objects to look at; `old` None: added, `new` None: deleted.
 Concerns = Callable[[World, Any, Any], Iterable[Ref]]
 Reconcile = Callable[[World, Ref, datetime], Iterator[Step]]

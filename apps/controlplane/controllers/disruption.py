@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from apps.cluster.metadata import timestamp
+from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.controller import Controller, Later, Step, moment
 from apps.controlplane.controllers.world import Ref, World, controller_of, ref_of
 from apps.controlplane.controllers.writes import is_ready, set_status

@@ -12,9 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from apps.cluster import kinds
-from apps.cluster.deletion import FOREGROUND, ORPHAN
 from apps.cluster.models import Change
-from apps.cluster.operations import Remove
+from apps.cluster.writes import Delete
+from apps.cluster.writing.deletion import FOREGROUND, ORPHAN
 from apps.controlplane.controllers.controller import Concerns, Controller, Step
 from apps.controlplane.controllers.world import UNWATCHED, Ref, World, is_watched, ref_of
 from apps.controlplane.controllers.writes import change_of
@@ -51,7 +51,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     owners = metadata.owner_references
     if owners and all(_is_gone(world, each, item) for each in owners):
         options = {"preconditions": {"uid": metadata.uid}, "propagationPolicy": "Background"}
-        yield Remove(kinds.by_name(ref[0]), *ref[1:], options)
+        yield Delete(kinds.by_name(ref[0]), *ref[1:], options)
 
 
 def _orphan(world: World, ref: Ref, owner: KubeObject) -> Iterator[Step]:
@@ -79,7 +79,7 @@ def _delete_in_foreground(world: World, ref: Ref, owner: KubeObject) -> Iterator
                 "preconditions": {"uid": item.metadata.uid},
                 "propagationPolicy": "Foreground",
             }
-            yield Remove(kinds.by_name(dependant[0]), *dependant[1:], options)
+            yield Delete(kinds.by_name(dependant[0]), *dependant[1:], options)
     if not blocked:
         yield change_of(ref, uid, lambda body: _released(body, FOREGROUND))
 

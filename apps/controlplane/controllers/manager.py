@@ -12,10 +12,10 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.cluster import store
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
-from apps.cluster.operations import Actor, Operation
+from apps.cluster.writes import Actor, Write
+from apps.cluster.writing import store
 from apps.controlplane.controllers.controller import Concerns, Controller, Later, Reported
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.controllers.world import Ref, World
@@ -33,7 +33,7 @@ RETRY = timedelta(seconds=10)
 #: A controller, by its place in the registry, and an object it has to look at.
 Item = tuple[int, Ref]
 #: A write that a controller wants, and for which object.
-Wanted = tuple[Item, Operation | Reported]
+Wanted = tuple[Item, Write | Reported]
 
 
 @dataclass(slots=True)
@@ -112,10 +112,10 @@ class Controllers:
         while self._todo and written < BATCH:
             item = next(iter(self._todo))
             del self._todo[item]
-            operations, said = self._look_at(item, now)
-            written += len(operations)
+            writes, said = self._look_at(item, now)
+            written += len(writes)
             user = self._controllers[item[0]].user
-            wanted.setdefault(user, []).extend((item, operation) for operation in operations)
+            wanted.setdefault(user, []).extend((item, write) for write in writes)
             told.setdefault(user, []).extend(said)
         for user, asked in wanted.items():
             if asked:
@@ -134,11 +134,11 @@ class Controllers:
             for ref in concerns(self.world, old, new):
                 self._todo[place, ref] = None
 
-    def _look_at(self, item: Item, now: datetime) -> tuple[list[Operation | Reported], list[Told]]:
+    def _look_at(self, item: Item, now: datetime) -> tuple[list[Write | Reported], list[Told]]:
         """What a controller wants and says of an object. Its failure must not stop the others."""
         place, ref = item
         self._timers.forget(item)
-        operations: list[Operation | Reported] = []
+        writes: list[Write | Reported] = []
         said: list[Told] = []
         try:
             for step in self._controllers[place].reconcile(self.world, ref, now):
@@ -147,21 +147,21 @@ class Controllers:
                 elif isinstance(step, Told):
                     said.append(step)
                 else:
-                    operations.append(step)
+                    writes.append(step)
         except Exception:
             log.exception("%s failed on %s %s/%s", self._controllers[place].name, *ref)
             self._timers.put(item, now + RETRY)
             return [], []
-        return operations, said
+        return writes, said
 
     def _write(self, user: str, asked: list[Wanted], now: datetime) -> list[Told]:
         """Write what is wanted; what is to be said of how that went."""
-        operations = [each.operation if isinstance(each, Reported) else each for _, each in asked]
+        writes = [each.write if isinstance(each, Reported) else each for _, each in asked]
         told = []
         with transaction.atomic():
             self._lease.renew()
             outcomes = store.write(
-                self._cluster, operations, actor=Actor(user), collect_refusals=True, wake=False
+                self._cluster, writes, actor=Actor(user), collect_refusals=True, wake=False
             )
         for (item, step), outcome in zip(asked, outcomes, strict=True):
             # what is gone tells so by itself, in the log
@@ -180,17 +180,17 @@ class Controllers:
         """Events are written behind what they tell of, so that they can name it."""
         self._events.begin()
         written = [self._events.write(told, now) for told in said]
-        operations: list[Operation] = [each for each in written if each is not None]
-        if not operations:
+        writes: list[Write] = [each for each in written if each is not None]
+        if not writes:
             return
         with transaction.atomic():
             self._lease.renew()
             outcomes = store.write(
-                self._cluster, operations, actor=Actor(user), collect_refusals=True, wake=False
+                self._cluster, writes, actor=Actor(user), collect_refusals=True, wake=False
             )
-        for operation, outcome in zip(operations, outcomes, strict=True):
+        for write, outcome in zip(writes, outcomes, strict=True):
             if isinstance(outcome, ApiError):
-                self._events.refused(operation)
+                self._events.refused(write)
         self._events.committed()
 
     # switching on and off

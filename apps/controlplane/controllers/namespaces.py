@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.operations import Modify, Remove
+from apps.cluster.writes import Delete, Update
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.world import UNWATCHED, Ref, World
 from apps.scheduler.objects import KubeObject, Namespace
@@ -41,15 +41,15 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         for item in world.every(kind.name, KubeObject, ref[2]):
             left = True
             if not item.metadata.deletion_timestamp:
-                yield Remove(kind, ref[2], item.metadata.name, {"propagationPolicy": "Background"})
+                yield Delete(kind, ref[2], item.metadata.name, {"propagationPolicy": "Background"})
     for name in sorted(UNWATCHED):
         kind = kinds.by_name(name)
         found = kind.model._default_manager.filter(cluster=world.cluster, namespace=ref[2])
         for each in found.values_list("name", flat=True):
-            yield Remove(kind, ref[2], each)
+            yield Delete(kind, ref[2], each)
     if not left:
         uid = namespace.metadata.uid
-        yield Modify(kinds.NAMESPACE, *ref[1:], _finalized, "finalize", trusted=True, uid=uid)
+        yield Update(kinds.NAMESPACE, *ref[1:], _finalized, "finalize", trusted=True, uid=uid)
 
 
 def _finalized(namespace: Body) -> Body:

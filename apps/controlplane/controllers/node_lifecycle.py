@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.cluster import kinds
-from apps.cluster.metadata import timestamp
-from apps.cluster.operations import Modify
+from apps.cluster.writes import Update
+from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet.nodes import KUBELET, UNINITIALIZED
 from apps.controlplane.controllers.world import Ref, World
@@ -62,7 +62,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     undated = any(t.effect == "NoExecute" and not t.time_added for t in node.spec.taints)
     initialized = UNINITIALIZED in {key for key, _ in present} and node.spec.provider_id
     if present & _OWN != wanted_taints(node) or undated or initialized:
-        yield Modify(
+        yield Update(
             kinds.NODE,
             "",
             node.metadata.name,

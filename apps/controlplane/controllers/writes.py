@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.binding import with_condition
 from apps.cluster.errors import ApiError
-from apps.cluster.operations import Create, Modify, Remove
+from apps.cluster.writes import Create, Delete, Update
+from apps.cluster.writing.binding import with_condition
 from apps.controlplane.controllers.controller import Later, Reported, moment
 from apps.controlplane.controllers.world import Ref
 from apps.controlplane.events.writer import Told, about_pod
@@ -18,15 +18,15 @@ from apps.scheduler.objects import Pod
 Body = dict[str, Any]
 
 
-def delete_pod(pod: Pod, *, grace_seconds: int | None = None) -> Remove:
+def delete_pod(pod: Pod, *, grace_seconds: int | None = None) -> Delete:
     """Delete this very pod."""
     options: Body = {"preconditions": {"uid": pod.metadata.uid}}
     if grace_seconds is not None:
         options["gracePeriodSeconds"] = grace_seconds
-    return Remove(kinds.POD, pod.metadata.namespace, pod.metadata.name, options)
+    return Delete(kinds.POD, pod.metadata.namespace, pod.metadata.name, options)
 
 
-def disrupt(pod: Pod, reason: str, message: str, now: datetime, **status: str) -> Modify:
+def disrupt(pod: Pod, reason: str, message: str, now: datetime, **status: str) -> Update:
     """Give a pod the condition DisruptionTarget, and other fields of its status."""
     condition = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
 
@@ -39,13 +39,13 @@ def disrupt(pod: Pod, reason: str, message: str, now: datetime, **status: str) -
     return change_of(("Pod", pod.metadata.namespace, pod.metadata.name), pod.metadata.uid, change)
 
 
-def change_of(ref: Ref, uid: str, change: Callable[[Body], Body]) -> Modify:
+def change_of(ref: Ref, uid: str, change: Callable[[Body], Body]) -> Update:
     """Change any part of this very object but its spec's generation."""
     kind, namespace, name = ref
-    return Modify(kinds.by_name(kind), namespace, name, change, "controller", trusted=True, uid=uid)
+    return Update(kinds.by_name(kind), namespace, name, change, "controller", trusted=True, uid=uid)
 
 
-def set_status(ref: Ref, uid: str, status: Body) -> Modify:
+def set_status(ref: Ref, uid: str, status: Body) -> Update:
     """Set these fields of an object's status; None takes one away."""
 
     def change(body: Body) -> Body:

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster, Event
-from apps.cluster.operations import Actor, Remove
+from apps.cluster.writes import Actor, Delete
+from apps.cluster.writing import store
 from apps.controlplane.workers.lease import Lease
 
 #: So many go in one transaction.
@@ -37,12 +38,10 @@ class EventTtl:
         names = list(over.order_by("written_at").values_list("namespace", "name")[:BATCH])
         self._not_before = None if names else self._next_look(now)
         if names:
-            operations = [Remove(kinds.EVENT, namespace, name) for namespace, name in names]
+            writes = [Delete(kinds.EVENT, namespace, name) for namespace, name in names]
             with transaction.atomic():
                 self._lease.renew()
-                store.write(
-                    self._cluster, operations, actor=_ACTOR, collect_refusals=True, wake=False
-                )
+                store.write(self._cluster, writes, actor=_ACTOR, collect_refusals=True, wake=False)
         return bool(names)
 
     def next_due(self) -> datetime | None:

@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any, Final
 
 from apps.cluster import kinds
-from apps.cluster.metadata import micro_timestamp, timestamp
 from apps.cluster.models import Cluster
-from apps.cluster.operations import Create, Modify, Operation
+from apps.cluster.writes import Create, Update, Write
+from apps.cluster.writing.metadata import micro_timestamp, timestamp
 
 Body = dict[str, Any]
 
@@ -88,15 +88,15 @@ class EventWriter:
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
 
-    def refused(self, operation: Operation) -> None:
+    def refused(self, write: Write) -> None:
         """An event was not written (somebody deleted the one to be changed): begin it anew."""
-        if isinstance(operation, Modify):
+        if isinstance(write, Update):
             for key, known in list(self._staged.items()):
-                if known.name == operation.name:
+                if known.name == write.name:
                     del self._staged[key]
                     self._known.pop(key, None)
 
-    def write(self, told: Told, now: datetime) -> Create | Modify | None:
+    def write(self, told: Told, now: datetime) -> Create | Update | None:
         """The creation of an event, or the change of the one that said it before."""
         key = _key(told)
         known = self._staged.get(key) or self._known.get(key)
@@ -151,8 +151,8 @@ def _body(told: Told, name: str, now: datetime) -> Body:
     }
 
 
-def _change(told: Told, name: str, change: Callable[[Body], Body]) -> Modify:
-    return Modify(kinds.EVENT, told.namespace, name, change, trusted=True)
+def _change(told: Told, name: str, change: Callable[[Body], Body]) -> Update:
+    return Update(kinds.EVENT, told.namespace, name, change, trusted=True)
 
 
 def _series_again(now: datetime, event: Body) -> Body:

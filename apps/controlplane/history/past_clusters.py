@@ -31,12 +31,6 @@ def past_cluster(cluster_id: int) -> PastCluster:
     return found
 
 
-def cluster_names() -> dict[int, str]:
-    """The names of all clusters by id, those of the deleted ones included."""
-    past = PastCluster.objects.values_list("pk", "name")
-    return dict(Cluster.objects.values_list("pk", "name").union(past))
-
-
 def remember(cluster: Cluster, *, user: str) -> None:
     """Note that this cluster is being deleted, in the same transaction."""
     PastCluster.objects.create(

@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
-from apps.cluster.forgetting import forget_changes
+from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Cluster
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import codec

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from apps.cluster.errors import ApiError
-from apps.controlplane.history import past_clusters
+from apps.controlplane import queries
 from apps.controlplane.ledger import finding
 
 #: Rows that are read, and written out, at a time.
@@ -90,7 +90,7 @@ def batches(
     filters: finding.Filters, *, cluster_id: int | None = None, limit: int | None = None
 ) -> Iterator[list[Row]]:
     """The decisions that `decisions.found` finds, newest first, as rows of FIELDS."""
-    names = past_clusters.cluster_names()
+    names = queries.cluster_names()
     found = finding.found(filters, cluster_id=cluster_id).values(*_COLUMNS)
     last, left = None, limit
     while left is None or left > 0:

@@ -1,0 +1,5 @@
+"""The scheduling loop: what a worker does for one cluster while it holds the cluster's lease.
+
+The engine reads the change log, runs the scheduler and records what it decided.
+Imported by tasks, rebuilding and the rooms above them.
+"""

@@ -12,7 +12,7 @@ from typing import cast
 
 from django.db import connection, transaction
 
-from apps.cluster.announce import announcer
+from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.events.ttl import EventTtl

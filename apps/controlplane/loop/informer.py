@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from django.db import connection, transaction
 
-from apps.cluster import history, kinds
-from apps.cluster.changelog import LoggedChange, changes_after, creations
+from apps.cluster import kinds
+from apps.cluster.log import history
+from apps.cluster.log.changelog import LoggedChange, changes_after, creations
 from apps.cluster.models import Cluster
 from apps.scheduler import objects
 from apps.scheduler.objects import KubeObject, Pod

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from apps.cluster import kinds, merge_patch
-from apps.cluster.binding import bind_change, binding_to, with_condition
-from apps.cluster.store import Modify, Operation, Remove
+from apps.cluster.writes import Delete, Update, Write
+from apps.cluster.writing.binding import bind_change, binding_to, with_condition
 from apps.controlplane.events.writer import EventWriter, Told, about_pod
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.made import Made
@@ -20,13 +20,13 @@ Body = dict[str, Any]
 
 
 class IntendedWrites:
-    """Turns decisions, and what plugins ask for besides, into operations of the store."""
+    """Turns decisions, and what plugins ask for besides, into writes of the store."""
 
     def __init__(self, informer: Informer, events: EventWriter) -> None:
         self._informer = informer
         self._events = events
 
-    def of(self, made: Made) -> Iterator[Operation]:
+    def of(self, made: Made) -> Iterator[Write]:
         """What a decision writes besides its ledger row."""
         decision = made.decision
         pod = _pod_reference(decision)
@@ -47,22 +47,22 @@ class IntendedWrites:
             pod, made, "FailedScheduling", decision.message, "Scheduling", warning=True
         )
 
-    def _intended(self, made: Made, intent: Intent) -> Iterator[Operation]:
+    def _intended(self, made: Made, intent: Intent) -> Iterator[Write]:
         if isinstance(intent, Binding):
             binding = binding_to(intent.node, uid=intent.uid)
             change = bind_change(binding, self._informer.node_labels(intent.node), made.at)
             if intent.bound_by:
                 change = _unless_bound(intent, change)
-            yield Modify(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)
+            yield Update(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)
         elif isinstance(intent, Eviction):
             yield from self._evict(made, intent)
         else:
             yield from self.unattached(intent, made.at)
 
-    def unattached(self, intent: Intent, now: datetime) -> Iterator[Operation]:
+    def unattached(self, intent: Intent, now: datetime) -> Iterator[Write]:
         """What can be written without knowing for which decision."""
         if isinstance(intent, MergePatch):
-            yield Modify(
+            yield Update(
                 kinds.by_name(intent.kind),
                 intent.namespace,
                 intent.name,
@@ -81,7 +81,7 @@ class IntendedWrites:
             )
             yield from self._tell(told, now)
 
-    def _evict(self, made: Made, victim: Eviction) -> Iterator[Operation]:
+    def _evict(self, made: Made, victim: Eviction) -> Iterator[Write]:
         """A victim that is not bound yet went back to the queue, which only an event tells."""
         decision = made.decision
         node = decision.nominating.nominated_node if decision.nominating else ""
@@ -94,7 +94,7 @@ class IntendedWrites:
         preemptor = _pod_reference(decision)
         yield from self._event(reference, made, "Preempted", note, "Preempting", related=preemptor)
 
-    def _delete_victim(self, made: Made, victim: Eviction) -> Iterator[Operation]:
+    def _delete_victim(self, made: Made, victim: Eviction) -> Iterator[Write]:
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -103,8 +103,8 @@ class IntendedWrites:
         }
         where = (kinds.POD, victim.namespace, victim.name)
         change = _conditioned(condition, made.at)
-        yield Modify(*where, change, "status", trusted=True, uid=victim.uid)
-        yield Remove(*where, {"preconditions": {"uid": victim.uid}})
+        yield Update(*where, change, "status", trusted=True, uid=victim.uid)
+        yield Delete(*where, {"preconditions": {"uid": victim.uid}})
 
     def _event(
         self,
@@ -116,21 +116,21 @@ class IntendedWrites:
         *,
         warning: bool = False,
         related: Mapping[str, str] | None = None,
-    ) -> Iterator[Operation]:
+    ) -> Iterator[Write]:
         profile = made.decision.profile
         told = Told(pod, reason, note, profile, action, warning=warning, related=related)
         yield from self._tell(told, made.at)
 
-    def _tell(self, told: Told, now: datetime) -> Iterator[Operation]:
-        operation = self._events.write(told, now)
-        if operation is not None:
-            yield operation
+    def _tell(self, told: Told, now: datetime) -> Iterator[Write]:
+        write = self._events.write(told, now)
+        if write is not None:
+            yield write
 
 
-def _status_change(decision: Decision, change: Callable[[Body], Body]) -> Modify:
+def _status_change(decision: Decision, change: Callable[[Body], Body]) -> Update:
     namespace, _, name = decision.pod_key.partition("/")
     where = (kinds.POD, namespace, name)
-    return Modify(*where, change, "status", trusted=True, uid=decision.pod_uid)
+    return Update(*where, change, "status", trusted=True, uid=decision.pod_uid)
 
 
 def _expected_on(node: str) -> Callable[[Body], Body]:

@@ -10,11 +10,12 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.cluster import kinds, store
-from apps.cluster.announce import announcer
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError
+from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor, Modify, Operation
+from apps.cluster.writes import Actor, Update, Write
+from apps.cluster.writing import store
 from apps.controlplane.events.writer import EventWriter
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop import decision_log
@@ -183,38 +184,38 @@ class Recorder:
     ) -> list[tuple[Decision, ApiError]]:
         self._events.begin()
         writes = IntendedWrites(informer, self._events)
-        planned: list[tuple[Decision | None, Operation]] = [
-            (made.decision, operation) for made in batch for operation in writes.of(made)
+        planned: list[tuple[Decision | None, Write]] = [
+            (made.decision, write) for made in batch for write in writes.of(made)
         ]
         planned += [
-            (None, operation)
+            (None, write)
             for intent in intents
-            for operation in writes.unattached(intent, self._cluster.now())
+            for write in writes.unattached(intent, self._cluster.now())
         ]
         outcomes = store.write(
             self._cluster,
-            [operation for _, operation in planned],
+            [write for _, write in planned],
             actor=Actor("kube-scheduler"),
             collect_refusals=True,
             wake=False,
         )
         refused = []
-        for (decision, operation), outcome in zip(planned, outcomes, strict=True):
+        for (decision, write), outcome in zip(planned, outcomes, strict=True):
             if not isinstance(outcome, ApiError):
                 continue
-            if operation.kind is kinds.EVENT:
-                self._events.refused(operation)
+            if write.kind is kinds.EVENT:
+                self._events.refused(write)
             elif decision is None:
                 log.warning("what a plugin asked for was refused: %s", outcome.message)
-            elif _must_succeed(decision, operation):
+            elif _must_succeed(decision, write):
                 refused.append((decision, outcome))
         return refused
 
 
-def _must_succeed(decision: Decision, operation: Operation) -> bool:
+def _must_succeed(decision: Decision, write: Write) -> bool:
     """Whether the refusal of this write takes the decision back: its binding, or before it."""
     return (
         decision.result == Result.SCHEDULED
-        and isinstance(operation, Modify)
-        and operation.subresource != "status"
+        and isinstance(write, Update)
+        and write.subresource != "status"
     )

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
-from apps.cluster.announce import announcer
 from apps.cluster.errors import ApiError
+from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 
 #: Who changed something, where the change log names a user.

@@ -9,8 +9,9 @@ from typing import Any
 from django.db import connection
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from apps.cluster import footprint, sql
+from apps.cluster import sql
 from apps.cluster.models import Cluster
+from apps.cluster.pods import footprint
 from apps.scheduler import quantity
 
 _LABELS = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")

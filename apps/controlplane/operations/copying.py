@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from django.db import connection, transaction
 
-from apps.cluster.copying import copy_objects
 from apps.cluster.models import Cluster
+from apps.cluster.writing.copying import copy_objects
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import LoopLease
 from apps.controlplane.operations.progress import Progress

@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, NotFound, TooManyRequests
-from apps.cluster.eviction import evict
 from apps.cluster.models import Cluster, Pod
+from apps.cluster.writing import store
+from apps.cluster.writing.eviction import evict
 from apps.controlplane.clusters import drains
 from apps.controlplane.clusters.drains import Leaving
 from apps.controlplane.operations.progress import Progress

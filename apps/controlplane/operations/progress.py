@@ -9,11 +9,11 @@ import msgspec
 import zstandard
 from django.db import connection
 
-from apps.cluster.announce import announcer
 from apps.cluster.context import current_request_id
-from apps.cluster.listen import SITE
+from apps.cluster.log.announce import announcer
+from apps.cluster.log.listen import SITE
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
 
 #: Rows and pages hear of progress no oftener.

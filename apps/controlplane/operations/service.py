@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
 from apps.controlplane.operations.progress import announce, packed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 
-from apps.cluster.changelog import LoggedChange
+from apps.cluster.log.changelog import LoggedChange
 from apps.controlplane.loop.informer import WATCHED, decode
 from apps.scheduler.cache.cache import is_terminal
 from apps.scheduler.framework.types import PodInfo

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.cluster import kinds
-from apps.cluster.changelog import changes_after
+from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Cluster
 from apps.controlplane.loop.informer import decode
 from apps.controlplane.rebuilding.objects import creation_order, objects_at

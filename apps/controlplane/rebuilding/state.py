@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import msgspec
 import zstandard
 
-from apps.cluster.changelog import changes_after
+from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop.extender_objects import StoredBodies

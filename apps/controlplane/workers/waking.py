@@ -11,7 +11,7 @@ from __future__ import annotations
 from celery import current_app
 from django.db import connection, transaction
 
-from apps.cluster.announce import announcer
+from apps.cluster.log.announce import announcer
 from apps.controlplane.workers import heartbeat
 
 RUN_LOOP = "apps.controlplane.tasks.run_loop"

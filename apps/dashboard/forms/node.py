@@ -8,7 +8,7 @@ from django import forms
 
 from apps.dashboard.forms.lines import AmountsField, LabelsField, QuantityField, TaintsField
 from apps.dashboard.forms.refusals import ObjectForm
-from apps.dashboard.selectors.usage import ZONE_LABEL
+from apps.dashboard.queries.usage import ZONE_LABEL
 
 
 class NodeForm(ObjectForm):

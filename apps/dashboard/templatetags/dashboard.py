@@ -16,7 +16,7 @@ from apps.cluster.models import Cluster
 from apps.dashboard import charts, figures
 from apps.dashboard.forms.manifest import as_yaml
 from apps.dashboard.links import object_url
-from apps.dashboard.selectors.usage import NodeUse, Use
+from apps.dashboard.queries.usage import NodeUse, Use
 
 register = template.Library()
 

@@ -7,8 +7,8 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.manifest import as_yaml
+from apps.dashboard.queries.changes import change_list, one_change
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.changes import change_list, one_change
 from apps.dashboard.text_diff import text_diff
 
 

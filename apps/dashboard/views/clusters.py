@@ -12,10 +12,10 @@ from apps.cluster.models import Cluster
 from apps.controlplane.clusters import lifecycle
 from apps.dashboard.notices import done_with_undo, go_on_to
 from apps.dashboard.paging import numbered_page
+from apps.dashboard.queries.clusters import cluster_cards
+from apps.dashboard.queries.overview import pod_states
+from apps.dashboard.queries.tasks import unfinished_tasks
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.clusters import cluster_cards
-from apps.dashboard.selectors.overview import pod_states
-from apps.dashboard.selectors.tasks import unfinished_tasks
 from apps.dashboard.streams import site_stamp
 from apps.dashboard.tables import Field, asked_sorting
 

@@ -16,8 +16,8 @@ from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import VALUES, as_json, score_matrix, score_table
 from apps.dashboard.decision_page.waterfall import waterfall
 from apps.dashboard.paging import numbered_page
+from apps.dashboard.queries.decisions import LedgerEntry, decision_list, ledger_entry
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.decisions import LedgerEntry, decision_list, ledger_entry
 
 NODES_SHOWN = 500
 #: A decision never changes: what was fetched once is good for a year.

@@ -6,8 +6,8 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
+from apps.dashboard.queries.events import event_list
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.events import event_list
 
 
 @require_GET

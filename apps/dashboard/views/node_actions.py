@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.cluster import kinds, selectors
+from apps.cluster import kinds, queries
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Node
 from apps.controlplane.clusters import drains, node_changes
@@ -19,8 +19,8 @@ from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import done_with_undo, go_on_to
 from apps.dashboard.paging import whole_number
+from apps.dashboard.queries.nodes import stranded_by
 from apps.dashboard.rendering import Request, actor, cluster_page, page
-from apps.dashboard.selectors.nodes import stranded_by
 
 #: Nodes that are changed at once at most: a page of the list, and more.
 MOST_CHOSEN = 1000
@@ -93,7 +93,7 @@ def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse
 @cluster_page
 def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Say what would move where; begin to drain on POST."""
-    selectors.get(cluster, kinds.NODE, "", name)
+    queries.get(cluster, kinds.NODE, "", name)
     if request.method == "POST":
         seconds = whole_number(request.POST, "timeout") or DEFAULT_TIMEOUT
         arguments = {

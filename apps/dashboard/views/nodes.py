@@ -7,14 +7,15 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.cluster.writing import store
 from apps.dashboard.forms.node import NodeForm
 from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.queries.nodes import node_list, one_node
+from apps.dashboard.queries.usage import resource_names
 from apps.dashboard.rendering import Request, actor, cluster_page, page
-from apps.dashboard.selectors.nodes import node_list, one_node
-from apps.dashboard.selectors.usage import resource_names
 
 
 @require_GET

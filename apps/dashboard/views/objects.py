@@ -9,25 +9,20 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
+from apps.cluster.writing import store
 from apps.controlplane.clusters import manifests
 from apps.controlplane.history.story import last_body
 from apps.controlplane.operations import service
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, alike, example_of
 from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.links import object_url
+from apps.dashboard.queries.consequences import consequences
+from apps.dashboard.queries.objects import kind_counts, kind_of, object_list, object_of, one_object
 from apps.dashboard.rendering import Request, actor, cluster_page, page
-from apps.dashboard.selectors.consequences import consequences
-from apps.dashboard.selectors.objects import (
-    kind_counts,
-    kind_of,
-    object_list,
-    object_of,
-    one_object,
-)
 
 #: Characters; what is longer is imported by a worker.
 MOST_AT_ONCE = 200_000

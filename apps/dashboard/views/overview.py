@@ -13,9 +13,9 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.loop import clock as clocks
+from apps.dashboard.queries.overview import cluster_overview, heat_map
+from apps.dashboard.queries.usage import ZONE_LABEL
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.overview import cluster_overview, heat_map
-from apps.dashboard.selectors.usage import ZONE_LABEL
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

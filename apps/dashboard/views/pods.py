@@ -9,15 +9,17 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
+from apps.cluster.writes import Delete
+from apps.cluster.writing import store
 from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.queries.consequences import pods_to_delete
+from apps.dashboard.queries.pod import namesakes, one_pod, pod_story
+from apps.dashboard.queries.pods import pod_list
 from apps.dashboard.rendering import Request, actor, cluster_page, page
-from apps.dashboard.selectors.consequences import pods_to_delete
-from apps.dashboard.selectors.pod import namesakes, one_pod, pod_story
-from apps.dashboard.selectors.pods import pod_list
 
 
 @require_GET
@@ -58,7 +60,7 @@ def delete_pods(request: Request, cluster: Cluster) -> HttpResponse:
         return redirect("pods", cluster=cluster.name)
     if "sure" not in request.POST:
         return page(request, "delete_pods", {"cluster": cluster, "chosen": found})
-    removals = [store.Remove(kinds.POD, each.namespace, each.name) for each in found.pods]
+    removals = [Delete(kinds.POD, each.namespace, each.name) for each in found.pods]
     outcomes = store.write(cluster, removals, actor=actor(request), collect_refusals=True)
     refused = [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
     messages.success(request, f"{len(outcomes) - len(refused)} pods are deleted.")

@@ -14,9 +14,9 @@ from apps.controlplane.profiles.plugins import known_plugins
 from apps.dashboard.forms.profile import ProfileForm
 from apps.dashboard.forms.yaml_problems import show_causes
 from apps.dashboard.paging import whole_number
+from apps.dashboard.queries.profiles import compare, one_profile, profile_list
+from apps.dashboard.queries.profiles import revision as wanted
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.profiles import compare, one_profile, profile_list
-from apps.dashboard.selectors.profiles import revision as wanted
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.convert import convert
 

@@ -12,8 +12,8 @@ from apps.cluster.context import current_request_id
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane.queue import activation
+from apps.dashboard.queries.queue import history_page, queue_page
 from apps.dashboard.rendering import Request, cluster_page, page
-from apps.dashboard.selectors.queue import history_page, queue_page
 
 
 @require_GET

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
+from apps.dashboard.queries.search import search, sorts
 from apps.dashboard.rendering import Request, page
-from apps.dashboard.selectors.search import search, sorts
 
 
 @require_GET

@@ -12,8 +12,8 @@ from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
+from apps.dashboard.queries.tasks import task_list
 from apps.dashboard.rendering import Request, actor, cluster_page, page, refused
-from apps.dashboard.selectors.tasks import task_list
 from apps.dashboard.streams import site_stamp
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from tests.api.control.conftest import Api
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def lab(user: Any) -> Cluster:
     cluster = create_cluster("lab", user="tests", nodes=1)
-    operations = [store.Create(kinds.POD, pod(name), "default") for name in ("a", "b")]
-    store.write(cluster, operations, actor=Actor("tests"))
+    writes = [Create(kinds.POD, pod(name), "default") for name in ("a", "b")]
+    store.write(cluster, writes, actor=Actor("tests"))
     Engines().run(cluster.pk)
     return cluster
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines
@@ -36,8 +37,8 @@ def lab(user: Any) -> Cluster:
         {**pod("big"), "spec": BIG},
         pod("gated", schedulingGates=[{"name": "x.io/wait"}]),
     ]
-    operations = [store.Create(kinds.POD, body, "default") for body in bodies]
-    store.write(cluster, operations, actor=Actor("tests", "request-1"))
+    writes = [Create(kinds.POD, body, "default") for body in bodies]
+    store.write(cluster, writes, actor=Actor("tests", "request-1"))
     Engines().run(cluster.pk)
     return cluster
 
@@ -241,11 +242,11 @@ def test_a_decision_tells_whom_preemption_would_have_met(api: Api, lab: Cluster)
     wide = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "5"}}}]}
     fillers = [{**pod(f"f{n}"), "spec": {**wide, "priorityClassName": "p1"}} for n in range(3)]
     vip = {**pod("vip"), "spec": {**wide, "priorityClassName": "p9"}}
-    operations = [store.Create(kinds.PRIORITY_CLASS, each) for each in (low, high)]
-    store.write(lab, operations, actor=Actor("tests"))
+    writes = [Create(kinds.PRIORITY_CLASS, each) for each in (low, high)]
+    store.write(lab, writes, actor=Actor("tests"))
     for bodies in (fillers, [vip]):
-        operations = [store.Create(kinds.POD, body, "default") for body in bodies]
-        store.write(lab, operations, actor=Actor("tests"))
+        writes = [Create(kinds.POD, body, "default") for body in bodies]
+        store.write(lab, writes, actor=Actor("tests"))
         Engines().run(lab.pk)
     row = api.get("/clusters/lab/decisions?pod=vip&attempt=1").json()["results"][0]
     (victim,) = row["victims"]
@@ -268,7 +269,7 @@ def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> N
         - {urlPrefix: "http://127.0.0.1:9", filterVerb: filter, ignorable: true}
     """
     revisions.add_revision(lab, extender, user="tests")
-    store.write(lab, [store.Create(kinds.POD, pod("asked"), "default")], actor=Actor("tests"))
+    store.write(lab, [Create(kinds.POD, pod("asked"), "default")], actor=Actor("tests"))
     engines = Engines()
     engines.run(lab.pk)
     engines.close()

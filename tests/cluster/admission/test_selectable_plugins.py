@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import Forbidden
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.clusters.settings import change_settings
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.cluster import kinds, selectors, store
+from apps.cluster import kinds, queries
 from apps.cluster.errors import ApiError, Forbidden, Invalid
 from apps.cluster.models import Change, Cluster
-from apps.cluster.store import Actor, Create
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 
 Body = dict[str, Any]
@@ -44,7 +45,7 @@ def create(cluster: Cluster, body: Body) -> Body:
 
 
 def used(cluster: Cluster, name: str = "q") -> Body:
-    found: Body = selectors.get(cluster, QUOTA, "default", name)["status"]["used"]
+    found: Body = queries.get(cluster, QUOTA, "default", name)["status"]["used"]
     return found
 
 
@@ -185,8 +186,8 @@ def test_a_larger_quota_lets_more_in_and_a_deleted_one_everything(cluster: Clust
 
 def test_a_batch_takes_what_is_allowed_and_tells_the_quota_once(cluster: Cluster) -> None:
     quota(cluster, {"pods": "2"})
-    operations = [Create(kinds.POD, pod(f"p{n}"), "default") for n in range(4)]
-    outcomes = store.write(cluster, operations, actor=ACTOR, collect_refusals=True)
+    writes = [Create(kinds.POD, pod(f"p{n}"), "default") for n in range(4)]
+    outcomes = store.write(cluster, writes, actor=ACTOR, collect_refusals=True)
     assert [isinstance(each, ApiError) for each in outcomes] == [False, False, True, True]
     assert used(cluster) == {"pods": "2"}
     told = Change.objects.filter(cluster=cluster, kind="ResourceQuota", type="MODIFIED")

@@ -11,8 +11,10 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster, Node, Pod
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters import drains
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.explanations.states import states
@@ -23,7 +25,7 @@ from apps.controlplane.rebuilding import PastState
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ACTOR = store.Actor("alice")
+ACTOR = Actor("alice")
 ROOM = {"requests": {"cpu": "3"}}
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.cluster import kinds, selectors
+from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Node, Pod
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 from apps.controlplane.clusters import openb
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
@@ -39,7 +39,7 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
         tmp_path, "n0,32000,262144,2,T4\n", "p0,6000,12288,1,460,T4|P100,LS\np1,500,64,2,,,BE\n"
     )
     assert openb.load(cluster, *paths, actor=ACTOR) == (1, 2)
-    node = selectors.get(cluster, kinds.NODE, "", "n0")
+    node = queries.get(cluster, kinds.NODE, "", "n0")
     assert node["status"]["allocatable"] == {
         "cpu": "32",
         "memory": "256Gi",
@@ -47,7 +47,7 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
         openb.GPU_RESOURCE: "2k",
     }
     assert node["metadata"]["labels"][openb.GPU_MODEL_LABEL] == "T4"
-    shared = selectors.get(cluster, kinds.POD, "default", "p0")
+    shared = queries.get(cluster, kinds.POD, "default", "p0")
     requests = shared["spec"]["containers"][0]["resources"]["requests"]
     assert requests[openb.GPU_RESOURCE] == "460"
     terms = shared["spec"]["affinity"]["nodeAffinity"][
@@ -55,7 +55,7 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
     ]["nodeSelectorTerms"]
     assert terms[0]["matchExpressions"][0]["values"] == ["T4", "P100"]
     assert shared["metadata"]["labels"] == {openb.QOS_LABEL: "LS"}
-    whole = selectors.get(cluster, kinds.POD, "default", "p1")["spec"]["containers"][0]
+    whole = queries.get(cluster, kinds.POD, "default", "p1")["spec"]["containers"][0]
     assert whole["resources"]["requests"][openb.GPU_RESOURCE] == "2k"
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from apps.cluster import kinds, selectors, store
+from apps.cluster import kinds, queries
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import clock
@@ -54,7 +55,7 @@ class Lab:
 
     def get(self, kind: str, name: str, namespace: str = "default") -> Body:
         found = kinds.by_name(kind)
-        return selectors.get(self.cluster, found, namespace if found.namespaced else "", name)
+        return queries.get(self.cluster, found, namespace if found.namespaced else "", name)
 
     def exists(self, kind: str, name: str, namespace: str = "default") -> bool:
         try:
@@ -65,8 +66,8 @@ class Lab:
 
     def all(self, kind: str, namespace: str | None = None) -> list[Body]:
         found = kinds.by_name(kind)
-        selection = selectors.Selection(namespace=namespace)
-        return selectors.list_objects(self.cluster, found, selection).items
+        selection = queries.Selection(namespace=namespace)
+        return queries.list_objects(self.cluster, found, selection).items
 
     def change(
         self, kind: str, name: str, change: Any, namespace: str = "default", part: str = ""

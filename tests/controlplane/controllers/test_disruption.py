@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.cluster.errors import TooManyRequests
-from apps.cluster.eviction import evict
+from apps.cluster.writing.eviction import evict
 from tests.controlplane.controllers.conftest import ACTOR, Lab
 
 pytestmark = pytest.mark.django_db(transaction=True)

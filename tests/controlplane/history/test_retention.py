@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from apps.cluster import kinds, store
-from apps.cluster.changelog import changes_after
+from apps.cluster import kinds
 from apps.cluster.errors import Expired, Invalid
-from apps.cluster.forgetting import forget_changes
-from apps.cluster.history import list_at
-from apps.cluster.matching import Matcher
+from apps.cluster.log.changelog import changes_after
+from apps.cluster.log.forgetting import forget_changes
+from apps.cluster.log.history import list_at
 from apps.cluster.models import Change, Cluster
+from apps.cluster.selectors import Matcher
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.history import retention
@@ -193,7 +194,7 @@ def test_what_a_kept_decision_saw_is_not_forgotten(cluster: Cluster) -> None:
 def test_changes_are_forgotten_step_by_step(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.cluster.forgetting.STEP", 5)
+    monkeypatch.setattr("apps.cluster.log.forgetting.STEP", 5)
     cluster.refresh_from_db()
     horizon = cluster.resource_version - 3
     steps = 0

@@ -8,9 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Cluster, Pod
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.history.story import Chapter, condensed, last_body, story

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Pod
+from apps.cluster.writes import Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger import finding
 from apps.controlplane.loop import clock
@@ -27,7 +29,7 @@ def lab(transactional_db: None) -> Cluster:
     cluster = create_cluster("lab", user="tests", nodes=2, tie_break="first-name")
     clock.set_manual(cluster)
     low = {"metadata": {"name": "vip"}, "value": 1000}
-    store.write(cluster, [store.Create(kinds.PRIORITY_CLASS, low)], actor=ACTOR)
+    store.write(cluster, [Create(kinds.PRIORITY_CLASS, low)], actor=ACTOR)
     create_pods(cluster, pod("web-0", cpu="6"), pod("web-1", cpu="6"))
     engines = Engines()
     engines.run(cluster.pk)

@@ -10,10 +10,11 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from apps.cluster import kinds, selectors, store
+from apps.cluster import kinds, queries
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane import tasks
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.clusters.settings import change_settings
@@ -58,7 +59,7 @@ def test_objects_decisions_and_conditions_carry_the_clusters_time(cluster: Clust
     create_pod(cluster, "p")
     clock.advance(cluster, 5)
     Engines().run(cluster.pk)
-    pod = selectors.get(cluster, kinds.POD, "default", "p")
+    pod = queries.get(cluster, kinds.POD, "default", "p")
     assert pod["metadata"]["creationTimestamp"] == "2030-01-01T00:00:00Z"
     assert pod["status"]["conditions"][0]["lastTransitionTime"] == "2030-01-01T00:00:05Z"
     assert SchedulingDecision.objects.get().at == START + timedelta(seconds=5)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from apps.cluster import kinds, selectors, store
+from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Event, Pod
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop.engine import Engine
@@ -34,8 +35,8 @@ def pod(name: str, *, cpu: str = "100m", **spec: Any) -> dict[str, Any]:
 
 
 def create_pods(cluster: Cluster, *bodies: dict[str, Any]) -> None:
-    operations = [store.Create(kinds.POD, body, "default") for body in bodies]
-    store.write(cluster, operations, actor=ACTOR)
+    writes = [Create(kinds.POD, body, "default") for body in bodies]
+    store.write(cluster, writes, actor=ACTOR)
 
 
 def nodes_of(cluster: Cluster) -> dict[str, str]:
@@ -59,7 +60,7 @@ def test_pods_are_bound_and_every_decision_is_kept(cluster: Cluster) -> None:
     assert set(decisions.values_list("request_id", flat=True)) == {"request-9"}
     assert not QueueEntry.objects.filter(cluster=cluster).exists()
     assert Event.objects.filter(cluster=cluster, reason="Scheduled").count() == 6
-    body = selectors.get(cluster, kinds.POD, "default", "p0")
+    body = queries.get(cluster, kinds.POD, "default", "p0")
     conditions = {each["type"]: each["status"] for each in body["status"]["conditions"]}
     assert conditions["PodScheduled"] == "True"
 
@@ -87,7 +88,7 @@ def test_a_pod_that_fits_nowhere_says_why(cluster: Cluster) -> None:
     message = "0/3 nodes are available: 3 Insufficient cpu."
     decision = SchedulingDecision.objects.get(cluster=cluster)
     assert (decision.result, decision.message) == ("unschedulable", message)
-    status = selectors.get(cluster, kinds.POD, "default", "too-big")["status"]
+    status = queries.get(cluster, kinds.POD, "default", "too-big")["status"]
     condition = next(each for each in status["conditions"] if each["type"] == "PodScheduled")
     assert condition["status"] == "False" and condition["reason"] == "Unschedulable"
     assert condition["message"].startswith(message)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from apps.cluster import kinds, selectors, store
+from apps.cluster import kinds, queries
 from apps.cluster.models import Change, Cluster, Event, Pod
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop.engines import Engines
@@ -32,10 +33,10 @@ def cluster() -> Cluster:
         },
     }
     classes = [
-        store.Create(kinds.by_name("PriorityClass"), {"metadata": {"name": name}, "value": value})
+        Create(kinds.by_name("PriorityClass"), {"metadata": {"name": name}, "value": value})
         for name, value in CLASSES.items()
     ]
-    store.write(made, [store.Create(kinds.NODE, node), *classes], actor=ACTOR)
+    store.write(made, [Create(kinds.NODE, node), *classes], actor=ACTOR)
     return made
 
 
@@ -58,7 +59,7 @@ def nodes_of(cluster: Cluster) -> dict[str, str]:
 
 
 def nominated(cluster: Cluster, name: str) -> str:
-    body = selectors.get(cluster, kinds.POD, "default", name)
+    body = queries.get(cluster, kinds.POD, "default", name)
     node: str = body["status"].get("nominatedNodeName", "")
     return node
 
@@ -95,7 +96,7 @@ def test_a_graceful_victim_is_asked_to_leave_once(cluster: Cluster) -> None:
         engines.run(cluster.pk)
         assert nominated(cluster, name) == "only"
     assert nodes_of(cluster) == {"slow": "only", "vip": "", "other": ""}
-    victim = selectors.get(cluster, kinds.POD, "default", "slow")
+    victim = queries.get(cluster, kinds.POD, "default", "slow")
     assert victim["metadata"]["deletionGracePeriodSeconds"] == 30
     event = Event.objects.get(cluster=cluster, reason="Preempted")
     preemptor = Pod.objects.get(cluster=cluster, name="vip")

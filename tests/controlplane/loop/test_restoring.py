@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster, Pod
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import clock

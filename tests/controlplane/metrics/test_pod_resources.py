@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from apps.cluster import kinds, store
-from apps.cluster.footprint import pod_limits
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
+from apps.cluster.pods.footprint import pod_limits
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.metrics import exposition
 from tests.controlplane.driving import ACTOR, create_pods

@@ -9,9 +9,11 @@ import pytest
 import zstandard
 from django.db import connection
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Change, Cluster, Node, Pod, Taint
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation
@@ -21,7 +23,7 @@ from apps.controlplane.workers import heartbeat, lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ACTOR = store.Actor("alice", "request-9")
+ACTOR = Actor("alice", "request-9")
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn-1,64000,262144,2,V100\nn-2,32000,131072,0,\n"
 PODS = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"

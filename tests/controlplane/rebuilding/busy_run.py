@@ -7,10 +7,11 @@ from typing import Any
 
 import yaml
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster, Node, Pod
-from apps.cluster.store import Create, Modify, Operation, Remove
+from apps.cluster.writes import Create, Delete, Update, Write
+from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import clock
@@ -75,7 +76,7 @@ def configure(cluster: Cluster, *, percentage: int) -> None:
     revisions.add_revision(cluster, text, user="tests")
 
 
-def _nodes(numbers: range) -> list[Operation]:
+def _nodes(numbers: range) -> list[Write]:
     return [Create(kinds.NODE, _node(number)) for number in numbers]
 
 
@@ -95,7 +96,7 @@ def _node(number: int) -> Body:
     return node
 
 
-def _surroundings() -> list[Operation]:
+def _surroundings() -> list[Write]:
     """Priority classes, a disruption budget, a service, volumes that wait for their consumer."""
     classes = [
         Create(kinds.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
@@ -138,21 +139,19 @@ def _volume(number: int) -> Body:
     }
 
 
-def _pods(chance: random.Random, round_number: int) -> list[Operation]:
-    operations: list[Operation] = []
+def _pods(chance: random.Random, round_number: int) -> list[Write]:
+    writes: list[Write] = []
     for number in range(PODS_A_ROUND):
         app = chance.choice(APPS)
         name = f"{app}-{round_number:02}-{number:02}"
         body = _pod(chance, name, app)
         if chance.random() < 0.08:
-            operations.append(
-                Create(kinds.by_name("PersistentVolumeClaim"), _claim(name), "default")
-            )
+            writes.append(Create(kinds.by_name("PersistentVolumeClaim"), _claim(name), "default"))
             body["spec"]["volumes"] = [
                 {"name": "data", "persistentVolumeClaim": {"claimName": name}}
             ]
-        operations.append(Create(kinds.POD, body, "default"))
-    return operations
+        writes.append(Create(kinds.POD, body, "default"))
+    return writes
 
 
 def _claim(name: str) -> Body:
@@ -217,20 +216,20 @@ def _wishes(app: str) -> list[Body]:
     ]
 
 
-def _incidents(chance: random.Random, cluster: Cluster, number: int) -> list[Operation]:
+def _incidents(chance: random.Random, cluster: Cluster, number: int) -> list[Write]:
     """Labels and taints of nodes change, nodes come and go, pods are deleted or relabelled."""
     names = list(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
-    found: list[Operation] = []
+    found: list[Write] = []
     for name in chance.sample(names, 4):
-        found.append(Modify(kinds.NODE, "", name, _changed_node(chance)))
+        found.append(Update(kinds.NODE, "", name, _changed_node(chance)))
     if number % 3 == 1:
-        found.append(Remove(kinds.NODE, "", chance.choice(names)))
+        found.append(Delete(kinds.NODE, "", chance.choice(names)))
         found.append(Create(kinds.NODE, _node(200 + number)))
     pods = list(Pod.objects.filter(cluster=cluster).values_list("name", flat=True))
     for name in chance.sample(pods, min(len(pods), 10)):
-        found.append(Remove(kinds.POD, "default", name))
+        found.append(Delete(kinds.POD, "default", name))
     for name in chance.sample(pods, min(len(pods), 4)):
-        found.append(Modify(kinds.POD, "default", name, _relabelled(chance)))
+        found.append(Update(kinds.POD, "default", name, _relabelled(chance)))
     return found
 
 
@@ -263,12 +262,12 @@ def _relabelled(chance: random.Random) -> Any:
     return change
 
 
-def _happen(cluster: Cluster, operations: list[Operation]) -> None:
+def _happen(cluster: Cluster, writes: list[Write]) -> None:
     """Write them; what is refused (a pod that is gone meanwhile) is left."""
-    outcomes = store.write(cluster, operations, actor=ACTOR, collect_refusals=True)
+    outcomes = store.write(cluster, writes, actor=ACTOR, collect_refusals=True)
     unexpected = [
         outcome
-        for operation, outcome in zip(operations, outcomes, strict=True)
-        if isinstance(outcome, ApiError) and isinstance(operation, Create)
+        for write, outcome in zip(writes, outcomes, strict=True)
+        if isinstance(outcome, ApiError) and isinstance(write, Create)
     ]
     assert not unexpected, unexpected

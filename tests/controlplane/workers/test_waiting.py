@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from apps.cluster import kinds, store
+from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Event
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engine import Engine

@@ -10,9 +10,10 @@ import pytest
 from celery import current_app
 from django.utils import timezone
 
-from apps.cluster import kinds, store
-from apps.cluster.announce import announcer, wake_hooks
+from apps.cluster import kinds
+from apps.cluster.log.announce import announcer, wake_hooks
 from apps.cluster.models import Cluster
+from apps.cluster.writing import store
 from apps.controlplane import tasks
 from apps.controlplane.clusters.lifecycle import create_cluster, pause, resume
 from apps.controlplane.loop import engines as engines_room

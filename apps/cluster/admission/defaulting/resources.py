@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.cluster.admission.draft import Body, drop_empty
-from apps.cluster.pod_resources import HUGE_PAGES, POD_LEVEL, aggregate, is_pod_level, text
+from apps.cluster.pods.resources import HUGE_PAGES, POD_LEVEL, aggregate, is_pod_level, text
 from apps.scheduler import quantity
 
 

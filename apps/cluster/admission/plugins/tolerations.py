@@ -9,8 +9,8 @@ from typing import Any, Final
 from apps.cluster.admission.draft import Body, forbidden
 from apps.cluster.admission.plugins.plugin import Attributes, Parameters, Plugin, unknown
 from apps.cluster.admission.tolerations import covers, merge
-from apps.cluster.pod_resources import containers
-from apps.cluster.qos import qos_class
+from apps.cluster.pods.qos import qos_class
+from apps.cluster.pods.resources import containers
 from apps.cluster.validation.causes import Causes, invalid
 from apps.cluster.validation.placement import validate_tolerations
 from apps.cluster.validation.quantities import is_extended

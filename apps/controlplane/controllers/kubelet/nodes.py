@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.metadata import timestamp
-from apps.cluster.operations import Modify
+from apps.cluster.writes import Update
+from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet import admission, status
 from apps.controlplane.controllers.kubelet.annotations import (
@@ -94,7 +94,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     for pod in new:
         refusal = room.admit(pod)
         change = status.started(node, now) if refusal is None else status.rejected(refusal, now)
-        yield Modify(
+        yield Update(
             kinds.POD,
             pod.metadata.namespace,
             pod.metadata.name,
@@ -111,8 +111,8 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
 def _register(node: Node, now: datetime) -> Iterator[Step]:
     where = (kinds.NODE, "", node.metadata.name)
     uid = node.metadata.uid
-    yield Modify(*where, partial(_labelled, node.metadata.name), trusted=True, uid=uid)
-    yield Modify(*where, partial(_ready, now), "status", trusted=True, uid=uid)
+    yield Update(*where, partial(_labelled, node.metadata.name), trusted=True, uid=uid)
+    yield Update(*where, partial(_ready, now), "status", trusted=True, uid=uid)
 
 
 def _labelled(name: str, node: Body) -> Body:

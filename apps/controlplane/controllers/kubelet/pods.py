@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from apps.cluster import kinds
-from apps.cluster.operations import Modify, Remove
+from apps.cluster.writes import Delete, Update
 from apps.controlplane.controllers.controller import Controller, Later, Step, moment
 from apps.controlplane.controllers.kubelet import status
 from apps.controlplane.controllers.kubelet.annotations import (
@@ -56,7 +56,7 @@ def _stop(pod: Pod, now: datetime) -> Iterator[Step]:
         yield Later(end)
         return
     options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.metadata.uid}}
-    yield Remove(kinds.POD, pod.metadata.namespace, pod.metadata.name, options)
+    yield Delete(kinds.POD, pod.metadata.namespace, pod.metadata.name, options)
 
 
 def _end(pod: Pod, since: datetime, now: datetime) -> Iterator[Step]:
@@ -67,7 +67,7 @@ def _end(pod: Pod, since: datetime, now: datetime) -> Iterator[Step]:
     if now < end:
         yield Later(end)
         return
-    yield Modify(
+    yield Update(
         kinds.POD,
         pod.metadata.namespace,
         pod.metadata.name,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from apps.cluster.binding import with_condition
-from apps.cluster.metadata import timestamp
+from apps.cluster.writing.binding import with_condition
+from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.kubelet.admission import Refusal
 from apps.scheduler.objects import Node
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.errors import Conflict
-from apps.cluster.operations import Create
+from apps.cluster.writes import Create
 from apps.controlplane.controllers.controller import Controller, Reported, Step
 from apps.controlplane.controllers.volumes.provisioning import new_volume
 from apps.controlplane.controllers.world import Ref, World, ref_of

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from apps.cluster import kinds
-from apps.cluster.operations import Create
+from apps.cluster.writes import Create
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.volumes.claims import CLAIM
 from apps.controlplane.controllers.world import Ref, World, ref_of

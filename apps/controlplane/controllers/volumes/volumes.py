@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from apps.cluster import kinds
-from apps.cluster.operations import Remove
+from apps.cluster.writes import Delete
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.volumes.claims import CLAIM, VOLUME, without_finalizer
 from apps.controlplane.controllers.world import Ref, World, ref_of
@@ -62,7 +62,7 @@ def _release(ref: Ref, volume: PersistentVolume) -> Iterator[Step]:
     """Its claim is gone: do as the reclaim policy says."""
     uid, policy = volume.metadata.uid, volume.spec.persistent_volume_reclaim_policy
     if policy == "Delete":
-        yield Remove(kinds.by_name(VOLUME), *ref[1:], {"preconditions": {"uid": uid}})
+        yield Delete(kinds.by_name(VOLUME), *ref[1:], {"preconditions": {"uid": uid}})
     elif policy == "Recycle":
         yield change_of(ref, uid, _recycled)
     else:

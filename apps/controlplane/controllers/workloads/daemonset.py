@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from apps.cluster.operations import Create
+from apps.cluster.writes import Create
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet.admission import selects
 from apps.controlplane.controllers.workloads import daemon_rollout as rollout

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
-from apps.cluster.operations import Create, Remove
+from apps.cluster.writes import Create, Delete
 from apps.controlplane.controllers.controller import Controller, Reported, Step
 from apps.controlplane.controllers.workloads import progress
 from apps.controlplane.controllers.workloads.ownership import of_object
@@ -173,7 +173,7 @@ def _forget(deployment: Body, old: Sequence[Body]) -> Iterator[Step]:
     limit = deployment["spec"].get("revisionHistoryLimit", 10)
     for each in empty[: max(len(empty) - limit, 0)]:
         metadata = each["metadata"]
-        yield Remove(_REPLICA_SET, metadata["namespace"], metadata["name"])
+        yield Delete(_REPLICA_SET, metadata["namespace"], metadata["name"])
 
 
 def _limits(deployment: Body) -> tuple[int, int]:
@@ -199,9 +199,9 @@ def _scale(deployment: Body, replica_set: Body, size: int) -> Reported:
         counted = {**metadata, "generation": metadata.get("generation", 0) + 1}
         return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
 
-    operation = change_of(_ref(replica_set), replica_set["metadata"]["uid"], change)
+    write = change_of(_ref(replica_set), replica_set["metadata"]["uid"], change)
     told = _scaled(deployment, replica_set, _size(replica_set), size)
-    return Reported(operation, lambda _: told)
+    return Reported(write, lambda _: told)
 
 
 def _scaled(deployment: Body, replica_set: Body, before: int, size: int) -> Told:

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.cluster import kinds
-from apps.cluster.metadata import timestamp
-from apps.cluster.operations import Create, Remove
+from apps.cluster.writes import Create, Delete
+from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.controller import Controller, Later, Reported, Step, moment
 from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import new_pod
@@ -65,7 +65,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         if pause is not None:
             yield Later(pause)
         for step in _fill(job, count):
-            if pause is None or not isinstance(step.operation, Create):
+            if pause is None or not isinstance(step.write, Create):
                 yield step
         deadline = _deadline(job)
         if deadline is not None:
@@ -155,7 +155,7 @@ def _expire(ref: Ref, job: Body, now: datetime) -> Iterator[Step]:
         yield Later(end)
         return
     options = {"propagationPolicy": "Background"}
-    yield Remove(kinds.by_name(KIND), ref[1], ref[2], options)
+    yield Delete(kinds.by_name(KIND), ref[1], ref[2], options)
 
 
 def _finished(job: Body) -> str | None:

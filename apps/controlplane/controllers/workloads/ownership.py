@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from apps.cluster.operations import Modify
+from apps.cluster.writes import Update
 from apps.controlplane.controllers.controller import Concerns
 from apps.controlplane.controllers.world import (
     Ref,
@@ -79,7 +79,7 @@ def own_pods(world: World, workload: Body) -> list[Pod]:
     return [pod for pod in pods if selector.matches(pod.metadata.labels)]
 
 
-def adoptions(world: World, workload: Body) -> Iterator[Modify]:
+def adoptions(world: World, workload: Body) -> Iterator[Update]:
     """Take in the active pods that match and have no controller."""
     selector, reference = selector_of(workload), owner_reference(workload)
     for pod in world.every("Pod", Pod, workload["metadata"]["namespace"]):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from apps.cluster.metadata import timestamp
+from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.controller import Later, moment
 
 Body = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
-from apps.cluster.operations import Create
+from apps.cluster.writes import Create
 from apps.controlplane.controllers.controller import Controller, Reported, Step
 from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import (

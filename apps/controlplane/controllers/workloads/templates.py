@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from apps.cluster import kinds
-from apps.cluster.operations import Create
+from apps.cluster.writes import Create
 from apps.controlplane.controllers.world import owner_reference
 
 Body = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.management.command import USER, ControlPlaneCommand
 

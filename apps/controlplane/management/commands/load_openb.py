@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, openb
 from apps.controlplane.management.command import USER, ControlPlaneCommand
 

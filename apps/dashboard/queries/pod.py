@@ -13,8 +13,8 @@ from apps.controlplane import queries
 from apps.controlplane.explanations.pods import why_pending
 from apps.controlplane.history.story import Chapter, condensed, last_body, story
 from apps.controlplane.models import QueueEntry, SchedulingDecision
-from apps.dashboard.selectors.changes import ChangeRow, object_changes
-from apps.dashboard.selectors.pods import pod_state, queue_entries
+from apps.dashboard.queries.changes import ChangeRow, object_changes
+from apps.dashboard.queries.pods import pod_state, queue_entries
 
 MOST_ATTEMPTS = 50
 MOST_EVENTS = 50

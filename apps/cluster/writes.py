@@ -31,7 +31,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Modify:
+class Update:
     """Change an object under its row lock.
 
     `change` gets the stored object, which it must not alter, and returns the new one; raising
@@ -49,7 +49,7 @@ class Modify:
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class Delete:
     """Delete an object; `options` are DeleteOptions."""
 
     kind: Kind
@@ -58,12 +58,12 @@ class Remove:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-Operation = Create | Modify | Remove
+Write = Create | Update | Delete
 
 
-def key_of(operation: Operation) -> Key:
-    """The object an operation is about; of a creation, once it is admitted."""
-    if isinstance(operation, Create):
-        metadata = operation.body["metadata"]
-        return operation.kind.name, metadata.get("namespace", ""), metadata["name"]
-    return operation.kind.name, operation.namespace, operation.name
+def key_of(write: Write) -> Key:
+    """The object an write is about; of a creation, once it is admitted."""
+    if isinstance(write, Create):
+        metadata = write.body["metadata"]
+        return write.kind.name, metadata.get("namespace", ""), metadata["name"]
+    return write.kind.name, write.namespace, write.name

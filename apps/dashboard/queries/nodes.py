@@ -15,7 +15,7 @@ from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import drain_at_work
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.selectors.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
+from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
 from apps.dashboard.tables import Field, Sorting, asked_sorting
 
 SORTS: Mapping[str, Callable[[NodeUse], Any]] = {

@@ -16,7 +16,7 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
-from apps.cluster.operations import Actor
+from apps.cluster.writes import Actor
 
 #: Objects of one statement.
 _BATCH = 2000

@@ -14,7 +14,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
 from apps.controlplane.tables.columns import NONE, get, labels, selector
 from apps.dashboard.links import object_url
-from apps.dashboard.selectors.pods import with_labels
+from apps.dashboard.queries.pods import with_labels
 
 Body = Mapping[str, Any]
 

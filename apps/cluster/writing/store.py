@@ -12,49 +12,35 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from apps.cluster import kinds
-from apps.cluster.binding import bind_change
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Node
-from apps.cluster.operations import Actor, Create, Modify, Operation, Remove
-from apps.cluster.writing import Write
-
-__all__ = [
-    "Actor",
-    "Create",
-    "Modify",
-    "Operation",
-    "Remove",
-    "bind",
-    "create",
-    "create_many",
-    "delete",
-    "node_labels",
-    "patch",
-    "update",
-    "write",
-]
+from apps.cluster.writes import Actor, Create, Delete, Update, Write
+from apps.cluster.writing.binding import bind_change
+from apps.cluster.writing.transaction import WriteTransaction
 
 Body = dict[str, Any]
 
 
 def write(
     cluster: Cluster,
-    operations: Sequence[Operation],
+    writes: Sequence[Write],
     *,
     actor: Actor,
     collect_refusals: bool = False,
     dry_run: bool = False,
     wake: bool = True,
 ) -> list[Body | ApiError]:
-    """Carry out `operations` in one transaction and return the object each of them left.
+    """Carry out `writes` in one transaction and return the object each of them left.
 
     The first refusal raises and nothing is written; with `collect_refusals` it is returned in
     its place and the others go on. `wake` tells the scheduling loop that it has work. May be
     called inside an outer transaction, but once and last, since it takes the counter; or several
     times if all of them only create, which waits for no other row.
     """
-    return Write(cluster, actor, collect_refusals).run(operations, dry_run=dry_run, wake=wake)
+    return WriteTransaction(cluster, actor, collect_refusals).run(
+        writes, dry_run=dry_run, wake=wake
+    )
 
 
 def create(
@@ -78,8 +64,8 @@ def create_many(
     wake: bool = True,
 ) -> list[Body]:
     """Create all of them or, when one is refused, none."""
-    operations = [Create(kind, body) for kind, body in objects]
-    return [_one([body]) for body in write(cluster, operations, actor=actor, wake=wake)]
+    writes = [Create(kind, body) for kind, body in objects]
+    return [_one([body]) for body in write(cluster, writes, actor=actor, wake=wake)]
 
 
 def update(
@@ -118,8 +104,8 @@ def patch(
     dry_run: bool = False,
 ) -> Body:
     """Read, change and write an object under its row lock."""
-    operation = Modify(kind, namespace, name, change, subresource)
-    return _one(write(cluster, [operation], actor=actor, dry_run=dry_run))
+    wanted = Update(kind, namespace, name, change, subresource)
+    return _one(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def bind(
@@ -135,8 +121,8 @@ def bind(
     target = (binding.get("target") or {}).get("name", "")
     labels = node_labels(cluster, [target]).get(target, {})
     change = bind_change(binding, labels, cluster.now())
-    operation = Modify(kinds.POD, namespace, name, change, "binding", trusted=True)
-    return _one(write(cluster, [operation], actor=actor, dry_run=dry_run))
+    wanted = Update(kinds.POD, namespace, name, change, "binding", trusted=True)
+    return _one(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def delete(
@@ -150,8 +136,8 @@ def delete(
     dry_run: bool = False,
 ) -> Body:
     """Delete an object, or mark it while something holds it; its last state is returned."""
-    operation = Remove(kind, namespace, name, options or {})
-    return _one(write(cluster, [operation], actor=actor, dry_run=dry_run))
+    wanted = Delete(kind, namespace, name, options or {})
+    return _one(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def node_labels(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apps.cluster.pod_resources import Amounts, containers
+from apps.cluster.pods.resources import Amounts, containers
 from apps.scheduler import quantity
 
 _COUNTED: Final = ("cpu", "memory")

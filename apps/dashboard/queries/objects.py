@@ -16,9 +16,9 @@ from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
 from apps.controlplane.tables.columns import Column
 from apps.controlplane.tables.kinds import columns_of
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.selectors.changes import ChangeRow, object_changes
-from apps.dashboard.selectors.pods import with_labels
-from apps.dashboard.selectors.related import Relation, relations
+from apps.dashboard.queries.changes import ChangeRow, object_changes
+from apps.dashboard.queries.pods import with_labels
+from apps.dashboard.queries.related import Relation, relations
 from apps.dashboard.tables import Field, Sorting, asked_sorting
 
 MOST_CHANGES = 30

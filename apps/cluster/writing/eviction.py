@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from apps.cluster import kinds, selectors, store
-from apps.cluster.binding import with_condition
+from apps.cluster import kinds, queries
 from apps.cluster.errors import ApiError, BadRequest, Forbidden, TooManyRequests
-from apps.cluster.metadata import timestamp
 from apps.cluster.models import Cluster
-from apps.cluster.selectors import Selection
-from apps.cluster.store import Actor
+from apps.cluster.queries import Selection
+from apps.cluster.writes import Actor, Delete, Update, Write
+from apps.cluster.writing import store
+from apps.cluster.writing.binding import with_condition
+from apps.cluster.writing.metadata import timestamp
 from apps.scheduler.labels import SelectorError, from_label_selector
 from apps.scheduler.objects import LabelSelector
 from apps.scheduler.objects import decode as decode_object
@@ -40,8 +41,8 @@ def evict(
     dry_run: bool = False,
 ) -> None:
     """Mark the pod as disrupted and delete it; TooManyRequests when its budget forbids that."""
-    pod = selectors.get(cluster, kinds.POD, namespace, name)
-    operations: list[store.Operation] = []
+    pod = queries.get(cluster, kinds.POD, namespace, name)
+    writes: list[Write] = []
     if not _needs_no_budget(pod):
         budgets = budgets_of(cluster, pod)
         if len(budgets) > 1:
@@ -49,18 +50,18 @@ def evict(
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource "
                 "does not support."
             )
-        operations += [_spend(budget, pod, cluster.now()) for budget in budgets]
-    mark = store.Modify(kinds.POD, namespace, name, _marked(cluster.now()), "status", trusted=True)
-    remove = store.Remove(kinds.POD, namespace, name, options or {})
+        writes += [_spend(budget, pod, cluster.now()) for budget in budgets]
+    mark = Update(kinds.POD, namespace, name, _marked(cluster.now()), "status", trusted=True)
+    remove = Delete(kinds.POD, namespace, name, options or {})
     # the budget goes first: when it refuses, nothing is marked
-    store.write(cluster, [*operations, mark, remove], actor=actor, dry_run=dry_run)
+    store.write(cluster, [*writes, mark, remove], actor=actor, dry_run=dry_run)
 
 
 def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
     """The disruption budgets whose selector the pod matches."""
     kind = kinds.by_name("PodDisruptionBudget")
     namespace = pod["metadata"]["namespace"]
-    found = selectors.list_objects(cluster, kind, Selection(namespace=namespace)).items
+    found = queries.list_objects(cluster, kind, Selection(namespace=namespace)).items
     return budgets_among(found, pod)
 
 
@@ -92,9 +93,9 @@ def _needs_no_budget(pod: Body) -> bool:
     )
 
 
-def _spend(budget: Body, pod: Body, now: datetime) -> store.Modify:
+def _spend(budget: Body, pod: Body, now: datetime) -> Update:
     metadata = budget["metadata"]
-    return store.Modify(
+    return Update(
         kinds.by_name("PodDisruptionBudget"),
         metadata["namespace"],
         metadata["name"],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.cluster.footprint import node_allocatable, node_ready, pod_requests
+from apps.cluster.pods.footprint import node_allocatable, node_ready, pod_requests
 from apps.scheduler import objects
 from apps.scheduler.framework import resources
 

@@ -11,8 +11,8 @@ from django.db.models import Q
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
 from apps.controlplane.tables.columns import get
-from apps.dashboard.selectors.nodes import pods_on_node
-from apps.dashboard.selectors.related import pods_with_claim, selected_pods
+from apps.dashboard.queries.nodes import pods_on_node
+from apps.dashboard.queries.related import pods_with_claim, selected_pods
 
 #: Pods that can be chosen at once.
 MOST_CHOSEN = 500

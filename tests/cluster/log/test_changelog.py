@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from apps.cluster import kinds, store
-from apps.cluster.changelog import changes_after
+from apps.cluster import kinds
+from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Cluster
-from apps.cluster.store import Actor
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 
 WRITERS = 6
@@ -39,7 +40,7 @@ def _write(cluster: Cluster, writer: int, failures: list[BaseException]) -> None
                 names = [f"{name}-{part}" for part in range(draw.randint(2, 5))]
                 store.write(
                     cluster,
-                    [store.Create(kinds.POD, _pod(each), "default") for each in names],
+                    [Create(kinds.POD, _pod(each), "default") for each in names],
                     actor=ACTOR,
                 )
             else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.cluster.metadata import timestamp
+from apps.cluster.writing.metadata import timestamp
 
 Body = dict[str, Any]
 

@@ -10,9 +10,9 @@ from django.db import connection
 from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
-from apps.dashboard.selectors.clusters import Throughput, throughputs
-from apps.dashboard.selectors.tasks import tasks_of
-from apps.dashboard.selectors.usage import (
+from apps.dashboard.queries.clusters import Throughput, throughputs
+from apps.dashboard.queries.tasks import tasks_of
+from apps.dashboard.queries.usage import (
     ZONE_LABEL,
     NodesUse,
     ZoneUse,

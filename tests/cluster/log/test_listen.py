@@ -9,8 +9,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
 
-from apps.cluster.announce import CHANNEL
-from apps.cluster.listen import Subscription, listener
+from apps.cluster.log.announce import CHANNEL
+from apps.cluster.log.listen import Subscription, listener
 from apps.cluster.models import Cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)

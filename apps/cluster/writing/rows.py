@@ -14,7 +14,7 @@ from apps.cluster import kinds, sql
 from apps.cluster.errors import AlreadyExists, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster, Taint
-from apps.cluster.operations import Actor
+from apps.cluster.writes import Actor
 
 Body = dict[str, Any]
 

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 from django.db import connection
 
-from apps.cluster.announce import CHANNEL
+from apps.cluster.log.announce import CHANNEL
 
 log = logging.getLogger(__name__)
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from apps.cluster import kinds, selectors, store
-from apps.cluster.binding import binding_to
+from apps.cluster import kinds, queries
 from apps.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, Invalid, NotFound
 from apps.cluster.models import Change, Cluster, Node, Pod, Taint
-from apps.cluster.store import Actor, Create, Modify, Remove
+from apps.cluster.writes import Actor, Create, Delete, Update
+from apps.cluster.writing import store
+from apps.cluster.writing.binding import binding_to
 from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +44,7 @@ def test_a_created_object_carries_what_the_server_sets(cluster: Cluster) -> None
     assert metadata["uid"] and metadata["creationTimestamp"].endswith("Z")
     assert metadata["resourceVersion"] == str(version(cluster))
     assert metadata["namespace"] == "default"
-    assert created == selectors.get(cluster, kinds.POD, "default", "p")
+    assert created == queries.get(cluster, kinds.POD, "default", "p")
 
 
 def test_a_second_object_of_the_same_name_is_refused(cluster: Cluster) -> None:
@@ -60,7 +61,7 @@ def test_an_update_from_an_older_version_conflicts_and_changes_nothing(cluster: 
     with pytest.raises(Conflict, match="the object has been modified"):
         store.update(cluster, kinds.POD, "default", "p", stale, actor=ACTOR)
     assert version(cluster) == before
-    assert selectors.get(cluster, kinds.POD, "default", "p")["metadata"]["labels"] == {"a": "1"}
+    assert queries.get(cluster, kinds.POD, "default", "p")["metadata"]["labels"] == {"a": "1"}
 
 
 def test_an_update_that_changes_nothing_takes_no_version(cluster: Cluster) -> None:
@@ -71,19 +72,19 @@ def test_an_update_that_changes_nothing_takes_no_version(cluster: Cluster) -> No
 
 
 def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:
-    node = selectors.get(cluster, kinds.NODE, "", "node-0")
+    node = queries.get(cluster, kinds.NODE, "", "node-0")
     changed = {
         **node,
         "spec": {"unschedulable": True},
         "status": {**node["status"], "phase": "Terminated"},
     }
     store.update(cluster, kinds.NODE, "", "node-0", changed, actor=ACTOR)
-    stored = selectors.get(cluster, kinds.NODE, "", "node-0")
+    stored = queries.get(cluster, kinds.NODE, "", "node-0")
     assert stored["spec"]["unschedulable"] and "phase" not in stored["status"]
     changed["metadata"] = stored["metadata"]
     changed["spec"] = {}
     store.update(cluster, kinds.NODE, "", "node-0", changed, actor=ACTOR, subresource="status")
-    stored = selectors.get(cluster, kinds.NODE, "", "node-0")
+    stored = queries.get(cluster, kinds.NODE, "", "node-0")
     assert stored["spec"]["unschedulable"] and stored["status"]["phase"] == "Terminated"
 
 
@@ -103,7 +104,7 @@ def test_refusals_can_be_collected_while_the_others_go_on(cluster: Cluster) -> N
         [
             Create(kinds.POD, pod("there"), "default"),
             Create(kinds.POD, pod("new"), "default"),
-            Remove(kinds.POD, "default", "missing"),
+            Delete(kinds.POD, "default", "missing"),
         ],
         actor=ACTOR,
         collect_refusals=True,
@@ -175,7 +176,7 @@ def test_an_object_with_finalizers_stays_until_they_are_gone(cluster: Cluster) -
         actor=ACTOR,
     )
     with pytest.raises(NotFound):
-        selectors.get(cluster, kinds.POD, "default", "p")
+        queries.get(cluster, kinds.POD, "default", "p")
     last = Change.objects.filter(cluster=cluster, kind="Pod").order_by("version").last()
     assert last is not None and last.type == "DELETED"
 
@@ -222,12 +223,12 @@ def test_one_write_may_change_an_object_twice(cluster: Cluster) -> None:
     create_pod(cluster, "p")
     before = version(cluster)
 
-    def labelled(key: str) -> Modify:
+    def labelled(key: str) -> Update:
         def change(body: dict[str, Any]) -> dict[str, Any]:
             labels = {**(body["metadata"].get("labels") or {}), key: "x"}
             return {**body, "metadata": {**body["metadata"], "labels": labels}}
 
-        return Modify(kinds.POD, "default", "p", change)
+        return Update(kinds.POD, "default", "p", change)
 
     store.write(cluster, [labelled("a"), labelled("b")], actor=ACTOR)
     changes = list(Change.objects.filter(cluster=cluster, version__gt=before).order_by("version"))

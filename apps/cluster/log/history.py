@@ -12,8 +12,8 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster import sql
 from apps.cluster.errors import Expired
 from apps.cluster.kinds import Kind
-from apps.cluster.matching import Matcher
 from apps.cluster.models import Cluster
+from apps.cluster.selectors import Matcher
 
 Body = dict[str, Any]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.cluster import changelog, kinds
+from apps.cluster import kinds
 from apps.cluster.differences import Difference, differences
 from apps.cluster.errors import NotFound
+from apps.cluster.log import changelog
 from apps.cluster.models import Change, Cluster
 from apps.dashboard.paging import page_size, whole_number
 from apps.dashboard.tables import Field

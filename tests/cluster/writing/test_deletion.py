@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.cluster import kinds
-from apps.cluster.deletion import is_held, marked
+from apps.cluster.writing.deletion import is_held, marked
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SERVICE = kinds.by_name("Service")

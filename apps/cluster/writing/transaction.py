@@ -1,4 +1,4 @@
-"""One write of the store: what its operations do to the objects, under their locks."""
+"""One transaction of the store: what its writes do to the objects, under their locks."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from apps.cluster import deletion, kinds, sql
+from apps.cluster import kinds, sql
 from apps.cluster.admission import admit
 from apps.cluster.admission.plugins.registry import Chain
-from apps.cluster.announce import announcer
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid, NotFound
-from apps.cluster.footprint import node_ready
 from apps.cluster.kinds import Kind
-from apps.cluster.lookups import StoreLookups
-from apps.cluster.metadata import count_generation, stamp_changed, stamp_new
+from apps.cluster.log.announce import announcer
 from apps.cluster.models import Change, Cluster
-from apps.cluster.operations import Actor, Create, Key, Modify, Operation, Remove, key_of
-from apps.cluster.preconditions import check_deletable, check_namespace, check_preconditions
+from apps.cluster.pods.footprint import node_ready
 from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.quota.usage import countable
-from apps.cluster.rows import PendingChange, Row, commit, take_counter
 from apps.cluster.validation import validate
+from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
+from apps.cluster.writing import deletion
+from apps.cluster.writing.lookups import StoreLookups
+from apps.cluster.writing.metadata import count_generation, stamp_changed, stamp_new
+from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
+from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
 
 Body = dict[str, Any]
 
@@ -33,7 +34,7 @@ class _QuotasAppeared(Exception):
     """Somebody made the cluster's first quota after it was read; nothing has been written."""
 
 
-class Write:
+class WriteTransaction:
     """The state of one `write`."""
 
     def __init__(self, cluster: Cluster, actor: Actor, collect_refusals: bool) -> None:
@@ -49,11 +50,9 @@ class Write:
         #: None in a cluster without quotas
         self.charges: Charges | None = None
 
-    def run(
-        self, operations: Sequence[Operation], *, dry_run: bool, wake: bool
-    ) -> list[Body | ApiError]:
-        prepared = [self._prepare(operation) for operation in operations]
-        if self.cluster.quotas or any(_is_about(QUOTA, operation) for operation in prepared):
+    def run(self, writes: Sequence[Write], *, dry_run: bool, wake: bool) -> list[Body | ApiError]:
+        prepared = [self._prepare(write) for write in writes]
+        if self.cluster.quotas or any(_is_about(QUOTA, write) for write in prepared):
             self.charges = Charges(self.cluster)
         try:
             return self._carry_out(prepared, dry_run, wake)
@@ -63,11 +62,11 @@ class Write:
             return self._carry_out(prepared, dry_run, wake)
 
     def _carry_out(
-        self, prepared: Sequence[Operation | ApiError], dry_run: bool, wake: bool
+        self, prepared: Sequence[Write | ApiError], dry_run: bool, wake: bool
     ) -> list[Body | ApiError]:
         with transaction.atomic(), connection.cursor() as cursor:
             self._lock(cursor, prepared)
-            outcomes = [self._apply(operation) for operation in prepared]
+            outcomes = [self._apply(write) for write in prepared]
             if self.changes:
                 self._commit(cursor, wake=wake and not dry_run)
             if dry_run:
@@ -81,13 +80,13 @@ class Write:
 
     # before any lock is held
 
-    def _prepare(self, operation: Operation) -> Operation | ApiError:
+    def _prepare(self, write: Write) -> Write | ApiError:
         """Admit and validate what is new, while nobody waits for it."""
-        if not isinstance(operation, Create):
-            return operation
-        kind = operation.kind
+        if not isinstance(write, Create):
+            return write
+        kind = write.kind
         try:
-            stamped = stamp_new(kind, operation.body, operation.namespace, self.now)
+            stamped = stamp_new(kind, write.body, write.namespace, self.now)
             check_namespace(kind, stamped, self.lookups)
             # what comes ready, in a bulk load say, need not wait for the node controllers
             untested = kind is kinds.NODE and not node_ready(stamped)
@@ -104,12 +103,12 @@ class Write:
             return self._guard(refusal)
         return Create(kind, body, body["metadata"].get("namespace", ""))
 
-    def _lock(self, cursor: CursorWrapper, operations: Sequence[Operation | ApiError]) -> None:
+    def _lock(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
         wanted: dict[str, set[tuple[str, str]]] = {}
-        for operation in operations:
-            if not isinstance(operation, ApiError):
-                kind_name, namespace, name = key_of(operation)
+        for write in writes:
+            if not isinstance(write, ApiError):
+                kind_name, namespace, name = key_of(write)
                 wanted.setdefault(kind_name, set()).add((namespace, name))
         for kind_name in sorted(wanted.keys() - {QUOTA.name}):
             names = sorted(wanted[kind_name])
@@ -150,68 +149,68 @@ class Write:
 
     # under the locks
 
-    def _apply(self, operation: Operation | ApiError) -> Body | ApiError:
-        if isinstance(operation, ApiError):
-            return operation
+    def _apply(self, write: Write | ApiError) -> Body | ApiError:
+        if isinstance(write, ApiError):
+            return write
         try:
-            if isinstance(operation, Create):
-                return self._create(operation)
-            row, body = self._existing(operation)
-            if isinstance(operation, Modify):
-                return self._modify(operation, row, body)
-            return self._remove(operation, row, body)
+            if isinstance(write, Create):
+                return self._create(write)
+            row, body = self._existing(write)
+            if isinstance(write, Update):
+                return self._update(write, row, body)
+            return self._delete(write, row, body)
         except ApiError as refusal:
             return self._guard(refusal)
 
-    def _create(self, operation: Create) -> Body:
-        key = key_of(operation)
+    def _create(self, write: Create) -> Body:
+        key = key_of(write)
         row = self.rows.get(key)
         if row is not None and row.body is not None:
-            raise AlreadyExists(operation.kind.plural, key[2], operation.kind.group)
-        body = dict(operation.body)
+            raise AlreadyExists(write.kind.plural, key[2], write.kind.group)
+        body = dict(write.body)
         if self.charges is not None:
-            self.charges.check(operation.kind, body)
-            if operation.kind is QUOTA:
+            self.charges.check(write.kind, body)
+            if write.kind is QUOTA:
                 body = self.charges.recounted(key, body)
         if row is None:
-            row = self.rows[key] = Row(operation.kind, None, None, None)
+            row = self.rows[key] = Row(write.kind, None, None, None)
         return self._record(Change.Type.ADDED, key, row, body)
 
-    def _existing(self, operation: Modify | Remove) -> tuple[Row, Body]:
-        key = key_of(operation)
+    def _existing(self, write: Update | Delete) -> tuple[Row, Body]:
+        key = key_of(write)
         row = self.rows.get(key)
         if row is None or row.body is None:
-            raise NotFound(operation.kind.plural, key[2], operation.kind.group)
+            raise NotFound(write.kind.plural, key[2], write.kind.group)
         return row, row.body
 
-    def _modify(self, operation: Modify, row: Row, old: Body) -> Body:
-        kind, key = operation.kind, key_of(operation)
-        if operation.uid and operation.uid != old["metadata"]["uid"]:
+    def _update(self, write: Update, row: Row, old: Body) -> Body:
+        kind, key = write.kind, key_of(write)
+        if write.uid and write.uid != old["metadata"]["uid"]:
             raise NotFound(kind.plural, key[2], kind.group)
-        new = stamp_changed(kind, old, operation.change(old), operation.subresource)
-        if not operation.trusted:
-            part = operation.subresource
+        new = stamp_changed(kind, old, write.change(old), write.subresource)
+        if not write.trusted:
+            part = write.subresource
             new = admit(
                 kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
             )
             _validate(kind, new, old, part)
             if not part:
                 self.plugins.validate(kind.name, new, self.lookups, old)
-        if not operation.subresource:
+        if not write.subresource:
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:
-            new = self.charges.changed(key, old, new, operation.subresource)
+            new = self.charges.changed(key, old, new, write.subresource)
         if new == old:
             return old
         if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
             return self._record(Change.Type.DELETED, key, row, new)
         return self._record(Change.Type.MODIFIED, key, row, new)
 
-    def _remove(self, operation: Remove, row: Row, old: Body) -> Body:
-        kind, key = operation.kind, key_of(operation)
+    def _delete(self, write: Delete, row: Row, old: Body) -> Body:
+        kind, key = write.kind, key_of(write)
         check_deletable(kind, old)
-        check_preconditions(kind, old, operation.options.get("preconditions") or {})
-        new = deletion.marked(kind, old, operation.options, self.now)
+        check_preconditions(kind, old, write.options.get("preconditions") or {})
+        new = deletion.marked(kind, old, write.options, self.now)
         if deletion.is_held(kind, new):
             return old if new == old else self._record(Change.Type.MODIFIED, key, row, new)
         if kind is kinds.POD and new != old:
@@ -254,8 +253,8 @@ class Write:
         transaction.on_commit(lambda: announcer.committed(self.cluster.pk, last, due=became_due))
 
 
-def _is_about(kind: Kind, operation: Operation | ApiError) -> bool:
-    return not isinstance(operation, ApiError) and operation.kind is kind
+def _is_about(kind: Kind, write: Write | ApiError) -> bool:
+    return not isinstance(write, ApiError) and write.kind is kind
 
 
 def _validate(kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:

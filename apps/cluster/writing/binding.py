@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.cluster.errors import Cause, Conflict, Invalid
-from apps.cluster.metadata import timestamp
+from apps.cluster.writing.metadata import timestamp
 
 Body = dict[str, Any]
 
