@@ -16,11 +16,11 @@ from django.utils import timezone
 from apps.cluster.models import Cluster
 
 
-class SchedulerProfile(models.Model):
+class ConfigurationRevision(models.Model):
     """One revision of a cluster's KubeSchedulerConfiguration; rows are never changed.
 
-    The revision that counts is the one marked `active`; it may hold several profiles, one for
-    each schedulerName.
+    The loop schedules with the revision marked `active`. A configuration holds one scheduler
+    profile for each schedulerName.
     """
 
     # decisions name revisions, also when the cluster is gone
@@ -38,6 +38,8 @@ class SchedulerProfile(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
+        verbose_name = "scheduler profiles"
+        verbose_name_plural = "scheduler profiles"
         constraints = (
             models.UniqueConstraint(fields=["cluster", "revision"], name="unique_revision"),
             models.UniqueConstraint(

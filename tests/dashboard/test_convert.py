@@ -30,7 +30,7 @@ def test_a_policy_becomes_a_v1_configuration_and_what_is_lost_is_said(
     assert "apiVersion: kubescheduler.config.k8s.io/v1" in shown
     assert "Magic is not known and is left out" in shown
     assert 'name="legacy"' in shown and "checked" in shown
-    assert lab.schedulerprofile_set.count() == 1
+    assert lab.configurationrevision_set.count() == 1
 
 
 def test_the_import_page_offers_the_same(alice: Client, lab: Cluster) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import SchedulerProfile, SchedulingDecision
+from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import revisions
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,7 @@ def test_a_revision_is_activated_after_one_was_told_what_it_does(
     revisions.add_revision(lab, PACKING, user="alice", note="pack")
     page = alice.get("/clusters/lab/profiles/1/activate").content.decode()
     assert "weight of NodeResourcesFit" in page and "is tried again" in page.replace("are", "is")
-    assert SchedulerProfile.objects.get(cluster=lab, active=True).revision == 2
+    assert ConfigurationRevision.objects.get(cluster=lab, active=True).revision == 2
     done = alice.post("/clusters/lab/profiles/1/activate", follow=True)
     assert "Revision 1 is active." in done.content.decode()
     assert alice.get("/clusters/lab/profiles/9/activate").status_code == 404

@@ -7,7 +7,7 @@ from django.test import Client
 
 from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Pod, PriorityClass, Taint
-from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.models import ConfigurationRevision
 
 pytestmark = pytest.mark.django_db
 
@@ -207,7 +207,7 @@ def test_a_node_is_cordoned_and_uncordoned(alice: Client, empty: Cluster) -> Non
 
 
 def test_a_new_revision_is_checked_and_becomes_active(alice: Client, empty: Cluster) -> None:
-    text = SchedulerProfile.objects.get(cluster=empty).configuration
+    text = ConfigurationRevision.objects.get(cluster=empty).configuration
     wrong = alice.post("/clusters/bare/new-profile", {"configuration": text.replace("100", "101")})
     assert wrong.status_code == 422
     assert "percentageOfNodesToScore" in problem(wrong.content.decode(), "configuration")
@@ -219,4 +219,4 @@ def test_a_new_revision_is_checked_and_becomes_active(alice: Client, empty: Clus
     page = alice.get("/clusters/bare/profiles").content.decode()
     assert "half is enough" in page
     alice.post("/clusters/bare/profiles/1/activate")
-    assert SchedulerProfile.objects.get(cluster=empty, active=True).revision == 1
+    assert ConfigurationRevision.objects.get(cluster=empty, active=True).revision == 1

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.settings import SETTINGS
 from apps.controlplane.ledger import export
-from apps.controlplane.models import PastCluster, SchedulerProfile, SchedulingDecision
+from apps.controlplane.models import ConfigurationRevision, PastCluster, SchedulingDecision
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -85,9 +85,9 @@ class ClusterSettingsSerializer(serializers.ModelSerializer[Cluster]):
         fields = SETTINGS
 
 
-class ProfileSerializer(serializers.ModelSerializer[SchedulerProfile]):
+class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):
     class Meta:
-        model = SchedulerProfile
+        model = ConfigurationRevision
         fields = (
             "revision",
             "active",

@@ -35,7 +35,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.clusters import settings as cluster_settings
-from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import revisions
 
 MAX_IMPORT_BYTES = 64 * 1024 * 1024
@@ -159,11 +159,14 @@ class ClusterViewSet(
 
 
 class ProfileViewSet(
-    ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[SchedulerProfile]
+    ControlView,
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    GenericViewSet[ConfigurationRevision],
 ):
     """The revisions of a cluster's KubeSchedulerConfiguration; none is ever changed."""
 
-    queryset = SchedulerProfile.objects.none()
+    queryset = ConfigurationRevision.objects.none()
     serializer_class = ProfileSerializer
     parser_classes = [JSONParser, YamlParser]
     lookup_field = "revision"
@@ -171,7 +174,7 @@ class ProfileViewSet(
 
     def get_queryset(self) -> Any:
         cluster = cluster_named(self.kwargs["cluster"])
-        return SchedulerProfile.objects.filter(cluster=cluster).order_by("-revision")
+        return ConfigurationRevision.objects.filter(cluster=cluster).order_by("-revision")
 
     @extend_schema(
         request={
@@ -202,7 +205,7 @@ class ProfileViewSet(
         """Schedule with an earlier revision again."""
         try:
             profile = revisions.activate(cluster_named(cluster), int(revision))
-        except SchedulerProfile.DoesNotExist as error:
+        except ConfigurationRevision.DoesNotExist as error:
             raise NotFound("profiles", revision) from error
         return Response(self.get_serializer(profile).data)
 

@@ -8,13 +8,13 @@ from django.db.models import QuerySet
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.models import NodeTable, PastCluster, SchedulerProfile
+from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
 from apps.controlplane.partitions import daily
 
 #: The tables whose rows stay when a cluster is deleted: what was recorded, and what that refers to.
 HISTORY = (
     *daily.TABLES,
-    *(model._meta.db_table for model in (NodeTable, SchedulerProfile, Change)),
+    *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change)),
 )
 
 

@@ -24,7 +24,7 @@ from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.made import Made
 from apps.controlplane.loop.recorder import Recorder
 from apps.controlplane.metrics import stored
-from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
@@ -58,7 +58,7 @@ class Engine:
     database, and rebuilt from rows and objects, which are always the truth.
     """
 
-    def __init__(self, cluster: Cluster, lease: Lease, profile: SchedulerProfile) -> None:
+    def __init__(self, cluster: Cluster, lease: Lease, profile: ConfigurationRevision) -> None:
         self.cluster = cluster
         self.lease = lease
         self.profile = profile

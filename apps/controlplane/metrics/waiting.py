@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from django.db import connection
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import QueueEntry, SchedulerProfile
+from apps.controlplane.models import ConfigurationRevision, QueueEntry
 from apps.controlplane.profiles import revisions
 from apps.scheduler.metrics import definitions
 from apps.scheduler.metrics.series import Labels
@@ -53,7 +53,7 @@ def waiting_pods(clusters: Sequence[Cluster]) -> dict[int, Gauges]:
 
 def _served(clusters: Sequence[Cluster]) -> list[tuple[int, str]]:
     """(cluster id, schedulerName) of every profile in force."""
-    active = SchedulerProfile.objects.filter(cluster__in=clusters, active=True)
+    active = ConfigurationRevision.objects.filter(cluster__in=clusters, active=True)
     return [
         (revision.cluster_id, profile.scheduler_name)
         for revision in active

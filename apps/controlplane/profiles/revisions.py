@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from apps.cluster.models import Cluster
-from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins
 from apps.controlplane.workers.waking import make_due
 from apps.scheduler.clock import RealClock
@@ -27,14 +27,14 @@ profiles:
 """
 
 
-def add_built_in(cluster: Cluster, *, user: str) -> SchedulerProfile:
+def add_built_in(cluster: Cluster, *, user: str) -> ConfigurationRevision:
     """The first revision of a new cluster."""
     return add_revision(cluster, BUILT_IN, user=user, note="built in")
 
 
 def add_revision(
     cluster: Cluster, text: str, *, user: str, note: str = "", legacy: bool = False
-) -> SchedulerProfile:
+) -> ConfigurationRevision:
     """Check a configuration, keep it as the next revision and make it the active one.
 
     Raises `apps.scheduler.config.ConfigError` with every cause when it is refused. The loop
@@ -43,10 +43,10 @@ def add_revision(
     check(text, legacy=legacy)
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-        earlier = SchedulerProfile.objects.filter(cluster=cluster)
+        earlier = ConfigurationRevision.objects.filter(cluster=cluster)
         last = earlier.aggregate(last=Max("revision"))["last"] or 0
         earlier.filter(active=True).update(active=False)
-        profile = SchedulerProfile.objects.create(
+        profile = ConfigurationRevision.objects.create(
             cluster=cluster,
             revision=last + 1,
             configuration=text,
@@ -71,24 +71,24 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
     return configuration
 
 
-def activate(cluster: Cluster, revision: int) -> SchedulerProfile:
+def activate(cluster: Cluster, revision: int) -> ConfigurationRevision:
     """Make an earlier revision the active one."""
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-        profile = SchedulerProfile.objects.get(cluster=cluster, revision=revision)
-        SchedulerProfile.objects.filter(cluster=cluster, active=True).update(active=False)
+        profile = ConfigurationRevision.objects.get(cluster=cluster, revision=revision)
+        ConfigurationRevision.objects.filter(cluster=cluster, active=True).update(active=False)
         profile.active = True
         profile.save(update_fields=["active"])
         make_due(cluster.pk)
     return profile
 
 
-def active(cluster: Cluster) -> SchedulerProfile:
+def active(cluster: Cluster) -> ConfigurationRevision:
     """The revision the loop schedules with."""
-    return SchedulerProfile.objects.get(cluster=cluster, active=True)
+    return ConfigurationRevision.objects.get(cluster=cluster, active=True)
 
 
-def configuration(profile: SchedulerProfile) -> Configuration:
+def configuration(profile: ConfigurationRevision) -> Configuration:
     """The typed configuration of a revision."""
     return _loaded(profile.configuration, profile.legacy)
 

@@ -22,7 +22,7 @@ from apps.cluster.models import Change, Cluster
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import WATCHED, decode
-from apps.controlplane.models import NodeTable, SchedulerProfile, SchedulingDecision
+from apps.controlplane.models import ConfigurationRevision, NodeTable, SchedulingDecision
 from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.rebuilding.arrivals import arrival_order
 from apps.controlplane.rebuilding.draws import RecordedDraws
@@ -151,7 +151,7 @@ def state_at(
     profile = (
         revisions.active(cluster)
         if revision is None
-        else SchedulerProfile.objects.get(cluster=cluster, revision=revision)
+        else ConfigurationRevision.objects.get(cluster=cluster, revision=revision)
     )
     draws = RecordedDraws()
     scheduler = Scheduler(

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from apps.controlplane.models import SchedulerProfile
+from apps.controlplane.models import ConfigurationRevision
 from apps.dashboard.forms.refusals import ObjectForm
 
 
@@ -22,6 +22,6 @@ class ProfileForm(ObjectForm):
     )
     note = forms.CharField(required=False, max_length=200, help_text="What changed, and why.")
 
-    def __init__(self, *args: Any, active: SchedulerProfile, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, active: ConfigurationRevision, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["configuration"].initial = active.configuration

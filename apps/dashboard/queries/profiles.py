@@ -11,7 +11,7 @@ from django.db.models import Count
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
-from apps.controlplane.models import SchedulerProfile, SchedulingDecision
+from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.profiles.differences import ProfileDifferences, configuration_differences
 from apps.dashboard.text_diff import TextDiff, text_diff
@@ -53,7 +53,7 @@ class EffectiveProfile:
 class ProfileRow:
     """A revision of the list, and how many decisions it made."""
 
-    revision: SchedulerProfile
+    revision: ConfigurationRevision
     decisions: int
 
 
@@ -61,7 +61,7 @@ class ProfileRow:
 class OneProfile:
     """A revision, what it comes to, and what it decided."""
 
-    revision: SchedulerProfile
+    revision: ConfigurationRevision
     profiles: Sequence[EffectiveProfile]
     #: (result, decisions), of its newest `MOST_COUNTED` ones
     results: Sequence[tuple[str, int]]
@@ -84,15 +84,15 @@ class OneProfile:
 class Comparison:
     """Two revisions beside each other."""
 
-    before: SchedulerProfile
-    after: SchedulerProfile
+    before: ConfigurationRevision
+    after: ConfigurationRevision
     effects: Sequence[ProfileDifferences]
     text: TextDiff
 
 
 def profile_list(cluster: Cluster) -> list[ProfileRow]:
     """All revisions, the newest first."""
-    found = SchedulerProfile.objects.filter(cluster=cluster).order_by("-revision")
+    found = ConfigurationRevision.objects.filter(cluster=cluster).order_by("-revision")
     made = SchedulingDecision.objects.filter(cluster=cluster).order_by()
     counted = made.values_list("profile_revision").annotate(Count("pk"))
     counts: dict[int, int] = dict(counted)
@@ -105,7 +105,9 @@ def one_profile(cluster: Cluster, number: int) -> OneProfile:
     configuration = revisions.configuration(found)
     made = queries.decisions(cluster, profile_revision=number)
     results, pods = _counted(cluster, number)
-    others = SchedulerProfile.objects.filter(cluster=cluster).values_list("revision", flat=True)
+    others = ConfigurationRevision.objects.filter(cluster=cluster).values_list(
+        "revision", flat=True
+    )
     return OneProfile(
         found,
         [_effective(profile) for profile in configuration.profiles],
@@ -124,11 +126,11 @@ def _counted(cluster: Cluster, revision: int) -> tuple[list[tuple[str, int]], in
     return [(result, count) for result, count, _ in rows], rows[0][2] if rows else 0
 
 
-def revision(cluster: Cluster, number: int) -> SchedulerProfile:
+def revision(cluster: Cluster, number: int) -> ConfigurationRevision:
     """A revision; NotFound when there is none."""
     found = None
     if number < 2**31:
-        found = SchedulerProfile.objects.filter(cluster=cluster, revision=number).first()
+        found = ConfigurationRevision.objects.filter(cluster=cluster, revision=number).first()
     if found is None:
         raise NotFound("profiles", str(number))
     return found

@@ -22,9 +22,9 @@ from apps.controlplane.history import retention
 from apps.controlplane.ledger import codec
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import (
+    ConfigurationRevision,
     NodeTable,
     PastCluster,
-    SchedulerProfile,
     SchedulingDecision,
     VersionMark,
 )
@@ -222,7 +222,7 @@ def test_a_deleted_cluster_leaves_its_history_until_that_is_old(cluster: Cluster
     assert (past.id, past.name, past.user) == (cluster.pk, "lab", "alice")
     row = SchedulingDecision.objects.get(cluster_id=cluster.pk, name="a")
     assert len(codec.load(row).nodes) == 2
-    assert SchedulerProfile.objects.filter(cluster_id=cluster.pk).exists()
+    assert ConfigurationRevision.objects.filter(cluster_id=cluster.pk).exists()
     retention.run()
     assert len(kept(cluster)) == 3
     with daily.as_retention() as cursor:
@@ -232,7 +232,7 @@ def test_a_deleted_cluster_leaves_its_history_until_that_is_old(cluster: Cluster
     PastCluster.objects.update(deleted_at=past.deleted_at - timedelta(days=91))
     retention.run()
     assert not PastCluster.objects.exists()
-    assert not Change.objects.exists() and not SchedulerProfile.objects.exists()
+    assert not Change.objects.exists() and not ConfigurationRevision.objects.exists()
 
 
 def test_a_cluster_can_be_deleted_with_its_history(cluster: Cluster) -> None:
