@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from schedweb import config as environment
 from schedweb import pgmq
 from schedweb.datafolder import TLS_AUTHORITY, secret_key
-from schedweb.front.threads import LARGEST_BODY
+from schedweb.front.bodies import LARGEST_BODY
 
 CONFIG = environment.load()
 BASE_DIR = environment.ROOT

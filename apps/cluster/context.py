@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+
+from apps.cluster.random_ids import random_uuid
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
@@ -23,7 +24,7 @@ def acceptable_request_id(offered: str | None) -> str:
     """The client's own request id when it can be used, else a new one."""
     if offered and _ACCEPTABLE.fullmatch(offered):
         return offered
-    return uuid.uuid4().hex
+    return random_uuid().hex
 
 
 @contextmanager

@@ -61,6 +61,9 @@ class Cluster(models.Model):
     kubelet = models.BooleanField(default=True)
     #: How many ResourceQuotas there are; a write that takes versions learns it from here.
     quotas = models.PositiveIntegerField(default=0)
+    #: The version at which an object that admission looks up was last changed. A process that keeps
+    #: such objects in memory writes only if this is still the version it has read.
+    admission_version = models.BigIntegerField(default=0)
     #: Name -> parameters of the admission plugins that act beside those that always do.
     admission_plugins = models.JSONField(default=dict, blank=True)
     #: How long an event is kept after it was last seen (kube-apiserver --event-ttl); 0: for ever.

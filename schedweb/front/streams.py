@@ -27,6 +27,7 @@ from apps.cluster.auth import NotAuthentic, authenticate
 from apps.cluster.availability import DatabaseAway, database_is_away
 from apps.cluster.context import acceptable_request_id, request_context
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
+from schedweb.front.creation import thin_road
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +73,9 @@ class Front:
         self._running: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            await thin_road(scope, receive, send, self._other)
+            return
         if scope["method"] == "GET":
             for stream in self._streams:
                 match = stream.match(scope)

@@ -16,20 +16,10 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from schedweb.front.asgi import Receive, Scope, Send, respond
-
-#: Bytes of a request's body that are taken at most; the settings tell Django the same.
-LARGEST_BODY = 64 * 1024 * 1024
+from schedweb.front.bodies import BodyTooLarge, ClientGone, read_body
 
 #: Bytes of a response that are collected before they are sent.
 PIECE = 256 * 1024
-
-
-class BodyTooLarge(Exception):
-    """The client sends more than :data:`LARGEST_BODY`."""
-
-
-class ClientGone(Exception):
-    """The client hung up before its request was complete."""
 
 
 class WsgiInThreads:
@@ -102,24 +92,6 @@ class _Exchange:
                 (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
             ],
         }
-
-
-async def read_body(receive: Receive) -> bytes:
-    """The whole body. Raises :class:`BodyTooLarge` or :class:`ClientGone`."""
-    pieces: list[bytes] = []
-    size = 0
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        piece = message.get("body", b"")
-        size += len(piece)
-        if size > LARGEST_BODY:
-            raise BodyTooLarge
-        pieces.append(piece)
-        more = message.get("more_body", False)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def wsgi_environ(scope: Scope, body: bytes) -> dict[str, Any]:

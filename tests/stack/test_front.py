@@ -20,10 +20,10 @@ from rest_framework.authtoken.models import Token
 
 from apps.cluster.context import current_request_id
 from schedweb import tls
+from schedweb.front.bodies import LARGEST_BODY, PIECE, WsgiInThreads
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
 from schedweb.front.streams import Front, Stream
-from schedweb.front.threads import LARGEST_BODY, PIECE, WsgiInThreads
 
 
 def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:

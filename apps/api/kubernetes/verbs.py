@@ -12,6 +12,7 @@ from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.media import PLAIN
 from apps.api.kubernetes.patching import read_patch
+from apps.api.kubernetes.paths import Target
 from apps.cluster import queries
 from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
 from apps.cluster.schema import Decoded, ShapeError, decode
@@ -45,7 +46,7 @@ def create(call: Call) -> Answer:
     dry_run = params.dry_run(call.query, call.method)
     validation = params.field_validation(call.query, call.method)
     body, warnings = call.read_object(validation)
-    _check_creatable(call, body)
+    check_creatable(call.target, body)
     created = store.create(
         call.cluster,
         call.resource.kind,
@@ -177,15 +178,17 @@ def _modify(call: Call, change: Callable[[Body], Mapping[str, Any]], dry_run: bo
     )
 
 
-def _check_creatable(call: Call, body: Body) -> None:
+def check_creatable(target: Target, body: Body) -> None:
+    """Refuse an object that cannot be created at a path: of a version, or of another namespace."""
     metadata = body.get("metadata") or {}
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
-    _check_namespace(call, metadata)
+    _check_namespace(target, metadata)
 
 
-def _check_namespace(call: Call, metadata: Body) -> None:
-    if call.resource.namespaced and metadata.get("namespace", call.namespace) != call.namespace:
+def _check_namespace(target: Target, metadata: Body) -> None:
+    namespace = target.namespace or ""
+    if target.resource.namespaced and metadata.get("namespace", namespace) != namespace:
         raise BadRequest(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -200,7 +203,7 @@ def _check_named(call: Call, body: Body) -> None:
             f"the name of the object ({name}) does not match the name on the URL "
             f"({call.target.name})"
         )
-    _check_namespace(call, metadata)
+    _check_namespace(call.target, metadata)
     version = metadata.get("resourceVersion")
     if version and not (version.isascii() and version.isdecimal()):
         raise BadRequest(f'strconv.ParseUint: parsing "{version}": invalid syntax')

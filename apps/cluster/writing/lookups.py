@@ -13,6 +13,9 @@ Body = dict[str, Any]
 
 _IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
+#: Kinds that admission looks up; a change of one raises the cluster's `admission_version`.
+LOOKED_UP = frozenset({"Namespace", "PriorityClass", "RuntimeClass", "StorageClass"})
+
 
 class StoreLookups:
     """Answers admission's questions from the database, each of them once a write."""

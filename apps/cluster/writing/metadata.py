@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from apps.cluster.errors import BadRequest, Conflict
 from apps.cluster.kinds import Kind
+from apps.cluster.random_ids import random_uuid
 
 Body = dict[str, Any]
 
@@ -49,7 +49,7 @@ def stamp_new(kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime
         metadata.pop("namespace", None)
     for server_set in (*_SERVER_SET, "resourceVersion", "managedFields"):
         metadata.pop(server_set, None)
-    metadata["uid"] = str(uuid.uuid4())
+    metadata["uid"] = str(random_uuid())
     metadata["creationTimestamp"] = timestamp(now)
     if kind.has_generation:
         metadata["generation"] = 1

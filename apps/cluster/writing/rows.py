@@ -15,6 +15,7 @@ from apps.cluster.errors import AlreadyExists, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster, Taint
 from apps.cluster.writes import Actor
+from apps.cluster.writing.lookups import LOOKED_UP
 
 Body = dict[str, Any]
 
@@ -91,15 +92,18 @@ def _take_versions(
 ) -> tuple[int, bool, int]:
     of_quotas = [change.type for change in changes if change.row.kind.name == "ResourceQuota"]
     more_quotas = of_quotas.count(Change.Type.ADDED) - of_quotas.count(Change.Type.DELETED)
+    changes_admission = any(change.row.kind.name in LOOKED_UP for change in changes)
     cursor.execute(
         "UPDATE cluster_cluster c SET resource_version = c.resource_version + %s, "
         "quotas = c.quotas + %s, "
+        "admission_version = "
+        "CASE WHEN %s THEN c.resource_version + 1 ELSE c.admission_version END, "
         "due_at = CASE WHEN %s AND o.idle THEN clock_timestamp() ELSE c.due_at END "
         "FROM (SELECT id, paused, due_at IS NULL OR due_at > clock_timestamp() AS idle "
         "FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE) o "
         "WHERE c.id = o.id RETURNING c.resource_version, %s AND o.idle AND NOT o.paused, "
         "c.quotas",
-        [len(changes), more_quotas, wake, cluster.pk, wake],
+        [len(changes), more_quotas, changes_admission, wake, cluster.pk, wake],
     )
     row = cursor.fetchone()
     if row is None:

@@ -1,0 +1,244 @@
+"""The thin road: creating objects through the Kubernetes API, on the event loop of the web front.
+
+A program that POSTs an object needs no session, no page and no form. Its request is authenticated,
+decoded, admitted and validated here, and written together with those of others
+(`apps.cluster.writing.group_commit`). What this road does not take, the same request answers on
+the way through Django: other formats of an answer, dry runs, kinds with more than a row, clusters
+with quotas or a manual clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote
+from weakref import WeakKeyDictionary
+
+import psycopg
+from django.db import close_old_connections
+from django.http import HttpResponse, QueryDict
+
+from apps.api.kubernetes import bodies, media, params, paths, verbs
+from apps.api.kubernetes.presenting import warn
+from apps.api.kubernetes.views import refusal_response
+from apps.cluster.auth import NotAuthentic, user_of_authorization
+from apps.cluster.availability import DatabaseAway, database_is_away
+from apps.cluster.context import current_request_id
+from apps.cluster.errors import ApiError, Unauthorized
+from apps.cluster.warnings import warnings_of
+from apps.cluster.writes import Actor
+from apps.cluster.writing import group_commit
+from apps.cluster.writing.memory import AdmissionState, read_admission_state
+
+Scope = MutableMapping[str, Any]
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+#: Larger objects take their time to decode, while nothing else happens on the event loop.
+LARGEST_BODY: Final = 64 * 1024
+#: A key that was found valid is taken as valid for so long, also when it is deleted meanwhile.
+KEY_SECONDS: Final = 2.0
+#: So often an object is admitted again because the state was out of date; then the store's own
+#: way takes it, which reads under its locks.
+TRIES: Final = 5
+_KEYS_KEPT: Final = 1000
+
+_PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
+#: Parameters of a creation that change nothing in how it is carried out.
+_PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation", "pretty"})
+
+
+class NotHere(Exception):
+    """This road does not take the request; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A request for the creation of an object that may be taken here."""
+
+    cluster: str
+    target: paths.Target
+    query: QueryDict
+    #: The Authorization header.
+    credentials: str
+    content_type: str
+
+
+def route_of(scope: Scope) -> Route | None:
+    """What a POST asks to be created; None where it is something else, or not for this road."""
+    found = _PATH.fullmatch(scope["path"])
+    headers = dict(scope["headers"])
+    credentials = headers.get(b"authorization", b"").decode("latin-1")
+    length = headers.get(b"content-length", b"")
+    if found is None or not credentials or not length.isdigit() or int(length) > LARGEST_BODY:
+        return None
+    target = paths.parse(found["path"])
+    if target is None or not _is_creation(target):
+        return None
+    query = QueryDict(scope["query_string"].decode("latin-1"))
+    if query.keys() - _PLAIN_PARAMETERS:
+        return None
+    accept = headers.get(b"accept", b"").decode("latin-1")
+    try:
+        if media.negotiate(accept) != media.PLAIN:
+            return None
+    except ApiError:
+        return None
+    content_type = headers.get(b"content-type", b"").decode("latin-1")
+    return Route(unquote(found["cluster"]), target, query, credentials, content_type)
+
+
+def _is_creation(target: paths.Target) -> bool:
+    resource = target.resource
+    return (
+        not (target.name or target.subresource or target.watch)
+        and "create" in resource.verbs
+        and resource.as_stored
+        and (target.namespace is not None) == resource.namespaced
+        and group_commit.is_row_only(resource.kind)
+    )
+
+
+async def create(route: Route, raw: bytes) -> tuple[HttpResponse, bytes | None]:
+    """The response to a creation; with the object's text in place of its content where it succeeds.
+
+    Raises NotHere where the request has to take the way through Django.
+    """
+    try:
+        return await _creator().create(route, raw)
+    except ApiError as refusal:
+        return refusal_response(refusal), None
+    except Exception as error:
+        if not (isinstance(error, psycopg.OperationalError) or database_is_away(error)):
+            raise
+        log.error("the database is away, or too busy", exc_info=error)
+        return refusal_response(DatabaseAway()), None
+
+
+class Creator:
+    """What creations on one event loop share: known keys, admission states, groups."""
+
+    def __init__(self) -> None:
+        self._connections = group_commit.Connections(group_commit.connect)
+        #: Authorization header -> (user name, until when on the monotonic clock)
+        self._users: dict[str, tuple[str, float]] = {}
+        #: cluster's name -> the state, or the reading of it that is under way
+        self._states: dict[str, asyncio.Future[AdmissionState]] = {}
+        self._groups: dict[int, group_commit.GroupCommit] = {}
+
+    async def create(self, route: Route, raw: bytes) -> tuple[HttpResponse, bytes | None]:
+        actor = Actor(await self._user(route.credentials), current_request_id())
+        state = await self._state(route.cluster)
+        params.check_text(route.query)
+        validation = params.field_validation(route.query, "POST")
+        body, warnings = _read(route, raw, validation)
+        verbs.check_creatable(route.target, body)
+        for _ in range(TRIES):
+            if not state.is_simple:
+                break
+            creation = group_commit.prepare(
+                route.target.resource.kind,
+                body,
+                route.target.namespace or "",
+                state=state,
+                actor=actor,
+            )
+            try:
+                version = await self._group(state).submit(creation, state)
+            except group_commit.StaleState:
+                self._forget(route.cluster, state)
+                state = await self._state(route.cluster)
+                continue
+            warnings += warnings_of(route.target.resource.kind.name, creation.body)
+            response = HttpResponse(status=201, content_type="application/json")
+            return warn(response, warnings), creation.text(version)
+        # what is not simple now may be simple later
+        self._forget(route.cluster, state)
+        raise NotHere
+
+    def _group(self, state: AdmissionState) -> group_commit.GroupCommit:
+        group = self._groups.get(state.cluster_id)
+        if group is None:
+            group = group_commit.GroupCommit(self._connections)
+            self._groups[state.cluster_id] = group
+        return group
+
+    async def _user(self, credentials: str) -> str:
+        """The user's name; Unauthorized for a key that is not valid."""
+        known = self._users.get(credentials)
+        now = time.monotonic()
+        if known is not None and now < known[1]:
+            return known[0]
+        name = await _in_thread(lambda: _authenticate(credentials))
+        if len(self._users) >= _KEYS_KEPT:
+            self._users.clear()
+        self._users[credentials] = (name, now + KEY_SECONDS)
+        return name
+
+    async def _state(self, cluster: str) -> AdmissionState:
+        """The admission state of a cluster; read once for all who wait for it."""
+        reading = self._states.get(cluster)
+        if reading is None:
+            reading = asyncio.ensure_future(_in_thread(lambda: read_admission_state(cluster)))
+            self._states[cluster] = reading
+        try:
+            return await asyncio.shield(reading)
+        except Exception:
+            if self._states.get(cluster) is reading:
+                del self._states[cluster]
+            raise
+
+    def _forget(self, cluster: str, state: AdmissionState) -> None:
+        """Read the state again for the next object, unless that was done already."""
+        reading = self._states.get(cluster)
+        if reading is not None and reading.done() and reading.result() is state:
+            del self._states[cluster]
+
+
+_creators: WeakKeyDictionary[asyncio.AbstractEventLoop, Creator] = WeakKeyDictionary()
+
+
+def _creator() -> Creator:
+    return _creators.setdefault(asyncio.get_running_loop(), Creator())
+
+
+def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], list[str]]:
+    resource = route.target.resource
+    return bodies.read_object(
+        raw,
+        route.content_type,
+        kind=resource.kind.name,
+        api_version=resource.api_version,
+        definition=resource.definition,
+        validation=validation,
+    )
+
+
+def _authenticate(credentials: str) -> str:
+    try:
+        user = user_of_authorization(credentials)
+    except NotAuthentic as error:
+        raise Unauthorized("Unauthorized") from error
+    if user is None:
+        # another scheme: who asks is Django's to say
+        raise NotHere
+    return user.get_username()
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    """Run what needs Django's connection off the event loop."""
+
+    def run() -> T:
+        close_old_connections()
+        try:
+            return function()
+        finally:
+            close_old_connections()
+
+    return await asyncio.get_running_loop().run_in_executor(None, run)

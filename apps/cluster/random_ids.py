@@ -1,0 +1,29 @@
+"""Random UUIDs at a hundredth of the price: the system is asked for many at once.
+
+Reading 16 bytes from the system's generator is a system call, which takes up to a quarter of a
+millisecond on virtual machines. Each object has a uid, and each request an id.
+"""
+
+from __future__ import annotations
+
+import os
+from uuid import UUID
+
+_AT_ONCE = 256
+
+#: Unused random bytes, 16 for each UUID; `pop` is atomic, so threads share the list.
+_unused: list[bytes] = []
+
+
+def random_uuid() -> UUID:
+    """A new random UUID (version 4)."""
+    try:
+        found = _unused.pop()
+    except IndexError:
+        drawn = os.urandom(16 * _AT_ONCE)
+        _unused.extend(drawn[start : start + 16] for start in range(16, len(drawn), 16))
+        found = drawn[:16]
+    return UUID(bytes=found, version=4)
+
+
+os.register_at_fork(after_in_child=_unused.clear)

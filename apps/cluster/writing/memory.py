@@ -1,0 +1,92 @@
+"""What admission looks up, kept in memory by each process that creates objects.
+
+An `AdmissionState` is read once and used for any number of objects. It may be stale when it is
+used: the statement that writes the objects compares `admission_version` and the settings with the
+cluster's row, under its lock, and writes nothing where they differ (`group_commit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.cluster import models, sql
+from apps.cluster.errors import NotFound
+from apps.cluster.models import Cluster
+from apps.cluster.writing.lookups import StoreLookups
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionState:
+    """A cluster's settings, and the objects that admission looks up, as of one moment.
+
+    It answers as `apps.cluster.admission.lookups.Lookups`.
+    """
+
+    cluster_id: int
+    #: `Cluster.admission_version` when the objects were read.
+    admission_version: int
+    admission_plugins: Mapping[str, Any]
+    #: A cluster with quotas, or with a clock that is set by hand, takes the store's own way.
+    is_simple: bool
+    namespaces: Mapping[str, Body]
+    priority_classes: Mapping[str, Body]
+    runtime_classes: Mapping[str, Body]
+    _default_priority_class: Body | None = field(repr=False)
+    _default_storage_class: Body | None = field(repr=False)
+
+    def now(self) -> datetime:
+        """The cluster's time."""
+        return timezone.now()
+
+    def namespace(self, name: str) -> Body | None:
+        return self.namespaces.get(name)
+
+    def priority_class(self, name: str) -> Body | None:
+        return self.priority_classes.get(name)
+
+    def runtime_class(self, name: str) -> Body | None:
+        return self.runtime_classes.get(name)
+
+    def default_priority_class(self) -> Body | None:
+        return self._default_priority_class
+
+    def default_storage_class(self) -> Body | None:
+        return self._default_storage_class
+
+
+def read_admission_state(cluster_name: str) -> AdmissionState:
+    """The present state of a cluster; NotFound where there is none of that name."""
+    with transaction.atomic():
+        # the version first: what changes afterwards makes this state stale, never wrong
+        cluster = Cluster.objects.filter(name=cluster_name).first()
+        if cluster is None:
+            raise NotFound("clusters", cluster_name)
+        lookups = StoreLookups(cluster)
+        return AdmissionState(
+            cluster.pk,
+            cluster.admission_version,
+            cluster.admission_plugins,
+            cluster.quotas == 0 and cluster.manual_time is None,
+            _bodies(cluster, models.Namespace),
+            _bodies(cluster, models.PriorityClass),
+            _bodies(cluster, models.RuntimeClass),
+            lookups.default_priority_class(),
+            lookups.default_storage_class(),
+        )
+
+
+def _bodies(cluster: Cluster, model: type[models.KubernetesObject]) -> dict[str, Body]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT name, body::text FROM {model._meta.db_table} WHERE cluster_id = %s",
+            [cluster.pk],
+        )
+        return {name: sql.load_json(text) for name, text in cursor.fetchall()}
