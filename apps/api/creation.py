@@ -139,21 +139,21 @@ class Creator:
         validation = params.field_validation(route.query, "POST")
         body, warnings = _read(route, raw, validation)
         verbs.check_creatable(route.target, body)
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             if not state.is_simple:
                 break
-            creation = group_commit.prepare(
-                route.target.resource.kind,
-                body,
-                route.target.namespace or "",
-                state=state,
-                actor=actor,
-            )
+            try:
+                creation = _prepare(route.target, body, state, actor)
+            except ApiError:
+                # the namespace that is missing, say, may have been created since
+                if attempt:
+                    raise
+                state = await self._read_again(route.cluster, state)
+                continue
             try:
                 version = await self._group(state).submit(creation, state)
             except group_commit.StaleState:
-                self._forget(route.cluster, state)
-                state = await self._state(route.cluster)
+                state = await self._read_again(route.cluster, state)
                 continue
             warnings += warnings_of(route.target.resource.kind.name, creation.body)
             response = HttpResponse(status=201, content_type="application/json")
@@ -161,6 +161,9 @@ class Creator:
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotHere
+
+    async def close(self) -> None:
+        await self._connections.close()
 
     def _group(self, state: AdmissionState) -> group_commit.GroupCommit:
         group = self._groups.get(state.cluster_id)
@@ -194,6 +197,11 @@ class Creator:
                 del self._states[cluster]
             raise
 
+    async def _read_again(self, cluster: str, state: AdmissionState) -> AdmissionState:
+        """A state that is newer than `state`."""
+        self._forget(cluster, state)
+        return await self._state(cluster)
+
     def _forget(self, cluster: str, state: AdmissionState) -> None:
         """Read the state again for the next object, unless that was done already."""
         reading = self._states.get(cluster)
@@ -208,6 +216,13 @@ def _creator() -> Creator:
     return _creators.setdefault(asyncio.get_running_loop(), Creator())
 
 
+async def close() -> None:
+    """Close the connections of the running event loop; nothing is created on it any more."""
+    creator = _creators.pop(asyncio.get_running_loop(), None)
+    if creator is not None:
+        await creator.close()
+
+
 def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], list[str]]:
     resource = route.target.resource
     return bodies.read_object(
@@ -218,6 +233,13 @@ def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], li
         definition=resource.definition,
         validation=validation,
     )
+
+
+def _prepare(
+    target: paths.Target, body: dict[str, Any], state: AdmissionState, actor: Actor
+) -> group_commit.Creation:
+    namespace = target.namespace or ""
+    return group_commit.prepare(target.resource.kind, body, namespace, state=state, actor=actor)
 
 
 def _authenticate(credentials: str) -> str:

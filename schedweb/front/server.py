@@ -17,6 +17,7 @@ from importlib import import_module
 import uvicorn
 from django.conf import settings
 
+from apps.api import creation
 from schedweb import gate, tls
 from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
@@ -108,6 +109,7 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
         loop.add_signal_handler(number, site.end)
     threading.Thread(target=connect_producer, name="connect", daemon=True).start()
     await site.run()
+    await creation.close()
     threads.close()
 
 

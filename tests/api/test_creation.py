@@ -1,0 +1,352 @@
+"""The thin road: objects created on the web front's event loop, concurrent ones together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.test import Client
+from rest_framework.authtoken.models import Token
+
+from apps.api import creation
+from apps.cluster.models import Change, Cluster, Pod
+from apps.controlplane.loop import clock
+from schedweb.front.streams import Front
+from tests.api.conftest import Kube, encode
+from tests.api.objects import PODS, node, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DATA = Path(__file__).parent / "data"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+#: The end of a generated name.
+GENERATED = re.compile(r"-?[_-][bcdfghjklmnpqrstvwxz2456789]{5}\b")
+#: Different for every object, or for every moment.
+VOLATILE = ("uid", "creationTimestamp", "resourceVersion", "name")
+
+
+class ThinRoad:
+    """POSTs to the front; `passed_on` counts those that it leaves to Django."""
+
+    def __init__(self, kube: Kube) -> None:
+        self.kube = kube
+        self.passed_on = 0
+        self._front = Front(self._pass_on)
+
+    async def post(
+        self, path: str, body: Any, headers: dict[str, str] | None = None
+    ) -> tuple[int, dict[str, str], Any]:
+        """Status, headers and JSON body of the response."""
+        raw = encode(body)
+        sent = {
+            "host": "localhost",
+            "content-type": "application/json",
+            "content-length": str(len(raw)),
+            **self.kube.headers,
+            **(headers or {}),
+        }
+        place, _, query = f"{self.kube.root}{path}".partition("?")
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "scheme": "https",
+            "path": unquote(place),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
+        }
+        answer: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": raw, "more_body": False}
+
+        async def send(message: Any) -> None:
+            answer.append(message)
+
+        await self._front(scope, receive, send)
+        if not answer:
+            return 0, {}, None
+        start, content = answer
+        got = {name.decode(): value.decode() for name, value in start["headers"]}
+        return start["status"], got, json.loads(content["body"])
+
+    async def _pass_on(self, scope: Any, receive: Any, send: Any) -> None:
+        self.passed_on += 1
+        assert (await receive())["more_body"] is False
+
+
+@pytest.fixture
+def road(kube: Kube) -> ThinRoad:
+    return ThinRoad(kube)
+
+
+def play(scene: Callable[[], Awaitable[Any]]) -> Any:
+    async def bounded() -> Any:
+        try:
+            async with asyncio.timeout(30):
+                return await scene()
+        finally:
+            await creation.close()
+
+    return asyncio.run(bounded())
+
+
+@sync_to_async(thread_sensitive=False)
+def do(action: Callable[[], Any]) -> Any:
+    """Something on Django's side, in a thread that leaves no connection behind."""
+    try:
+        return action()
+    finally:
+        connection.close()
+
+
+def test_a_pod_is_stored_as_it_is_answered(road: ThinRoad, cluster: Cluster) -> None:
+    status, headers, body = play(lambda: road.post(PODS, pod("p1"), {"x-request-id": "mine"}))
+    assert (status, headers["content-type"]) == (201, "application/json")
+    assert headers["x-request-id"] == "mine"
+    row = Pod.objects.get(cluster=cluster, name="p1")
+    change = Change.objects.get(cluster=cluster, uid=row.uid)
+    assert row.body == body == change.object
+    assert int(body["metadata"]["resourceVersion"]) == row.resource_version == change.version
+    assert (change.type, change.user, change.request_id) == ("ADDED", "alice", "mine")
+    cluster.refresh_from_db()
+    assert cluster.resource_version == change.version
+    assert cluster.due_at is not None
+
+
+def recorded_pods() -> list[dict[str, Any]]:
+    """Every body that a recorded scenario POSTs as a pod."""
+    found = []
+    for name in ("12_pod_validation.jsonl", "14_defaulting.jsonl", "03_names_namespaces.jsonl"):
+        for line in (DATA / name).read_text().splitlines():
+            step = json.loads(line)
+            if step["method"] == "POST" and step["path"].endswith("/pods") and step.get("body"):
+                found.append(step["body"])
+    return found
+
+
+def same_for_all(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what differs from object to object."""
+    if "metadata" in answer:
+        kept = {k: v for k, v in answer["metadata"].items() if k not in VOLATILE}
+        answer = {**answer, "metadata": kept}
+    return answer
+
+
+def test_it_answers_as_the_way_through_django(road: ThinRoad, kube: Kube) -> None:
+    async def scene() -> int:
+        compared = 0
+        for number, body in enumerate(recorded_pods()):
+            kinds = ("a", "b")
+            both = []
+            for way in kinds:
+                sent = json.loads(json.dumps(body))
+                metadata = sent.get("metadata")
+                if isinstance(metadata, dict):
+                    metadata.pop("namespace", None)
+                    if isinstance(metadata.get("name"), str) and metadata["name"].islower():
+                        metadata["name"] = f"{way}{number}"
+                both.append(sent)
+            thin = await road.post(PODS, both[0])
+            django = await do(lambda sent=both[1]: kube.post(PODS, sent))
+            assert thin[0] == django.status_code, body
+            expected = django.json()
+            if thin[0] == 201:
+                assert same_for_all(thin[2]) == same_for_all(expected)
+            else:
+                text = json.dumps(expected).replace(f"b{number}", f"a{number}")
+                assert GENERATED.sub("-", json.dumps(thin[2])) == GENERATED.sub("-", text)
+            assert thin[1].get("warning") == django.headers.get("Warning")
+            compared += 1
+        return compared
+
+    assert play(scene) > 60
+    assert road.passed_on == 0
+
+
+def test_concurrent_creations_share_commits(road: ThinRoad, cluster: Cluster) -> None:
+    async def scene() -> None:
+        await road.post(PODS, pod("first"))
+        answers = await asyncio.gather(*(road.post(PODS, pod(f"p{n}")) for n in range(60)))
+        assert {status for status, _, _ in answers} == {201}
+
+    play(scene)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*), count(DISTINCT xmin::text), count(DISTINCT version), "
+            "max(version) - min(version) FROM cluster_change "
+            "WHERE cluster_id = %s AND kind = 'Pod'",
+            [cluster.pk],
+        )
+        changes, transactions, versions, span = cursor.fetchone()
+    assert (changes, versions, span) == (61, 61, 60)
+    assert transactions <= 5
+    created = Pod.objects.filter(cluster=cluster).order_by("resource_version")
+    times = list(created.values_list("created_at", flat=True))
+    assert times == sorted(set(times))
+    assert [row.body["metadata"]["resourceVersion"] for row in created] == [
+        str(row.resource_version) for row in created
+    ]
+
+
+def test_one_of_two_with_the_same_name_is_refused(road: ThinRoad, cluster: Cluster) -> None:
+    async def scene() -> list[int]:
+        names = ["a", "b", "a", "c", "b", "a"]
+        answers = await asyncio.gather(*(road.post(PODS, pod(name)) for name in names))
+        refused = next(body for status, _, body in answers if status == 409)
+        assert refused["reason"] == "AlreadyExists"
+        assert refused["message"] in {f'pods "{name}" already exists' for name in "ab"}
+        return [status for status, _, _ in answers]
+
+    assert play(scene) == [201, 201, 409, 201, 409, 409]
+    assert sorted(Pod.objects.values_list("name", flat=True)) == ["a", "b", "c"]
+
+
+def test_what_exists_already_does_not_hold_up_the_others(road: ThinRoad, kube: Kube) -> None:
+    kube.post(PODS, pod("there"))
+
+    async def scene() -> list[int]:
+        names = ["x", "there", "y"]
+        return [each[0] for each in await asyncio.gather(*(road.post(PODS, pod(n)) for n in names))]
+
+    assert play(scene) == [201, 409, 201]
+
+
+def test_admission_is_never_out_of_date(road: ThinRoad, kube: Kube) -> None:
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 1000,
+        "globalDefault": True,
+    }
+
+    async def scene() -> None:
+        _, _, before = await road.post(PODS, pod("before"))
+        assert before["spec"]["priority"] == 0
+        await do(lambda: kube.post("/apis/scheduling.k8s.io/v1/priorityclasses", high))
+        _, _, after = await road.post(PODS, pod("after"))
+        assert after["spec"]["priority"] == 1000
+        assert after["spec"]["priorityClassName"] == "high"
+        space = "/api/v1/namespaces/other/pods"
+        assert (await road.post(space, pod("p")))[0] == 404
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
+        await do(lambda: kube.post("/api/v1/namespaces", body))
+        assert (await road.post(space, pod("p")))[0] == 201
+
+    play(scene)
+
+
+def test_a_changed_setting_of_admission_counts_at_once(road: ThinRoad, cluster: Cluster) -> None:
+    limited = {"LimitPodHardAntiAffinityTopology": {}}
+    term = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": "zone"}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+    async def scene() -> None:
+        assert (await road.post(PODS, pod("p1", affinity=rule)))[0] == 201
+        await do(lambda: Cluster.objects.update(admission_plugins=limited))
+        assert (await road.post(PODS, pod("p2", affinity=rule)))[0] == 403
+
+    play(scene)
+
+
+def test_a_cluster_that_was_deleted_is_not_written_to(road: ThinRoad, cluster: Cluster) -> None:
+    from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+
+    async def scene() -> None:
+        assert (await road.post(PODS, pod("p1")))[0] == 201
+        await do(lambda: delete_cluster(cluster))
+        assert (await road.post(PODS, pod("p2")))[0] == 404
+        await do(lambda: create_cluster("c1", user="alice"))
+        assert (await road.post(PODS, pod("p1")))[0] == 201
+
+    play(scene)
+
+
+def test_what_is_not_simple_goes_through_django(
+    road: ThinRoad, kube: Kube, cluster: Cluster
+) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q"},
+        "spec": {"hard": {"pods": "1"}},
+    }
+
+    async def scene() -> None:
+        await road.post(PODS, pod("p1"))
+        assert road.passed_on == 0
+        await road.post(f"{PODS}?dryRun=All", pod("p2"))
+        await road.post(PODS, pod("p3"), {"accept": TABLE})
+        await road.post("/api/v1/nodes", node("n1"))
+        await road.post(PODS, pod("p4"), {"authorization": "Basic abc"})
+        await road.post(PODS, pod("p5", nodeName="x" * 70_000))
+        assert road.passed_on == 5
+        await do(lambda: clock.set_manual(cluster))
+        await road.post(PODS, pod("p6"))
+        await do(lambda: clock.set_real(cluster))
+        assert (await road.post(PODS, pod("p7")))[0] == 201
+        await do(lambda: kube.post("/api/v1/namespaces/default/resourcequotas", quota))
+        await road.post(PODS, pod("p8"))
+        assert road.passed_on == 7
+
+    play(scene)
+    assert sorted(Pod.objects.values_list("name", flat=True)) == ["p1", "p7"]
+
+
+def test_who_is_not_known_creates_nothing(road: ThinRoad, key: str) -> None:
+    async def scene() -> None:
+        status, headers, body = await road.post(PODS, pod("p"), {"authorization": "Bearer wrong"})
+        assert (status, body["reason"]) == (401, "Unauthorized")
+        assert headers["www-authenticate"] == "Bearer"
+        assert (await road.post(PODS, pod("p0")))[0] == 201
+        await do(lambda: Token.objects.filter(key=key).delete())
+        async with asyncio.timeout(creation.KEY_SECONDS + 5):
+            number = 1
+            while (await road.post(PODS, pod(f"p{number}")))[0] != 401:
+                number += 1
+                await asyncio.sleep(0.1)
+
+    play(scene)
+
+
+def test_another_host_than_ours_is_left_to_django(road: ThinRoad) -> None:
+    play(lambda: road.post(PODS, pod("p"), {"host": "evil.example"}))
+    assert road.passed_on == 1
+
+
+def test_a_connection_that_the_database_ended_is_not_used_again(road: ThinRoad) -> None:
+    def end_others() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE query LIKE '%counter AS MATERIALIZED%' AND pid <> pg_backend_pid()"
+            )
+
+    async def scene() -> None:
+        assert (await road.post(PODS, pod("p1")))[0] == 201
+        await do(end_others)
+        assert (await road.post(PODS, pod("p2")))[0] == 201
+
+    play(scene)
+
+
+def test_a_page_needs_no_token_and_is_not_concerned(client: Client) -> None:
+    async def scene() -> int:
+        passed: list[str] = []
+
+        async def other(scope: Any, receive: Any, send: Any) -> None:
+            passed.append(scope["path"])
+
+        scope = {"type": "http", "method": "POST", "path": "/login", "headers": []}
+        await Front(other)(scope, None, None)  # type: ignore[arg-type]
+        return len(passed)
+
+    assert play(scene) == 1
