@@ -1,4 +1,4 @@
-"""Whether a node takes a pod that was put on it: kubelet looks again, whoever placed the pod."""
+"""Admission of a pod by kubelet: the node checks again that it can run a pod bound to it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why the pod fails: `reason` is a word, `why` tells it to people."""
+class PodRejection:
+    """Why kubelet does not admit a pod, which fails: a reason in one word, and the details."""
 
     reason: str
-    why: str
+    details: str
 
     @property
     def message(self) -> str:
-        """What the pod's status says of it."""
-        return f"Pod was rejected: {self.why}"
+        """The message of the pod's status."""
+        return f"Pod was rejected: {self.details}"
 
 
 @dataclass(slots=True)
@@ -47,43 +47,45 @@ class Room:
                 room._take(pod_requests(pod, use_status=True))
         return room
 
-    def admit(self, pod: Pod) -> Refusal | None:
-        """Take the pod in, or say why not."""
+    def admit(self, pod: Pod) -> PodRejection | None:
+        """Count the pod in; the rejection if the node cannot run it."""
         requests = pod_requests(pod, use_status=True)
-        refusal = self._misplaced(pod) or self._over_capacity(requests)
-        if refusal is None:
+        rejection = self._reject_misplaced(pod) or self._reject_oversized(requests)
+        if rejection is None:
             self._take(requests)
-        return refusal
+        return rejection
 
     def _take(self, requests: dict[str, int]) -> None:
         self.pods += 1
         for name, amount in requests.items():
             self.used[name] = self.used.get(name, 0) + amount
 
-    def _misplaced(self, pod: Pod) -> Refusal | None:
+    def _reject_misplaced(self, pod: Pod) -> PodRejection | None:
         if not selects(pod, self.node):
-            return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+            return _fail_predicate(
+                "NodeAffinity", "node(s) didn't match Pod's node affinity/selector"
+            )
         for taint in self.node.spec.taints:
             if taint.effect == "NoExecute" and not tolerated(pod.spec.tolerations, taint):
-                return _predicate("TaintToleration", "node(s) had untolerated taint(s)")
+                return _fail_predicate("TaintToleration", "node(s) had untolerated taint(s)")
         return None
 
-    def _over_capacity(self, requests: dict[str, int]) -> Refusal | None:
+    def _reject_oversized(self, requests: dict[str, int]) -> PodRejection | None:
         if self.pods + 1 > self.max_pods:
-            return _out_of("pods", 1, self.pods, self.max_pods)
+            return _run_out_of("pods", 1, self.pods, self.max_pods)
         for name, amount in sorted(requests.items()):
             used, capacity = self.used.get(name, 0), self.allocatable.get(name, 0)
             if amount and used + amount > capacity:
-                return _out_of(name, amount, used, capacity)
+                return _run_out_of(name, amount, used, capacity)
         return None
 
 
-def _predicate(name: str, why: str) -> Refusal:
-    return Refusal(name, f"Predicate {name} failed: {why}")
+def _fail_predicate(name: str, details: str) -> PodRejection:
+    return PodRejection(name, f"Predicate {name} failed: {details}")
 
 
-def _out_of(name: str, requested: int, used: int, capacity: int) -> Refusal:
-    return Refusal(
+def _run_out_of(name: str, requested: int, used: int, capacity: int) -> PodRejection:
+    return PodRejection(
         f"OutOf{name}",
         f"Node didn't have enough resource: {name}, requested: {requested}, "
         f"used: {used}, capacity: {capacity}",

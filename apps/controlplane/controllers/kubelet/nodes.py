@@ -92,8 +92,8 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         return
     room = admission.Room.of(node, [pod for pod in pods if not is_new(pod)])
     for pod in new:
-        refusal = room.admit(pod)
-        change = status.started(node, now) if refusal is None else status.rejected(refusal, now)
+        rejection = room.admit(pod)
+        change = status.started(node, now) if rejection is None else status.rejected(rejection, now)
         yield Update(
             kinds.POD,
             pod.metadata.namespace,
@@ -103,9 +103,9 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
             trusted=True,
             uid=pod.metadata.uid,
         )
-        if refusal is not None:
+        if rejection is not None:
             subject = about_pod(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-            yield Told(subject, refusal.reason, refusal.why, KUBELET, warning=True)
+            yield Told(subject, rejection.reason, rejection.details, KUBELET, warning=True)
 
 
 def _register(node: Node, now: datetime) -> Iterator[Step]:

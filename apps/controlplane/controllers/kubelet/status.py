@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.cluster.writing.binding import with_condition
 from apps.cluster.writing.metadata import timestamp
-from apps.controlplane.controllers.kubelet.admission import Refusal
+from apps.controlplane.controllers.kubelet.admission import PodRejection
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]
@@ -55,12 +55,12 @@ def started(node: Node, now: datetime) -> Change:
     return change
 
 
-def rejected(refusal: Refusal, now: datetime) -> Change:
+def rejected(rejection: PodRejection, now: datetime) -> Change:
     """Failed before anything was started."""
 
     def change(pod: Body) -> Body:
-        told = {"reason": refusal.reason, "message": refusal.message}
-        status = {**(pod.get("status") or {}), "phase": "Failed", **told}
+        reported = {"reason": rejection.reason, "message": rejection.message}
+        status = {**(pod.get("status") or {}), "phase": "Failed", **reported}
         return {**pod, "status": {**status, "startTime": timestamp(now)}}
 
     return change
