@@ -30,13 +30,13 @@
       this.chosen = data.chosen;
       const length = data.nodes.length;
       this.total = column(data.total, length);
-      this.plugins = data.plugins.map(({ name, weight, raw, normalised }) => {
-        const normal = column(normalised, length);
+      this.plugins = data.plugins.map(({ plugin, weight, raw, normalized }) => {
+        const normal = column(normalized, length);
         return {
-          name,
+          name: plugin,
           weight,
           raw: column(raw, length),
-          normalised: normal,
+          normalized: normal,
           weighted: normal.map((value) => value * weight),
         };
       });
@@ -172,10 +172,10 @@
         cell.textContent = number.format(value);
       }
       matrix.plugins.forEach((plugin, place) => {
-        const [raw, normal, weighted] = [plugin.raw, plugin.normalised, plugin.weighted].map(
+        const [raw, normal, weighted] = [plugin.raw, plugin.normalized, plugin.weighted].map(
           (numbers) => number.format(numbers[node]),
         );
-        row.cells[place + 3].title = `raw ${raw}, normalised ${normal}, weighted ${weighted}`;
+        row.cells[place + 3].title = `raw ${raw}, normalized ${normal}, weighted ${weighted}`;
       });
       return row;
     }

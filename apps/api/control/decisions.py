@@ -20,14 +20,15 @@ from apps.api.control.serializers import (
     DecisionDetailSerializer,
     DecisionSerializer,
     ErrorSerializer,
-    NodeVerdictSerializer,
+    NodeResultSerializer,
 )
 from apps.cluster.errors import BadRequest, NotFound
 from apps.controlplane import queries
-from apps.controlplane.explanations import presenting
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import codec, finding
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.reading import presenting
+from apps.controlplane.reading.scores import score_matrix
 
 _TYPES: dict[finding.Kind, Any] = {
     "text": str,
@@ -111,36 +112,36 @@ class DecisionViewSet(_Decisions):
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
-        """One decision with the verdict on every node, and the scores of the feasible ones."""
+        """One decision with the refusals of all nodes, and the scores of the feasible ones."""
         row = decision_row(pk)
         decision, draws = codec.load(row), codec.draws_of(row)
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
             {
                 **body,
-                "verdicts": presenting.verdicts(decision),
-                "scores": presenting.scores(decision),
+                "refusals": presenting.present_refusals(decision),
+                "scores": presenting.present_scores(score_matrix(decision)),
                 "ties": decision.tied_nodes(),
-                "pre_filter": presenting.status(decision.pre_filter),
-                "rejection": presenting.status(decision.rejection),
-                "search": presenting.search(decision),
-                "preemption": presenting.preemption(decision),
+                "pre_filter": presenting.present_status(decision.pre_filter),
+                "rejection": presenting.present_status(decision.rejection),
+                "search": presenting.present_search(decision),
+                "preemption": presenting.present_preemption(decision),
                 "tie_break": draws.tie_break,
                 "seed": draws.seed,
                 "durations": dict(decision.durations),
                 "plugin_durations": decision.plugin_durations,
-                "extender_calls": presenting.extender_calls(decision),
-                "permit_wait": presenting.permit_wait(decision),
+                "extender_calls": presenting.present_extender_calls(decision),
+                "permit_wait": presenting.present_permit_wait(decision),
             }
         )
 
-    @extend_schema(responses={200: NodeVerdictSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: NodeResultSerializer, 404: ErrorSerializer})
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
-        """What this decision found about one node: why it was refused, or how it scored."""
+        """The result of one node in this decision: its refusal, or its scores."""
         decision = codec.load(decision_row(pk))
         try:
-            return Response(presenting.node_verdict(decision, node))
+            return Response(presenting.present_node(decision, node))
         except KeyError as error:
             raise NotFound("nodes", node) from error
 

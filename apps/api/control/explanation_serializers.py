@@ -6,16 +6,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.api.control.serializers import PluginScoreSerializer
 
-class _ShareSerializer(serializers.Serializer[Any]):
-    plugin = serializers.CharField()
-    weight = serializers.IntegerField()
-    raw = serializers.IntegerField()
-    normalized = serializers.IntegerField()
-    points = serializers.IntegerField()
+
+class _ShareSerializer(PluginScoreSerializer):
     other_raw = serializers.IntegerField()
     other_normalized = serializers.IntegerField()
-    other_points = serializers.IntegerField()
+    other_weighted = serializers.IntegerField()
     difference = serializers.IntegerField()
 
 
@@ -39,7 +36,7 @@ class _DetailSerializer(serializers.Serializer[Any]):
 
 
 class RefusalSerializer(serializers.Serializer[Any]):
-    """What one plugin says against a node."""
+    """The answer of one plugin that refuses a node."""
 
     plugin = serializers.CharField()
     code = serializers.CharField(source="status.code.label")

@@ -127,27 +127,44 @@ class StatusSerializer(serializers.Serializer[Any]):
     reasons = serializers.ListField(child=serializers.CharField())
 
 
-class VerdictSerializer(StatusSerializer):
-    nodes = serializers.ListField(child=serializers.CharField())
+class RefusalAnswerSerializer(StatusSerializer):
+    extension_point = serializers.CharField(help_text="PreFilter or Filter; empty: not evaluated.")
+
+
+class RefusalGroupSerializer(RefusalAnswerSerializer):
+    """The nodes that one answer of one plugin kept out."""
+
+    count = serializers.IntegerField()
+    nodes = serializers.ListField(child=serializers.CharField(), help_text="By name.")
 
 
 class ScoreColumnSerializer(serializers.Serializer[Any]):
     plugin = serializers.CharField()
     weight = serializers.IntegerField()
-    raw = serializers.ListField(child=serializers.IntegerField())
-    normalized = serializers.ListField(child=serializers.IntegerField())
+    raw = serializers.ListField(child=serializers.IntegerField(), help_text="Any int64.")
+    normalized = serializers.ListField(child=serializers.IntegerField(), help_text="0 to 100.")
 
 
 class ScoresSerializer(serializers.Serializer[Any]):
-    """Columns: the n-th entry of each is about the n-th node."""
+    """Columns: the n-th entry of each is about the n-th node. Empty if nothing was scored."""
 
-    nodes = serializers.ListField(child=serializers.CharField(), help_text="Best total first.")
+    nodes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Best total first; of equal totals the chosen node, then by name.",
+    )
+    ranks = serializers.ListField(
+        child=serializers.IntegerField(), help_text="From 1; equal totals share a rank."
+    )
     total = serializers.ListField(child=serializers.IntegerField())
-    plugins = ScoreColumnSerializer(many=True)
+    tied = serializers.IntegerField(help_text="Nodes with the greatest total: the first ones.")
+    chosen = serializers.BooleanField(help_text="The first node was chosen.")
+    plugins = ScoreColumnSerializer(
+        many=True, help_text="Those whose weighted scores differ most between nodes first."
+    )
 
 
 class ExtenderCallSerializer(serializers.Serializer[Any]):
-    extender = serializers.CharField(help_text="Its name in verdicts and scores.")
+    extender = serializers.CharField(help_text="Its name in refusals and scores.")
     url = serializers.CharField()
     verb = serializers.ChoiceField(["filter", "prioritize", "preempt", "bind"])
     nodes_in = serializers.IntegerField(help_text="Nodes it was asked about.")
@@ -200,7 +217,10 @@ class PermitWaitSerializer(serializers.Serializer[Any]):
 
 
 class DecisionDetailSerializer(DecisionSerializer):
-    verdicts = VerdictSerializer(many=True, help_text="First refusal of each node, by refusal.")
+    refusals = RefusalGroupSerializer(
+        many=True,
+        help_text="The first refusal of each node, grouped; most nodes first, not evaluated last.",
+    )
     scores = ScoresSerializer()
     ties = serializers.ListField(child=serializers.CharField())
     pre_filter = StatusSerializer(allow_null=True)
@@ -222,7 +242,7 @@ class DecisionDetailSerializer(DecisionSerializer):
     class Meta(DecisionSerializer.Meta):
         fields = (
             *export.FIELDS,
-            "verdicts",
+            "refusals",
             "scores",
             "ties",
             "pre_filter",
@@ -240,16 +260,18 @@ class DecisionDetailSerializer(DecisionSerializer):
 
 class PluginScoreSerializer(serializers.Serializer[Any]):
     plugin = serializers.CharField()
+    weight = serializers.IntegerField()
     raw = serializers.IntegerField()
     normalized = serializers.IntegerField()
     weighted = serializers.IntegerField()
 
 
-class NodeVerdictSerializer(serializers.Serializer[Any]):
+class NodeResultSerializer(serializers.Serializer[Any]):
     node = serializers.CharField()
-    refusal = StatusSerializer(allow_null=True, help_text="Null when the node was feasible.")
-    scores = PluginScoreSerializer(many=True)
+    refusal = RefusalAnswerSerializer(allow_null=True, help_text="Null: the node was feasible.")
+    scores = PluginScoreSerializer(many=True, help_text="Empty if the node was not scored.")
     total = serializers.IntegerField(allow_null=True)
+    rank = serializers.IntegerField(allow_null=True, help_text="From 1, by total.")
 
 
 class ImportedSerializer(serializers.Serializer[Any]):

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from django.conf import settings
 
 from apps.cluster.models import Cluster
+from apps.controlplane.reading.scores import score_matrix
 from apps.scheduler.decision import Decision, Result
 
 log = logging.getLogger("kube-scheduler")
@@ -83,13 +84,13 @@ def _tell_decision(cluster: Cluster, made: Made, level: int) -> None:
 
 def _tell_scores(cluster: Cluster, made: Made) -> None:
     decision = made.decision
-    nodes = [decision.nodes[row] for row in decision.feasible.tolist()]
+    matrix = score_matrix(decision)
     about = {"cluster": cluster.name, "pod": decision.pod_key}
-    for plugin, column in decision.scores.items():
-        for node, score in zip(nodes, column.weighted.tolist(), strict=True):
-            fields = {**about, "plugin": plugin, "node": node, "score": score}
+    for plugin in matrix.plugins:
+        for node, score in zip(matrix.nodes, plugin.weighted.tolist(), strict=True):
+            fields = {**about, "plugin": plugin.name, "node": node, "score": score}
             log.info("A plugin scored a node", extra=_extra(fields, made.request_id))
-    for node, score in zip(nodes, decision.total.tolist(), strict=False):
+    for node, score in zip(matrix.nodes, matrix.total.tolist(), strict=True):
         fields = {**about, "node": node, "score": score}
         log.info("All scores of a node together", extra=_extra(fields, made.request_id))
 

@@ -86,7 +86,7 @@ def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _filters(cluster: Cluster) -> list[Field]:
-    """A field for each filter of `apps.controlplane.ledger.codec.finding`, the usual ones first."""
+    """A field for each filter of `apps.controlplane.ledger.finding`, the usual ones first."""
     moment = "2026-01-31 12:00"
     return [
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),

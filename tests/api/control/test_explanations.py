@@ -60,7 +60,7 @@ def test_why_here_is_told_against_the_runner_up(admin_client: Client, cluster: C
     assert found["here"]["other"] == "node-1"
     assert found["sentence"] == found["here"]["sentence"]
     shares = found["here"]["shares"]
-    assert sum(share["points"] for share in shares) == found["here"]["total"]
+    assert sum(share["weighted"] for share in shares) == found["here"]["total"]
     assert sum(share["difference"] for share in shares) == found["here"]["difference"]
 
 

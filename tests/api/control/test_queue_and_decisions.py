@@ -285,11 +285,11 @@ def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> N
 def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
     (refused,) = api.get("/decisions?result=unschedulable&page_size=1").json()["results"]
     full = api.get(f"/decisions/{refused['id']}").json()
-    (verdict,) = full["verdicts"]
-    assert verdict["plugin"] == "NodeResourcesFit"
-    assert verdict["reasons"] == ["Insufficient cpu"]
-    assert len(verdict["nodes"]) == 3
-    one = api.get(f"/decisions/{refused['id']}/nodes/{verdict['nodes'][0]}").json()
+    (refusal,) = full["refusals"]
+    assert (refusal["extension_point"], refusal["plugin"]) == ("Filter", "NodeResourcesFit")
+    assert refusal["reasons"] == ["Insufficient cpu"]
+    assert refusal["count"] == len(refusal["nodes"]) == 3
+    one = api.get(f"/decisions/{refused['id']}/nodes/{refusal['nodes'][0]}").json()
     assert one["refusal"]["reasons"] == ["Insufficient cpu"]
 
 
