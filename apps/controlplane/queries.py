@@ -1,4 +1,4 @@
-"""What others read of the control plane: queues, placements, decisions."""
+"""Queries of the control plane that several rooms share: queues, placements, decisions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.controlplane.profiles import revisions
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one pod landed, or why it fits nowhere."""
+    """The node of one pod and its scores, or why the pod is pending."""
 
     #: The pod's name; with its namespace in front where that is not "default".
     pod: str
@@ -49,7 +49,7 @@ def scheduler_names(cluster: Cluster) -> list[str]:
 
 
 def pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
-    """Pending pods that no profile of this cluster is responsible for."""
+    """Pending pods whose schedulerName no profile of this cluster has."""
     pending = Pod.objects.filter(cluster=cluster, node_name="")
     pending = pending.exclude(phase__in=("Succeeded", "Failed"))
     return pending.exclude(scheduler_name__in=scheduler_names(cluster))
@@ -73,7 +73,7 @@ def decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
 
 
 def placements(cluster: Cluster) -> Iterator[Placement]:
-    """Every pod in the order of creation, with what its last attempt said."""
+    """Every pod in the order of creation, with the result of its last attempt."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT p.namespace, p.name, p.node_name, d.total_score, d.feasible_nodes, "

@@ -60,21 +60,21 @@ class NewestFirst(CursorPagination):
 
 
 class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDecision]):
-    """Decisions, newest first; whose, the subclasses say."""
+    """Decisions, newest first, of the clusters that `cluster_id` names."""
 
     queryset = SchedulingDecision.objects.none()
     serializer_class = DecisionSerializer
     pagination_class = NewestFirst
-    #: what a list can be asked for besides its page
+    #: the query parameters of a list besides those of its page
     parameters = frozenset(each.name for each in FILTERS)
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
         refuse_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
         filters = finding.parse(self.request.query_params)
-        return finding.found(filters, cluster_id=self.cluster_id())
+        return finding.find(filters, cluster_id=self.cluster_id())
 
     def cluster_id(self) -> int | None:
-        """The cluster whose decisions are asked for; None = of all."""
+        """The cluster whose decisions are listed; None = all clusters."""
         raise NotImplementedError
 
     def get_serializer_context(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class PastDecisionViewSet(_Decisions):
     list=extend_schema(parameters=[*_WHOSE, *FILTERS], responses={400: ErrorSerializer})
 )
 class DecisionViewSet(_Decisions):
-    """Attempts to schedule a pod; kept after the pod, and the cluster, is gone."""
+    """Attempts to schedule a pod; kept after the pod or the cluster is deleted."""
 
     lookup_value_regex = r"\d{1,18}"
     parameters = _Decisions.parameters | {each.name for each in _WHOSE}
@@ -147,7 +147,7 @@ class DecisionViewSet(_Decisions):
 
 
 def asked_cluster(request: Request) -> int | None:
-    """The cluster whose decisions are asked for; None = of all."""
+    """The cluster whose decisions are listed; None = all clusters."""
     if name := request.query_params.get("cluster"):
         return cluster_named(name).pk
     number = request.query_params.get("cluster_id", "")
@@ -157,7 +157,7 @@ def asked_cluster(request: Request) -> int | None:
 
 
 def decision_row(pk: str) -> SchedulingDecision:
-    """The row of a decision; NotFound when there is none."""
+    """The row of a decision; NotFound if there is none."""
     row = SchedulingDecision.objects.filter(pk=int(pk)).first()
     if row is None:
         raise NotFound("decisions", pk)

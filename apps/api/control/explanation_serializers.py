@@ -68,7 +68,7 @@ class _GroupSerializer(serializers.Serializer[Any]):
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
-    """Where a pod stands in the queue."""
+    """The position of a pod in the queue."""
 
     sentence = serializers.CharField()
     queue = serializers.CharField()
@@ -86,7 +86,7 @@ class _WakeEventSerializer(serializers.Serializer[Any]):
 
 
 class SuggestionSerializer(serializers.Serializer[Any]):
-    """A single change after which so many nodes are feasible."""
+    """A single change, and the number of nodes that are feasible with it."""
 
     kind = serializers.CharField()
     sentence = serializers.CharField()

@@ -175,11 +175,11 @@ class ExtenderCallSerializer(serializers.Serializer[Any]):
 
 
 class SearchSerializer(serializers.Serializer[Any]):
-    start = serializers.IntegerField(help_text="Place in the visiting order where it began.")
-    evaluated = serializers.IntegerField(help_text="Nodes that the filters looked at.")
-    nominated_node_only = serializers.BooleanField(help_text="The pod's nominated node was taken.")
+    start = serializers.IntegerField(help_text="Place in the visiting order where it started.")
+    evaluated = serializers.IntegerField(help_text="Nodes that the filters evaluated.")
+    nominated_node_only = serializers.BooleanField(help_text="No other node was evaluated.")
     pre_filter_nodes = serializers.ListField(
-        child=serializers.CharField(), allow_null=True, help_text="Null: PreFilter left all."
+        child=serializers.CharField(), allow_null=True, help_text="Null: PreFilter allowed all."
     )
     filter_skipped = serializers.ListField(child=serializers.CharField())
     score_skipped = serializers.ListField(child=serializers.CharField())
@@ -204,8 +204,8 @@ class PreemptionSerializer(serializers.Serializer[Any]):
     nominated_node = serializers.CharField(allow_null=True)
     candidates = CandidateSerializer(many=True)
     ties = serializers.ListField(child=serializers.CharField())
-    decided_by = serializers.CharField(help_text="The criterion that told the best candidate.")
-    offset = serializers.IntegerField(help_text="Where among the nodes the search began.")
+    decided_by = serializers.CharField(help_text="The criterion that decided.")
+    offset = serializers.IntegerField(help_text="Number of the node where the search started.")
 
 
 class PermitWaitSerializer(serializers.Serializer[Any]):

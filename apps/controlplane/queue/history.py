@@ -14,7 +14,7 @@ from apps.cluster import sql
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import models
-from apps.controlplane.ledger.finding import moment
+from apps.controlplane.ledger.finding import parse_time
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import QueueMove, SubQueue
@@ -102,8 +102,8 @@ def found(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.QueueMo
         "pod_uid": _uid(asked["pod_uid"]),
         "event": asked["event"],
         "plugin": asked["plugin"],
-        "at__gte": moment("since", asked["since"]) if asked["since"] else None,
-        "at__lt": moment("until", asked["until"]) if asked["until"] else None,
+        "at__gte": parse_time("since", asked["since"]) if asked["since"] else None,
+        "at__lt": parse_time("until", asked["until"]) if asked["until"] else None,
     }
     return rows.filter(**{key: value for key, value in conditions.items() if value})
 

@@ -1,4 +1,4 @@
-"""What the page of decisions shows, and one decision's place among the attempts of its pod."""
+"""The page of decisions, and one decision among the attempts of its pod."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from apps.dashboard.tables import Field
 from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
 from apps.scheduler.decision import Decision
 
-#: Attempts of the same pod that are named before and after one.
+#: Attempts of the same pod that are listed before and after one.
 MOST_AROUND = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionList:
-    """A page of decisions, and what the list can be narrowed by."""
+    """A page of decisions, and the filters of the list."""
 
     page: LogPage[SchedulingDecision]
     filters: Sequence[Field]
-    #: (what it is called, its address) of each file these decisions can be had as.
+    #: (label, address) of each file format in which these decisions can be downloaded.
     files: Sequence[tuple[str, str]] = ()
-    #: What of the address cannot be read.
+    #: The parameter that is invalid, and why.
     problem: str = ""
 
 
@@ -48,10 +48,10 @@ class LedgerEntry:
 
 
 def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
-    """Decisions newest first, as the address asks; none, and why, where it cannot be read."""
+    """The decisions of the address, newest first; none, with a problem, if a filter is invalid."""
     problem, rows = "", SchedulingDecision.objects.none()
     try:
-        rows = finding.found(finding.parse(query), cluster_id=cluster.pk)
+        rows = finding.find(finding.parse(query), cluster_id=cluster.pk)
     except BadRequest as error:
         problem = error.message
     files = () if problem else _files(cluster, query)
@@ -59,7 +59,7 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
-    """A decision with everything it was made of; NotFound when there is none."""
+    """A decision with its row and its neighbours; NotFound if there is none."""
     row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
     if row is None:
         raise NotFound("decisions", str(number))
@@ -77,7 +77,7 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
 
 
 def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the API exports under the same filters."""
+    """The exports of the API with the same filters."""
     address = reverse("api-export-cluster-decisions", args=[cluster.name])
     asked = {each.name: query.get(each.name, "") for each in finding.PARAMETERS}
     given = {name: value for name, value in asked.items() if value}
@@ -86,7 +86,7 @@ def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _filters(cluster: Cluster) -> list[Field]:
-    """A field for each filter of `apps.controlplane.ledger.finding`, the usual ones first."""
+    """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
     moment = "2026-01-31 12:00"
     return [
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),

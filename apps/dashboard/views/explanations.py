@@ -1,4 +1,4 @@
-"""Explanations: of a decision with the nodes one asks about, and what a pending pod waits for."""
+"""Explanations: of a decision and of single nodes in it, and of a pending pod."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from apps.controlplane.ledger import codec
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.rendering import Request, cluster_page, page
 
-#: Node names offered while one types.
+#: Node names that are suggested.
 _OFFERED = 20
 
 
 @require_GET
 @cluster_page
 def decision_explanation(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """Why here; with `?node=`, why not there; with `&against=` both side by side."""
+    """Why the node was chosen; `?node=`: why not this node; `&against=`: compared with this one."""
     row = _row(cluster, number)
     decision = codec.load(row)
     node, against = (request.GET.get(name, "").strip() for name in ("node", "against"))
@@ -39,7 +39,7 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
 @require_GET
 @cluster_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """The first nodes of a decision whose name holds what was typed, as options."""
+    """The first nodes of a decision whose names contain the text of the field, as options."""
     decision = codec.load(_row(cluster, number))
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
     names = sorted(name for name in decision.nodes if text in name)[:_OFFERED]
@@ -49,7 +49,7 @@ def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpRespo
 @require_GET
 @cluster_page
 def pod_waiting(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
-    """What would unblock a pending pod, who is ahead of it, and what would wake it."""
+    """What would unblock a pending pod, the pods ahead of it, and the events that requeue it."""
     explained = explain_pod(cluster, namespace, name)
     context = {"cluster": cluster, "namespace": namespace, "name": name, "explained": explained}
     return page(request, "waiting", context)

@@ -82,7 +82,7 @@ def test_the_command_writes_a_file_also_of_a_deleted_cluster(lab: Cluster, tmp_p
     assert (row["cluster"], row["name"]) == ("lab", "big")
     with pytest.raises(CommandError, match="no cluster 'lab'"):
         call_command("export_decisions", "lab")
-    with pytest.raises(CommandError, match="result: 'odd' is none of"):
+    with pytest.raises(CommandError, match="result: 'odd' is not one of"):
         call_command("export_decisions", result="odd")
 
 
