@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.controlplane.reading.refusals import group_refusals
-from apps.controlplane.reading.scores import score_matrix
+from apps.controlplane.results.refusals import group_refusals
+from apps.controlplane.results.scores import score_matrix
 from apps.dashboard.decision_page.funnel import Step, funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import ScoreTable, score_table
@@ -17,7 +17,7 @@ from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFi
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.preemption.importance import NOT_STARTED
 from apps.scheduler.preemption.ranking import PRIORITY_SHIFT
-from tests.controlplane.reading.decisions import (
+from tests.controlplane.results.decisions import (
     CLAIM,
     CPU,
     scheduled_decision,

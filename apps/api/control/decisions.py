@@ -27,8 +27,8 @@ from apps.controlplane import queries
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import codec, finding
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.reading import presenting
-from apps.controlplane.reading.scores import score_matrix
+from apps.controlplane.results import presenting
+from apps.controlplane.results.scores import score_matrix
 
 _TYPES: dict[finding.Kind, Any] = {
     "text": str,

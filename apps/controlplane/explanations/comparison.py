@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from apps.controlplane.reading.scores import Score, ScoreMatrix
+from apps.controlplane.results.scores import Score, ScoreMatrix
 from apps.scheduler.decision import Decision
 
 #: Plugins that a sentence names.

@@ -12,7 +12,7 @@ from apps.controlplane.explanations.comparison import (
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
 from apps.controlplane.ledger import codec
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.reading.scores import score_matrix
+from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
 
 

@@ -10,8 +10,8 @@ from apps.cluster.models import Cluster
 from apps.controlplane.explanations.comparison import Comparison, compare_nodes, count_points
 from apps.controlplane.explanations.states import states
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.reading.refusals import RefusalGroup, refusal_of
-from apps.controlplane.reading.scores import ScoreMatrix
+from apps.controlplane.results.refusals import RefusalGroup, refusal_of
+from apps.controlplane.results.scores import ScoreMatrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.refusing import refusals_at
 from apps.scheduler.explaining.sight import Refusal, look

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from django.conf import settings
 
 from apps.cluster.models import Cluster
-from apps.controlplane.reading.scores import score_matrix
+from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision, Result
 
 log = logging.getLogger("kube-scheduler")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.controlplane.reading.refusals import RefusalGroup, count_by_source
+from apps.controlplane.results.refusals import RefusalGroup, count_by_source
 from apps.scheduler.decision import Decision
 
 

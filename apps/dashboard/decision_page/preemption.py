@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from apps.controlplane.reading.refusals import RefusalGroup, group_statuses
+from apps.controlplane.results.refusals import RefusalGroup, group_statuses
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.interface import Candidate
 from apps.scheduler.preemption.importance import NOT_STARTED

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.controlplane.reading.scores import VALUES, Column, Score, ScoreMatrix, shades_of
+from apps.controlplane.results.scores import VALUES, Column, Score, ScoreMatrix, shades_of
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Sorting, asked_sorting
 

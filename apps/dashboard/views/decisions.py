@@ -11,9 +11,9 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.reading.presenting import present_scores
-from apps.controlplane.reading.refusals import group_refusals
-from apps.controlplane.reading.scores import VALUES, score_matrix
+from apps.controlplane.results.presenting import present_scores
+from apps.controlplane.results.refusals import group_refusals
+from apps.controlplane.results.scores import VALUES, score_matrix
 from apps.dashboard.decision_page.funnel import funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import score_table

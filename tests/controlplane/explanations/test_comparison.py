@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from apps.controlplane.explanations.comparison import compare_nodes, compare_with_runner_up
-from apps.controlplane.reading.scores import score_matrix
+from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
-from tests.controlplane.reading.decisions import scheduled_decision, unscheduled_decision
+from tests.controlplane.results.decisions import scheduled_decision, unscheduled_decision
 
 
 @pytest.fixture

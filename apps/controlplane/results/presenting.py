@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from apps.controlplane.reading.refusals import RefusalGroup, group_refusals, refusal_of
-from apps.controlplane.reading.scores import ScoreMatrix, score_matrix
+from apps.controlplane.results.refusals import RefusalGroup, group_refusals, refusal_of
+from apps.controlplane.results.scores import ScoreMatrix, score_matrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.status import Status
 from apps.scheduler.preemption.ranking import CRITERIA

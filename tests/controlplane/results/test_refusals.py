@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.controlplane.reading.presenting import present_node, present_refusals
-from apps.controlplane.reading.refusals import (
+from apps.controlplane.results.presenting import present_node, present_refusals
+from apps.controlplane.results.refusals import (
     NOT_EVALUATED,
     count_by_source,
     group_refusals,
@@ -15,7 +15,7 @@ from apps.controlplane.reading.refusals import (
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.status import Code, Status, unresolvable
-from tests.controlplane.reading.decisions import (
+from tests.controlplane.results.decisions import (
     CLAIM,
     CPU,
     scheduled_decision,

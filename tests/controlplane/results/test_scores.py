@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from apps.controlplane.reading.presenting import present_scores
-from apps.controlplane.reading.scores import ScoreMatrix, score_matrix, shades_of
+from apps.controlplane.results.presenting import present_scores
+from apps.controlplane.results.scores import ScoreMatrix, score_matrix, shades_of
 from apps.scheduler.decision import Decision
-from tests.controlplane.reading.decisions import column, scheduled_decision, unscheduled_decision
+from tests.controlplane.results.decisions import column, scheduled_decision, unscheduled_decision
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
