@@ -9,7 +9,6 @@ totals and ties follow from these and are computed again when a decision is read
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 from datetime import datetime
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from apps.cluster import sql
 from apps.controlplane.ledger import columns
 from apps.controlplane.models import NodeTable, SchedulingDecision
+from apps.controlplane.results.refusals import frequent_reasons
 from apps.scheduler.decision import Decision, PermitWait, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
@@ -167,7 +167,7 @@ def row_of(
         "message": decision.filter_message or decision.message,
         "post_filter_message": _post_filter_message(decision),
         "unschedulable_plugins": sorted(decision.unschedulable_plugins),
-        "reasons": _reasons(decision),
+        "reasons": frequent_reasons(decision, MOST_REASONS),
         "victims": [pod.key for pod in decision.post_filter.victims]
         if decision.post_filter
         else [],
@@ -317,19 +317,6 @@ def _encode(decision: Decision, alive: NDArray[np.bool_], seen: Seen, draws: Dra
         if column.normalized is not column.raw and (column.normalized != column.raw).any():
             arrays[_NORMALIZED + plugin] = column.normalized
     return columns.encode(plain, arrays)
-
-
-def _reasons(decision: Decision) -> list[str]:
-    """What was said about nodes or the pod, the most frequent first; to find decisions by it."""
-    counts: Counter[str] = Counter()
-    statuses = decision.node_statuses
-    if statuses is not None and len(statuses.statuses) > 1:
-        for status, rows in statuses.used():
-            counts.update(dict.fromkeys(status.reasons, rows))
-    for outcome in (decision.pre_filter, decision.rejection):
-        if outcome is not None and not outcome.is_success:
-            counts.update(dict.fromkeys(outcome.reasons, decision.total_nodes))
-    return [reason for reason, _ in counts.most_common(MOST_REASONS)]
 
 
 def _post_filter_message(decision: Decision) -> str:

@@ -9,6 +9,7 @@ from apps.controlplane.results.presenting import present_node, present_refusals
 from apps.controlplane.results.refusals import (
     NOT_EVALUATED,
     count_by_source,
+    frequent_reasons,
     group_refusals,
     refusal_of,
 )
@@ -112,6 +113,13 @@ def test_rows_without_a_node_are_in_no_group() -> None:
     decision = unscheduled_decision("a", "")
     decision.node_statuses = NodeStatuses(np.array([1, -1], dtype=np.int32), [None, CPU])
     assert [group.nodes for group in group_refusals(decision)] == [("a",)]
+
+
+def test_reasons_are_ordered_by_their_nodes_and_limited(scheduled: Decision) -> None:
+    assert frequent_reasons(scheduled, 32) == ["Insufficient cpu", "node(s) had untolerated taint"]
+    assert frequent_reasons(scheduled, 1) == ["Insufficient cpu"]
+    scheduled.rejection = CLAIM
+    assert frequent_reasons(scheduled, 1) == ["no claim"]
 
 
 def test_refusals_as_json_count_and_name_their_nodes(scheduled: Decision) -> None:
