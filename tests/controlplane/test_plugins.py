@@ -17,6 +17,7 @@ from apps.controlplane.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.plugins import custom_plugins, find_plugins, known_plugins
 from apps.scheduler.config import ConfigError
+from apps.scheduler.config.plugin_table import Origin
 from tests.controlplane.loop import configure, create_pods, decisions_on, enable, pod
 
 
@@ -37,10 +38,19 @@ def licences(settings: Any) -> None:
     settings.SCHEDWEB_PLUGINS = ("tests.example_plugins:Licences",)
 
 
+def extension_points() -> dict[str, frozenset[str]]:
+    """Of the plugins from outside."""
+    return {
+        name: plugin.extension_points
+        for name, plugin in known_plugins().items()
+        if plugin.origin is Origin.OUTSIDE
+    }
+
+
 def test_a_setting_names_plugins(settings: Any) -> None:
     paths = ("tests.example_plugins:Licences", "tests.example_plugins.LicencesInColumns")
     settings.SCHEDWEB_PLUGINS = paths
-    assert known_plugins() == {
+    assert extension_points() == {
         "Licences": {"filter", "score"},
         "LicencesInColumns": {"filter", "score"},
     }
@@ -56,7 +66,7 @@ def test_a_package_offers_plugins_as_entry_points(
         "[schedweb.plugins]\nlicences = tests.example_plugins:Licences\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert known_plugins() == {"Licences": {"filter", "score"}}
+    assert extension_points() == {"Licences": {"filter", "score"}}
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,14 @@ from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.interface import PreFilterResult, implemented_points
+from apps.scheduler.framework.declaration import plugin_table
+from apps.scheduler.framework.interface import PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
 from apps.scheduler.framework.runtime import PluginError
 from apps.scheduler.framework.status import SKIP, Code, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
@@ -48,9 +49,9 @@ def new(clock: FakeClock) -> Iterator[New]:
             profile["pluginConfig"] = [{"name": name, "args": args}]
         config = load(
             {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]},
-            known_plugins={name: implemented_points(plugin)},
+            plugin_table(PLUGINS, outside=[plugin]),
         )
-        registry = {**IN_TREE, name: plugin}
+        registry = {**BUILT_IN, name: plugin}
         made.append(Scheduler(config, clock=clock, tie_break="first-name", registry=registry))
         for node, licences in (("a", "maya_houdini"), ("b", "maya"), ("c", "")):
             built = make_node(node).label(LABEL, licences).label("other", "nuke")

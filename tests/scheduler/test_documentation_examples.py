@@ -9,7 +9,6 @@ import pytest
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.decision import Decision
-from apps.scheduler.plugins import names
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
@@ -125,7 +124,7 @@ def test_requested_to_capacity_ratio_gives_60_and_69(new_scheduler: NewScheduler
     )
     pod = make_pod().req({"intel.com/foo": 2}, memory="256Mi", cpu="2")
     decision = decide(scheduler, pod)
-    raw = [decision.scores_of(node)[names.NODE_RESOURCES_FIT][0] for node in ("node-1", "node-2")]
+    raw = [decision.scores_of(node)["NodeResourcesFit"][0] for node in ("node-1", "node-2")]
     assert raw == [60, 69]
 
 

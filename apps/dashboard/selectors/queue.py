@@ -10,10 +10,10 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import queue_history, queue_listing, selectors
 from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.plugins import plugin_names
 from apps.controlplane.queue_listing import SORTS, QueuedPod, Sort, Wanted
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, whole_number
 from apps.dashboard.tables import Field, Sorting, asked_sorting
-from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
 from apps.scheduler.framework import events
 
 #: What each queue holds and what ends the wait there, for people.
@@ -89,7 +89,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
-            Field("plugin", "Held or rejected by", suggestions=sorted(IN_TREE_PLUGINS)),
+            Field("plugin", "Held or rejected by", suggestions=plugin_names()),
         ],
         sorting,
     )
@@ -106,7 +106,7 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     filters = [
         Field("pod", "Pod", hint="web-1 or ns/web-1"),
         Field("event", "Event", suggestions=_EVENTS),
-        Field("plugin", "Decided by", suggestions=sorted(IN_TREE_PLUGINS)),
+        Field("plugin", "Decided by", suggestions=plugin_names()),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),
     ]

@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from apps.scheduler.config.args import PLUGIN_ARGS
 from apps.scheduler.config.durations import go_duration
 from apps.scheduler.config.fields import Seconds
 from apps.scheduler.config.types import API_VERSION, KIND, Configuration, Profile
@@ -49,10 +48,10 @@ def _profile(profile: Profile) -> dict[str, Any]:
 
 
 def _args(plugin: str, args: Any) -> Any:
-    if plugin not in PLUGIN_ARGS:
+    """Typed arguments with their kind; those of a plugin without a type are as written."""
+    if isinstance(args, Mapping):
         return args
-    kind = type(args).__name__
-    return {"apiVersion": API_VERSION, "kind": kind, **_fields(args)}
+    return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **_fields(args)}
 
 
 def _fields(item: Any) -> dict[str, Any]:

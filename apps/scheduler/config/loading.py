@@ -2,72 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
-from apps.scheduler.config.args import PLUGIN_ARGS, NodeResourcesFitArgs
 from apps.scheduler.config.decoding import decode
-from apps.scheduler.config.defaulting import args_as_given, args_with_defaults, with_defaults
+from apps.scheduler.config.defaulting import with_defaults
 from apps.scheduler.config.errors import Cause, ConfigError, Problems, child
 from apps.scheduler.config.expansion import expand
-from apps.scheduler.config.in_tree import IN_TREE_PLUGINS, KnownPlugins
-from apps.scheduler.config.legacy import LEGACY_PLUGIN_ARGS, LEGACY_PLUGINS
+from apps.scheduler.config.plugin_table import KnownPlugin, PluginTable, plugins_allowed
 from apps.scheduler.config.reading import read
 from apps.scheduler.config.types import (
     API_VERSION,
     KIND,
     Configuration,
     Extender,
+    PluginConfig,
     Profile,
     WrittenConfiguration,
     WrittenProfile,
 )
 from apps.scheduler.config.validation import validate
-from apps.scheduler.config.validation_args import validate_args
-from apps.scheduler.plugins.names import NODE_RESOURCES_FIT
 
 _ARGS_TYPE_META = ("apiVersion", "kind")
 
 
 def load(
-    source: str | bytes | Mapping[str, Any],
-    *,
-    known_plugins: Mapping[str, Collection[str]] | None = None,
-    legacy: bool = False,
+    source: str | bytes | Mapping[str, Any], plugins: PluginTable, *, legacy: bool = False
 ) -> Configuration:
     """The configuration of a YAML or JSON text (or of the object it holds), as 1.36 reads it.
 
-    `known_plugins` names plugins from outside the tree, each with the extension points that it
-    implements; `legacy` allows the plugins of earlier releases, for converted configurations.
-    Raises ConfigError with every fault of the first stage that finds any: reading, decoding,
-    then validation together with the expansion of the profiles.
+    `plugins` are all that exist; `legacy` allows those of earlier releases, for converted
+    configurations. Raises ConfigError with every fault of the first stage that finds any: reading,
+    decoding, then validation together with the expansion of the profiles.
     """
     body = read(source)
     _check_type(body)
     problems = Problems()
+    known = plugins_allowed(plugins, legacy=legacy)
     written = with_defaults(decode(WrittenConfiguration, body, "", problems))
     args = [
-        _decode_args(profile, f"profiles[{index}]", problems, legacy=legacy)
+        _decode_args(profile, known, f"profiles[{index}]", problems)
         for index, profile in enumerate(written.profiles)
     ]
     problems.raise_if_any()
-    validate(written, problems, legacy=legacy)
-    known = _known(known_plugins, legacy=legacy)
+    removed = {plugin.name for plugin in plugins.values() if plugin.removed_in_v1}
+    validate(written, problems, removed=removed - known.keys())
     profiles = tuple(
         _profile(profile, given, known, f"profiles[{index}]", problems)
         for index, (profile, given) in enumerate(zip(written.profiles, args, strict=True))
     )
-    profiles = _without_resources_of_extenders(profiles, written.extenders, problems)
+    profiles = _without_resources_of_extenders(profiles, written.extenders, known, problems)
     problems.raise_if_any()
     return _configuration(written, profiles, legacy=legacy)
 
 
-@lru_cache(maxsize=1)
-def default_configuration() -> Configuration:
+def default_configuration(plugins: PluginTable) -> Configuration:
     """What kube-scheduler runs with when it is given an empty configuration."""
-    return load({"apiVersion": API_VERSION, "kind": KIND})
+    return load({"apiVersion": API_VERSION, "kind": KIND}, plugins)
 
 
 def _check_type(body: Mapping[str, Any]) -> None:
@@ -81,29 +73,26 @@ def _check_type(body: Mapping[str, Any]) -> None:
         raise ConfigError([Cause("apiVersion" if kind == KIND else "kind", f"{said}: {known}")])
 
 
-def _known(custom: Mapping[str, Collection[str]] | None, *, legacy: bool) -> KnownPlugins:
-    known = {name: frozenset(points) for name, points in (custom or {}).items()}
-    return {**known, **(LEGACY_PLUGINS if legacy else {}), **IN_TREE_PLUGINS}
-
-
 def _decode_args(
-    profile: WrittenProfile, path: str, problems: Problems, *, legacy: bool
+    profile: WrittenProfile, known: PluginTable, path: str, problems: Problems
 ) -> list[Any]:
-    """The typed arguments of each entry of pluginConfig; others stay as they are written."""
-    types = {**PLUGIN_ARGS, **(LEGACY_PLUGIN_ARGS if legacy else {})}
-    decoded = []
-    for index, config in enumerate(profile.plugin_config):
-        cls = types.get(config.name)
-        at = f"{path}.pluginConfig[{index}].args"
-        # An in-tree plugin that takes no arguments does not look at them, as upstream.
-        given: Any = None if config.name in IN_TREE_PLUGINS else config.args
-        if cls is not None:
-            raw = config.args or {}
-            _check_args_type(config.name, raw, at, problems)
-            raw = args_as_given(config.name, raw)
-            given = args_with_defaults(decode(cls, raw, at, problems, ignore=_ARGS_TYPE_META))
-        decoded.append(given)
-    return decoded
+    """The arguments of each entry of pluginConfig, typed if the plugin has a type for them."""
+    return [
+        _plugin_args(config, known, f"{path}.pluginConfig[{index}].args", problems)
+        for index, config in enumerate(profile.plugin_config)
+    ]
+
+
+def _plugin_args(config: PluginConfig, known: PluginTable, path: str, problems: Problems) -> Any:
+    plugin = known.get(config.name)
+    if plugin is None or plugin.takes_raw_args:
+        return config.args
+    if plugin.args_type is None:
+        return None
+    raw = config.args or {}
+    _check_args_type(config.name, raw, path, problems)
+    args = decode(plugin.args_type, raw, path, problems, ignore=_ARGS_TYPE_META)
+    return plugin.default_args(args) if plugin.default_args is not None else args
 
 
 def _check_args_type(plugin: str, raw: Mapping[str, Any], path: str, problems: Problems) -> None:
@@ -123,12 +112,11 @@ def _check_args_type(plugin: str, raw: Mapping[str, Any], path: str, problems: P
 def _profile(
     written: WrittenProfile,
     given: list[Any],
-    known: KnownPlugins,
+    known: PluginTable,
     path: str,
     problems: Problems,
 ) -> Profile:
-    for index, args in enumerate(given):
-        validate_args(args, f"{path}.pluginConfig[{index}].args", problems)
+    _check_args(written, given, known, path, problems)
     name = written.scheduler_name or ""
     expansion = expand(
         written.plugins, known, scheduler_name=name, path=f"{path}.plugins", problems=problems
@@ -138,18 +126,27 @@ def _profile(
         percentage_of_nodes_to_score=written.percentage_of_nodes_to_score,
         plugins=expansion.plugins,
         score_weights={name: expansion.weights.get(name, 1) for name in expansion.plugins["score"]},
-        args=_args_needed(expansion.needed, written, given),
+        args=_args_needed(expansion.needed, written, given, known),
     )
 
 
+def _check_args(
+    written: WrittenProfile, given: list[Any], known: PluginTable, path: str, problems: Problems
+) -> None:
+    for index, (config, args) in enumerate(zip(written.plugin_config, given, strict=True)):
+        plugin = known.get(config.name)
+        if plugin is not None and plugin.check_args is not None and args is not None:
+            plugin.check_args(args, f"{path}.pluginConfig[{index}].args", problems)
+
+
 def _args_needed(
-    plugins: Iterable[str], written: WrittenProfile, given: list[Any]
+    plugins: Iterable[str], written: WrittenProfile, given: list[Any], known: PluginTable
 ) -> dict[str, Any]:
     """The arguments of the plugins in use: those given, else the default ones."""
     by_name = {config.name: args for config, args in zip(written.plugin_config, given, strict=True)}
     needed: dict[str, Any] = {}
     for name in plugins:
-        cls = PLUGIN_ARGS.get(name) or LEGACY_PLUGIN_ARGS.get(name)
+        cls = known[name].args_type if name in known else None
         if by_name.get(name) is not None:
             needed[name] = by_name[name]
         elif cls is not None:
@@ -158,11 +155,14 @@ def _args_needed(
 
 
 def _without_resources_of_extenders(
-    profiles: tuple[Profile, ...], extenders: tuple[Extender, ...], problems: Problems
+    profiles: tuple[Profile, ...],
+    extenders: tuple[Extender, ...],
+    known: PluginTable,
+    problems: Problems,
 ) -> tuple[Profile, ...]:
-    """Profiles whose NodeResourcesFit leaves to the extenders what they ask to be left.
+    """Profiles whose plugins leave to the extenders the resources that these ask for.
 
-    As upstream, these resources take the place of `ignoredResources` in every profile.
+    Every profile must have a plugin that can do so (NodeResourcesFit in the tree), as upstream.
     """
     ignored = tuple(
         resource.name
@@ -172,17 +172,23 @@ def _without_resources_of_extenders(
     )
     if not ignored:
         return profiles
+    able = [plugin for plugin in known.values() if plugin.ignore_resources is not None]
     changed = []
     for index, profile in enumerate(profiles):
-        fit = profile.args.get(NODE_RESOURCES_FIT)
-        if isinstance(fit, NodeResourcesFitArgs):
-            args = {**profile.args, NODE_RESOURCES_FIT: replace(fit, ignored_resources=ignored)}
-            profile = replace(profile, args=args)
-        else:
-            said = "can't find NodeResourcesFitArgs, which extenders' ignoredByScheduler changes"
+        if not any(plugin.name in profile.args for plugin in able):
+            missing = " or ".join(f"{plugin.name}Args" for plugin in able)
+            said = f"can't find {missing}, which extenders' ignoredByScheduler changes"
             problems.add(f"profiles[{index}].pluginConfig", said)
-        changed.append(profile)
+        changed.append(_ignoring(profile, able, ignored))
     return tuple(changed)
+
+
+def _ignoring(profile: Profile, able: Iterable[KnownPlugin], resources: tuple[str, ...]) -> Profile:
+    args = dict(profile.args)
+    for plugin in able:
+        if plugin.name in args and plugin.ignore_resources is not None:
+            args[plugin.name] = plugin.ignore_resources(args[plugin.name], resources)
+    return replace(profile, args=args)
 
 
 def _configuration(

@@ -10,7 +10,7 @@ from apps.scheduler.explaining import node_rules, room, topology
 from apps.scheduler.explaining.sight import Detail, Refusal, Sight, Spot
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.plugins import names
-from apps.scheduler.plugins.node_affinity import REASON_POD
+from apps.scheduler.plugins.nodeaffinity.plugin import REASON_POD
 
 _DETAILS: Final[Mapping[str, Callable[[Spot, Status], Iterator[Detail]]]] = {
     names.NODE_RESOURCES_FIT: room.resources_short,

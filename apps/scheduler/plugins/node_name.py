@@ -21,9 +21,8 @@ from apps.scheduler.framework.nodes import NodeTable
 from apps.scheduler.framework.status import unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
 
-NAME = names.NODE_NAME
+NAME: Final = "NodeName"
 REASON: Final = "node(s) didn't match the requested node name"
 _STATUSES = (None, unresolvable(REASON))
 

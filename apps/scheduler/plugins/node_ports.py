@@ -19,9 +19,8 @@ from apps.scheduler.framework.nodes import NodeTable
 from apps.scheduler.framework.status import SKIP, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
 
-NAME = names.NODE_PORTS
+NAME: Final = "NodePorts"
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 _STATUSES = (None, unschedulable(REASON))
 

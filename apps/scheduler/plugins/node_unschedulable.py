@@ -19,10 +19,9 @@ from apps.scheduler.framework.nodes import NodeTable
 from apps.scheduler.framework.status import unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.taints import UNSCHEDULABLE_TAINT, tolerated
 
-NAME = names.NODE_UNSCHEDULABLE
+NAME: Final = "NodeUnschedulable"
 REASON: Final = "node(s) were unschedulable"
 _STATUSES = (None, unresolvable(REASON))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from apps.scheduler.framework.events import (
     ActionType,
@@ -15,9 +16,8 @@ from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
-from apps.scheduler.plugins import names
 
-NAME = names.SCHEDULING_GATES
+NAME: Final = "SchedulingGates"
 
 
 class SchedulingGates:

@@ -21,7 +21,6 @@ from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, Taint, Toleration
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.normalize import default_normalize_score
 from apps.scheduler.plugins.helper.taints import (
     PREFER_NO_SCHEDULE,
@@ -29,13 +28,14 @@ from apps.scheduler.plugins.helper.taints import (
     tolerated,
 )
 
-NAME = names.TAINT_TOLERATION
+NAME: Final = "TaintToleration"
 REASON: Final = "node(s) had untolerated taint(s)"
 _STATUSES = (None, unresolvable(REASON))
 
 
 class TaintToleration:
     name = NAME
+    default_weight = 3
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass

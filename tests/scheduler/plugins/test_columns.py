@@ -16,8 +16,7 @@ from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Code
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN, TABLE
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.testing.builders import NodeBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
@@ -88,7 +87,7 @@ def framework_over(cache: Cache) -> Framework:
     snapshot = Snapshot()
     snapshot.update(cache)
     handle = Handle(snapshot, cache.listers, Nominator(), FakeClock())
-    return Framework(default_configuration().profiles[0], IN_TREE, handle)
+    return Framework(default_configuration(TABLE).profiles[0], BUILT_IN, handle)
 
 
 @settings(max_examples=80, deadline=None)
@@ -105,11 +104,11 @@ def test_filters_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
         assert node is not None
         status = found.at(row)
         if node.spec.unschedulable:
-            assert status is not None and status.plugin == names.NODE_UNSCHEDULABLE
+            assert status is not None and status.plugin == "NodeUnschedulable"
         elif reference.untolerated(node, pod.pod.spec.tolerations, EFFECTS[:2]):
-            assert status is not None and status.plugin == names.TAINT_TOLERATION
+            assert status is not None and status.plugin == "TaintToleration"
         elif not reference.node_affinity_matches(pod, node):
-            assert status is not None and status.plugin == names.NODE_AFFINITY
+            assert status is not None and status.plugin == "NodeAffinity"
         elif reasons := reference.fit_reasons(pod, info):
             assert status is not None and sorted(status.reasons) == sorted(reasons)
             unresolvable = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -132,10 +131,10 @@ def test_scores_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
         node = info.node
         assert node is not None
         raw = {plugin: int(column.raw[row]) for plugin, column in columns.items()}
-        assert raw[names.NODE_RESOURCES_FIT] == reference.least_allocated(pod, info)
-        assert raw[names.IMAGE_LOCALITY] == reference.image_locality(pod, node, all_nodes)
+        assert raw["NodeResourcesFit"] == reference.least_allocated(pod, info)
+        assert raw["ImageLocality"] == reference.image_locality(pod, node, all_nodes)
         soft = reference.untolerated(node, pod.pod.spec.tolerations, EFFECTS[2:])
-        assert raw[names.TAINT_TOLERATION] == soft
-        if names.NODE_RESOURCES_BALANCED_ALLOCATION in raw:
+        assert raw["TaintToleration"] == soft
+        if "NodeResourcesBalancedAllocation" in raw:
             expected = reference.balanced_allocation(pod, info)
-            assert raw[names.NODE_RESOURCES_BALANCED_ALLOCATION] == expected
+            assert raw["NodeResourcesBalancedAllocation"] == expected

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from apps.scheduler.objects import Namespace, decode_as
-from apps.scheduler.plugins import names
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
@@ -259,18 +258,18 @@ def test_preferred_terms(
     normalized: list[int],
 ) -> None:
     decision = decide(scheduler, incoming, *NODES, *running)
-    column = decision.scores[names.INTER_POD_AFFINITY]
+    column = decision.scores["InterPodAffinity"]
     assert column.raw.tolist() == raw
     assert column.normalized.tolist() == normalized
 
 
 def test_a_term_that_holds_nowhere_is_not_scored(scheduler: Scheduler) -> None:
     decision = decide(scheduler, wants(pod(), likes=[(5, term("web"))]), *NODES)
-    assert names.INTER_POD_AFFINITY in decision.score_skipped
+    assert "InterPodAffinity" in decision.score_skipped
 
 
 def with_args(new_scheduler: NewScheduler, **args: Any) -> Scheduler:
-    plugin = {"name": names.INTER_POD_AFFINITY, "args": args}
+    plugin = {"name": "InterPodAffinity", "args": args}
     return new_scheduler({"profiles": [{"pluginConfig": [plugin]}]})
 
 
@@ -278,16 +277,16 @@ def test_the_weight_of_required_affinity_is_a_setting(new_scheduler: NewSchedule
     scheduler = with_args(new_scheduler, hardPodAffinityWeight=7)
     running = wants(pod("r"), near=[term("web")]).on("a1")
     decision = decide(scheduler, pod(app="web"), *NODES, running)
-    assert decision.scores[names.INTER_POD_AFFINITY].raw.tolist() == [7, 7, 0, 0]
+    assert decision.scores["InterPodAffinity"].raw.tolist() == [7, 7, 0, 0]
 
 
 def test_wishes_of_running_pods_can_be_left_out(new_scheduler: NewScheduler) -> None:
     scheduler = with_args(new_scheduler, ignorePreferredTermsOfExistingPods=True)
     running = wants(pod("r", "web"), likes=[(2, term("web"))]).on("a1")
     skipped = decide(scheduler, pod("quiet", "web"), *NODES, running)
-    assert names.INTER_POD_AFFINITY in skipped.score_skipped
+    assert "InterPodAffinity" in skipped.score_skipped
     asking = decide(scheduler, wants(pod("asking", "web"), likes=[(1, term("web", HOST))]))
-    assert asking.scores[names.INTER_POD_AFFINITY].raw.max() == 3
+    assert asking.scores["InterPodAffinity"].raw.max() == 3
 
 
 def test_a_namespace_that_changes_its_labels_is_selected_anew(scheduler: Scheduler) -> None:

@@ -11,16 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.scheduler.config.convert import convert
-from apps.scheduler.config.legacy import LEGACY_PLUGINS
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision
-from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.objects import KubeObject, OwnerReference, decode
 from apps.scheduler.plugins.helper.csi_migration import EBS
 from apps.scheduler.plugins.legacy.node_prefer_avoid_pods import ANNOTATION, avoids
 from apps.scheduler.plugins.legacy.selector_spread import NO_ZONE, spread
-from apps.scheduler.plugins.registry import LEGACY
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
@@ -42,8 +40,8 @@ def under_policy(predicates: list[str], priorities: dict[str, int]) -> Scheduler
         "predicates": [{"name": name} for name in predicates],
         "priorities": [{"name": name, "weight": weight} for name, weight in priorities.items()],
     }
-    conversion = convert(policy)
-    config = load(conversion.configuration_yaml, legacy=conversion.legacy)
+    conversion = convert(policy, TABLE)
+    config = load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy)
     return Scheduler(config, clock=FakeClock(1000.0), tie_break="first-name")
 
 
@@ -55,7 +53,7 @@ def scoring_by(plugin: str, **args: Any) -> Scheduler:
         "pluginConfig": [{"name": plugin, "args": args}] if args else [],
     }
     body = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
-    config = load(body, legacy=True)
+    config = load(body, TABLE, legacy=True)
     return Scheduler(config, clock=FakeClock(1000.0), tie_break="first-name")
 
 
@@ -76,13 +74,6 @@ def scores(decision: Decision, plugin: str) -> dict[str, list[int]]:
     """node -> [raw, normalised, weighted] of a plugin."""
     nodes = [decision.nodes[row] for row in decision.feasible]
     return {node: list(decision.scores_of(node)[plugin]) for node in nodes}
-
-
-def test_the_table_of_legacy_plugins_says_what_the_classes_implement() -> None:
-    implemented = {
-        name: implemented_points(cls) for name, cls in LEGACY.items() if isinstance(cls, type)
-    }
-    assert implemented == LEGACY_PLUGINS
 
 
 # -- by resources --------------------------------------------------------------------------------
@@ -145,8 +136,8 @@ def test_requested_to_capacity_ratio_gives_5_and_7_as_documented() -> None:
             }
         ],
     }
-    conversion = convert(policy)
-    config = load(conversion.configuration_yaml, legacy=True)
+    conversion = convert(policy, TABLE)
+    config = load(conversion.configuration_yaml, TABLE, legacy=True)
     scheduler = Scheduler(config, clock=FakeClock(1000.0), tie_break="first-name")
     tell(scheduler, make_node("node-1").capacity({"intel.com/foo": 4}, memory="1Gi", cpu="8"))
     tell(scheduler, make_node("node-2").capacity({"intel.com/foo": 8}, memory="1Gi", cpu="8"))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from apps.scheduler.plugins import names
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
@@ -138,7 +137,7 @@ def test_preferred_taints_lower_the_score(scheduler: Scheduler) -> None:
         make_node("one").taint("a", effect="PreferNoSchedule"),
         make_node("two").taint("a", effect="PreferNoSchedule").taint("b", "", "PreferNoSchedule"),
     )
-    scores = [decision.scores_of(node)[names.TAINT_TOLERATION] for node in ("clean", "one", "two")]
+    scores = [decision.scores_of(node)["TaintToleration"] for node in ("clean", "one", "two")]
     assert scores == [(0, 100, 300), (1, 50, 150), (2, 0, 0)]
 
 
@@ -150,7 +149,7 @@ def test_preferred_affinity_adds_weights(scheduler: Scheduler) -> None:
         make_node("disk").label("disk", "ssd"),
         make_node("neither"),
     )
-    scores = [decision.scores_of(node)[names.NODE_AFFINITY] for node in ("both", "disk", "neither")]
+    scores = [decision.scores_of(node)["NodeAffinity"] for node in ("both", "disk", "neither")]
     assert scores == [(40, 100, 200), (10, 25, 50), (0, 0, 0)]
 
 
@@ -173,8 +172,8 @@ def test_image_that_half_of_the_nodes_have_counts_half(scheduler: Scheduler) -> 
         make_node("has").image(1046 * MEGABYTE, "app:latest"),
         make_node("lacks"),
     )
-    assert decision.scores_of("has")[names.IMAGE_LOCALITY] == (51, 51, 51)
-    assert decision.scores_of("lacks")[names.IMAGE_LOCALITY] == (0, 0, 0)
+    assert decision.scores_of("has")["ImageLocality"] == (51, 51, 51)
+    assert decision.scores_of("lacks")["ImageLocality"] == (0, 0, 0)
 
 
 def scoring(strategy: str, **more: Any) -> dict[str, Any]:
@@ -202,18 +201,18 @@ def test_scoring_strategies(
 ) -> None:
     pod = make_pod().req(cpu="1", memory="16Gi")
     decision = decide(new_scheduler(config), pod, make_node("n"))
-    assert decision.scores_of("n")[names.NODE_RESOURCES_FIT][0] == score
+    assert decision.scores_of("n")["NodeResourcesFit"][0] == score
 
 
 def test_amounts_beyond_int64_hundredths_are_exact(scheduler: Scheduler) -> None:
     huge = make_node("n").capacity(memory="8E")
     decision = decide(scheduler, make_pod().req(cpu="4", memory="4E"), huge)
-    assert decision.scores_of("n")[names.NODE_RESOURCES_FIT][0] == (0 + 50) // 2
+    assert decision.scores_of("n")["NodeResourcesFit"][0] == (0 + 50) // 2
 
 
 def test_best_effort_pod_is_not_balanced(scheduler: Scheduler) -> None:
     decision = decide(scheduler, make_pod(), make_node("n"))
-    assert names.NODE_RESOURCES_BALANCED_ALLOCATION in decision.score_skipped
+    assert "NodeResourcesBalancedAllocation" in decision.score_skipped
 
 
 def test_gated_pod_does_not_enter_the_queue(scheduler: Scheduler) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from apps.scheduler.objects import ReplicaSet, Service, decode_as
-from apps.scheduler.plugins import names
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
@@ -162,7 +161,7 @@ def test_two_constraints_count_only_nodes_that_have_both_labels(scheduler: Sched
 def test_soft_constraints_prefer_the_emptier_zone(scheduler: Scheduler) -> None:
     pod = spread(web(), whenUnsatisfiable="ScheduleAnyway")
     decision = decide(scheduler, pod, *NODES, *RUNNING)
-    column = decision.scores[names.POD_TOPOLOGY_SPREAD]
+    column = decision.scores["PodTopologySpread"]
     # 2 pods * log(2 zones + 2) is 2.77; the node without a zone is ignored.
     assert column.raw.tolist() == [3, 3, 0, 0]
     assert column.normalized.tolist() == [0, 0, 100, 0]
@@ -175,7 +174,7 @@ def test_system_defaults_spread_the_pods_of_a_service_by_host_and_zone(
     body = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": WEB}}
     scheduler.handle("Service", None, decode_as(Service, body))
     decision = decide(scheduler, web(), *NODES, *RUNNING)
-    column = decision.scores[names.POD_TOPOLOGY_SPREAD]
+    column = decision.scores["PodTopologySpread"]
     # Hosts: 2 * log(4 + 2) + 2 on a1. Zones, "none" being one: 2 * log(3 + 2) + 4 in zone a.
     assert column.raw.tolist() == [13, 9, 6, 2]
     assert decision.node == "plain"
@@ -183,13 +182,13 @@ def test_system_defaults_spread_the_pods_of_a_service_by_host_and_zone(
 
 def test_pods_that_nothing_selects_are_not_spread_by_default(scheduler: Scheduler) -> None:
     decision = decide(scheduler, web(), *NODES, *RUNNING)
-    assert names.POD_TOPOLOGY_SPREAD in decision.score_skipped
+    assert "PodTopologySpread" in decision.score_skipped
 
 
 def test_default_constraints_of_a_profile_can_be_hard(new_scheduler: NewScheduler) -> None:
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     args = {"defaultConstraints": [constraint], "defaultingType": "List"}
-    plugin = {"name": names.POD_TOPOLOGY_SPREAD, "args": args}
+    plugin = {"name": "PodTopologySpread", "args": args}
     scheduler = new_scheduler({"profiles": [{"pluginConfig": [plugin]}]})
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "controller": True}
     meta = {"name": "rs", "namespace": "default"}

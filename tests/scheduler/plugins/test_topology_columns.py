@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.scheduler.config.args import LIST_DEFAULTING, PodTopologySpreadArgs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Service, TopologySpreadConstraint, decode_as
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
+from apps.scheduler.plugins.podtopologyspread.args import LIST_DEFAULTING, PodTopologySpreadArgs
 from apps.scheduler.plugins.podtopologyspread.default_constraints import SYSTEM_DEFAULTS
 from apps.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from tests.scheduler import topology_reference as reference

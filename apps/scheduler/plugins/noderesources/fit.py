@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.config.args import NodeResourcesFitArgs
 from apps.scheduler.framework import resources
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
@@ -16,12 +15,17 @@ from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.noderesources import fit_hints
 from apps.scheduler.plugins.noderesources.amounts import amounts
+from apps.scheduler.plugins.noderesources.args import (
+    NodeResourcesFitArgs,
+    check_args,
+    default_args,
+    ignore_resources,
+)
 from apps.scheduler.plugins.noderesources.scoring import scorer_for
 
-NAME = names.NODE_RESOURCES_FIT
+NAME: Final = "NodeResourcesFit"
 REASON_TOO_MANY_PODS: Final = "Too many pods"
 _NATIVE_ORDER: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 
@@ -31,6 +35,11 @@ _Wanted = tuple[tuple[str, int], ...]
 
 class NodeResourcesFit:
     name = NAME
+    args_type = NodeResourcesFitArgs
+    default_args = staticmethod(default_args)
+    check_args = staticmethod(check_args)
+    ignore_resources = staticmethod(ignore_resources)
+    default_weight = 1
 
     def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle) -> None:
         args = args or NodeResourcesFitArgs()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apps.scheduler.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.handle import Handle
@@ -13,9 +12,15 @@ from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.podtopologyspread.args import (
+    SYSTEM_DEFAULTING,
+    PodTopologySpreadArgs,
+    check_args,
+    default_args,
+)
 from apps.scheduler.plugins.podtopologyspread.constraints import (
     DO_NOT_SCHEDULE,
+    NAME,
     SCHEDULE_ANYWAY,
     SpreadConstraint,
     compile_constraints,
@@ -35,13 +40,16 @@ from apps.scheduler.plugins.podtopologyspread.scoring import (
     pre_score_state,
 )
 
-NAME = names.POD_TOPOLOGY_SPREAD
 PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 
 class PodTopologySpread:
     name = NAME
+    args_type = PodTopologySpreadArgs
+    default_args = staticmethod(default_args)
+    check_args = staticmethod(check_args)
+    default_weight = 2
 
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         args = args or PodTopologySpreadArgs()

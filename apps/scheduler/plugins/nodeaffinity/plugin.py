@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from apps.scheduler.config.args import NodeAffinityArgs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
     ActionType,
@@ -25,7 +24,6 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError, from_set, node_selector_term_matches
 from apps.scheduler.objects import Node, NodeSelector, Pod, PreferredSchedulingTerm
 from apps.scheduler.objects import NodeAffinity as Affinity
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.node_selection import (
     NAME_FIELD,
     is_empty,
@@ -35,8 +33,9 @@ from apps.scheduler.plugins.helper.node_selection import (
     required_node_affinity,
 )
 from apps.scheduler.plugins.helper.normalize import default_normalize_score
+from apps.scheduler.plugins.nodeaffinity.args import NodeAffinityArgs, check_args
 
-NAME = names.NODE_AFFINITY
+NAME: Final = "NodeAffinity"
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
@@ -47,6 +46,9 @@ _STATUSES = (None, unresolvable(REASON_ENFORCED), unresolvable(REASON_POD))
 
 class NodeAffinity:
     name = NAME
+    args_type = NodeAffinityArgs
+    check_args = staticmethod(check_args)
+    default_weight = 2
 
     def __init__(self, args: NodeAffinityArgs | None, handle: Handle) -> None:
         added = args.added_affinity if args is not None else None
