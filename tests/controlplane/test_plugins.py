@@ -118,7 +118,7 @@ def test_what_a_plugin_refuses_and_scores_is_in_the_ledger(
     status = refused.status_of("node-0")
     assert status is not None and status.plugin == "Licences"
     (placed,) = decisions_on(cluster, "modest")
-    assert placed.scores_of("node-0")["Licences"] == (1, 0, 0)
+    assert placed.scores_of("node-0")["Licences"] == (0, 100, 100)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,14 +14,13 @@ from apps.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
-    QueueingHint,
     Resource,
+    never_queue,
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import Pod
 from apps.scheduler.objects.meta import Int32
 from apps.scheduler.preemption.evaluator import Evaluator
 
@@ -77,10 +76,6 @@ class DefaultPreemption:
         return result, status
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        # Preemption never speaks for a retry: the plugins that rejected the pod do, when it helps.
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
-        return (ClusterEventWithHint(deleted, _hint_pod_deleted),)
-
-
-def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
-    """Preemption never speaks for a retry: the plugins that rejected the pod do, when it helps."""
-    return QueueingHint.QUEUE_SKIP
+        return (ClusterEventWithHint(deleted, never_queue),)

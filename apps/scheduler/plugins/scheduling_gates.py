@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from apps.scheduler.framework.events import (
+    ITSELF,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -34,7 +35,7 @@ class SchedulingGates:
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         gone = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-        return (ClusterEventWithHint(gone, _hint_gates_eliminated),)
+        return (ClusterEventWithHint(gone, _hint_gates_eliminated, looks_for=ITSELF),)
 
 
 def _hint_gates_eliminated(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:

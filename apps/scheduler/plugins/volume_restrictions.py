@@ -106,7 +106,9 @@ class VolumeRestrictions:
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         claim = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
         return (
-            ClusterEventWithHint(deleted, _hint_pod_deleted),
+            ClusterEventWithHint(
+                deleted, _hint_pod_deleted, looks_for="that uses a disk or claim this pod wants"
+            ),
             ClusterEventWithHint(ClusterEvent(Resource.NODE, ActionType.ADD)),
             ClusterEventWithHint(claim, _hint_claim_added),
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from apps.scheduler.explaining.amounts import amount
 from apps.scheduler.explaining.refusing import refusals_at
 from apps.scheduler.explaining.sight import look
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
+from apps.scheduler.plugins.helper.resource_text import amount
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from tests.scheduler.conftest import NewScheduler

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.scheduler.config.checks import check_range
 from apps.scheduler.config.errors import Problems
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
@@ -23,6 +24,7 @@ from apps.scheduler.plugins.interpodaffinity.filtering import (
     verdicts,
 )
 from apps.scheduler.plugins.interpodaffinity.incoming import IncomingTerms
+from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
 from apps.scheduler.plugins.interpodaffinity.scoring import (
     PreScoreState,
     normalized,
@@ -90,6 +92,13 @@ class InterPodAffinity:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
         found = state.read(_PRE_FILTER_STATE, PreFilterState)
         return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Iterator[Detail]:
+        snapshot, listers = self._handle.snapshot, self._handle.listers
+        terms = UnmetTerms(pod, nodes.info(0), int(nodes.rows[0]), snapshot, listers)
+        return terms.details(status)
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -16,6 +16,7 @@ from apps.scheduler.framework.events import (
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
@@ -34,6 +35,7 @@ from apps.scheduler.plugins.helper.node_selection import (
 )
 from apps.scheduler.plugins.helper.normalize import default_normalize_score
 from apps.scheduler.plugins.nodeaffinity.args import NodeAffinityArgs, check_args
+from apps.scheduler.plugins.nodeaffinity.refusals import unmet_rules
 
 NAME: Final = "NodeAffinity"
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
@@ -80,6 +82,12 @@ class NodeAffinity:
         key = (NAME, "filter", self._added_key, _required_key(pod))
         return Verdicts(nodes.memo(key, verdicts, depends="node"), _STATUSES)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Iterator[Detail]:
+        node = nodes.info(0).node
+        return unmet_rules(pod, node) if node is not None else iter(())
+
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
     ) -> Status | None:
@@ -115,7 +123,13 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-        return (ClusterEventWithHint(node, self._hint_node_changed),)
+        return (
+            ClusterEventWithHint(
+                node,
+                self._hint_node_changed,
+                looks_for="that matches the pod's node selector and affinity",
+            ),
+        )
 
     def _hint_node_changed(self, pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
         """The node matches now, and did not before (or is new)."""

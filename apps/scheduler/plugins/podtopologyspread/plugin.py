@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
@@ -35,6 +36,7 @@ from apps.scheduler.plugins.podtopologyspread.filtering import (
     verdicts,
 )
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
+from apps.scheduler.plugins.podtopologyspread.refusals import too_uneven
 from apps.scheduler.plugins.podtopologyspread.scoring import (
     PreScoreState,
     pre_score_state,
@@ -78,6 +80,12 @@ class PodTopologySpread:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
         found = state.read(PRE_FILTER_STATE, PreFilterState)
         return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Iterator[Detail]:
+        found = state.read(PRE_FILTER_STATE, PreFilterState)
+        return too_uneven(found, int(nodes.rows[0]), self._handle.snapshot)
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array

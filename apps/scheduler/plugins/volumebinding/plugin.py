@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from apps.scheduler.config.resource_args import Shape
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
@@ -23,6 +24,7 @@ from apps.scheduler.plugins.volumebinding import hints
 from apps.scheduler.plugins.volumebinding.assumption import Assumption, assume
 from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
 from apps.scheduler.plugins.volumebinding.claims import PodClaims, pod_claims, unusable_claim
+from apps.scheduler.plugins.volumebinding.refusals import volumes_out_of_reach
 
 NAME: Final = "VolumeBinding"
 REASON_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
@@ -98,6 +100,14 @@ class VolumeBinding:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
         found = self._binder.find_pod_volumes(state.read(_STATE, PodClaims), nodes)
         return Verdicts(3 * found.bound + found.delayed, _STATUSES)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Iterator[Detail]:
+        node = nodes.info(0).node
+        if node is None:
+            return iter(())
+        return volumes_out_of_reach(pod, node, self._handle.listers)
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
