@@ -32,6 +32,7 @@ from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
 from tests.example_plugins import Licences, LicencesInColumns
+from tests.scheduler.cycle import attempt
 
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins" / "writing-a-plugin.md"
 LABEL = "example.com/licences"
@@ -71,10 +72,7 @@ def decide(scheduler: Scheduler, licence: str = "", name: str = "p") -> Decision
     pod = make_pod(name).req(cpu=1)
     if licence:
         pod.body["metadata"]["annotations"] = {"example.com/licence": licence}
-    scheduler.handle("Pod", None, pod.obj())
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
+    return attempt(scheduler, pod)
 
 
 def raising(*_: Any) -> Any:

@@ -40,6 +40,12 @@ def test_every_plugin_has_a_document() -> None:
         assert (DOCS / page).is_file()
 
 
+def test_every_plugin_has_a_test_file() -> None:
+    files = {path.name for path in (ROOT / "tests" / "scheduler").rglob("test_*.py")}
+    wanted = {f"test{re.sub('(?=[A-Z])', '_', plugin.name).lower()}.py" for plugin in IN_TREE}
+    assert wanted <= files
+
+
 def test_conversions_name_plugins_that_exist() -> None:
     named = {value for key, value in vars(names).items() if key.isupper()}
     assert named <= TABLE.keys()

@@ -24,6 +24,7 @@ from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
+from tests.scheduler.cycle import attempt
 
 
 @dataclass
@@ -70,11 +71,7 @@ def scheduler(clock: FakeClock) -> Iterator[Scheduler]:
 
 
 def decide(scheduler: Scheduler, name: str, priority: int) -> Decision:
-    pod = make_pod(name).req(cpu="4").priority(priority).obj()
-    scheduler.handle("Pod", None, pod)
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
+    return attempt(scheduler, make_pod(name).req(cpu="4").priority(priority))
 
 
 @pytest.mark.parametrize(
