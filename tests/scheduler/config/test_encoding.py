@@ -46,6 +46,18 @@ def test_what_is_written_out_means_the_same(text: str) -> None:
     assert load(yaml.safe_dump(written), TABLE) == configuration
 
 
+def test_arguments_of_plugins_of_earlier_releases_are_written_out() -> None:
+    text = """
+profiles:
+- plugins: {score: {enabled: [{name: NodeResourcesMostAllocated}]}}
+  pluginConfig:
+  - {name: NodeResourcesMostAllocated, args: {resources: [{name: example.com/foo, weight: 5}]}}
+"""
+    configuration = load(HEAD + text, TABLE, legacy=True)
+    written = yaml.safe_dump(encode(configuration))
+    assert load(written, TABLE, legacy=True) == configuration
+
+
 def test_nothing_is_left_to_be_guessed() -> None:
     written = encode(load(HEAD, TABLE))
     assert written["parallelism"] == 16

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.scheduler.config import API_VERSION, KIND, ConfigError, Profile, load
-from apps.scheduler.config.plugin_table import KnownPlugin
+from apps.scheduler.config.plugin_table import KnownPlugin, Origin
 from apps.scheduler.config.types import EXTENSION_POINTS
 from apps.scheduler.framework import interface
 from apps.scheduler.plugins.registry import TABLE
@@ -128,3 +128,8 @@ def test_a_negative_weight_overflows_if_another_plugin_follows() -> None:
     alone = {"disabled": names("*"), "enabled": names("PrioritySort", "DefaultBinder")}
     found = profile(multiPoint=alone, score={"enabled": scorers})
     assert found.score_weights == {"ImageLocality": -1}
+
+
+def test_plugin_names_lists_each_plugin_in_effect_once() -> None:
+    in_tree = [plugin.name for plugin in TABLE.values() if plugin.origin is Origin.IN_TREE]
+    assert sorted(profile().plugin_names) == sorted(in_tree)

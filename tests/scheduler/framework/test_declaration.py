@@ -95,6 +95,16 @@ def test_arguments_without_a_type_are_checked_as_they_are_written() -> None:
         profile(RawQuota, maxPod=3)
 
 
+def test_a_plugin_that_fails_to_check_its_arguments_is_named() -> None:
+    class Clumsy(RawQuota):
+        @staticmethod
+        def check_args(args: Any, path: str, problems: Problems) -> None:
+            raise KeyError("what")
+
+    with pytest.raises(ConfigError, match="plugin RawQuota failed to check its arguments: KeyErr"):
+        profile(Clumsy)
+
+
 def test_the_declared_weight_counts_where_the_profile_has_none() -> None:
     assert profile(Quota).score_weights["Quota"] == 7
     assert profile(Quota, 3).score_weights["Quota"] == 3
