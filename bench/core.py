@@ -21,6 +21,7 @@ from apps.scheduler.config import load as load_configuration
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Pod
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from bench import workloads
 from bench.workloads import Workload
@@ -48,7 +49,9 @@ class Bench:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self.scheduler = Scheduler(load_configuration(CONFIGURATION), clock=RealClock(), seed=1)
+        self.scheduler = Scheduler(
+            load_configuration(CONFIGURATION, TABLE), clock=RealClock(), seed=1
+        )
         self.pods: dict[str, Pod] = {}
         for kind, item in workload.cluster():
             self.scheduler.handle(kind, None, item)

@@ -17,10 +17,12 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.scheduler.config.plugin_table import PluginTable, plugins_allowed
+from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
 from apps.scheduler.framework.runtime import PluginFactory
-from apps.scheduler.plugins.registry import BUILT_IN
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 
 GROUP = "schedweb.plugins"
 
@@ -55,9 +57,14 @@ def registry() -> Mapping[str, PluginFactory]:
     return {**custom_plugins(), **BUILT_IN}
 
 
-def known_plugins() -> Mapping[str, frozenset[str]]:
-    """The plugins from outside with their extension points, for `apps.scheduler.config.load`."""
-    return {name: implemented_points(plugin) for name, plugin in custom_plugins().items()}
+def known_plugins() -> PluginTable:
+    """Every plugin as it declares itself, for `apps.scheduler.config.load`."""
+    return plugin_table(PLUGINS, outside=custom_plugins().values())
+
+
+def plugin_names() -> list[str]:
+    """The plugins that a new configuration may name, sorted."""
+    return sorted(plugins_allowed(known_plugins(), legacy=False))
 
 
 def _offered(paths: tuple[str, ...]) -> Iterator[tuple[str, type[Any]]]:

@@ -61,7 +61,7 @@ def add_revision(
 
 def check(text: str, *, legacy: bool = False) -> Configuration:
     """The typed configuration of a text with which a scheduler can be built; else ConfigError."""
-    configuration = load(text, known_plugins=plugins.known_plugins(), legacy=legacy)
+    configuration = load(text, plugins.known_plugins(), legacy=legacy)
     try:
         Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
     except PluginError as problem:
@@ -95,4 +95,4 @@ def configuration(profile: ConfigurationRevision) -> Configuration:
 
 @lru_cache(maxsize=256)
 def _loaded(text: str, legacy: bool) -> Configuration:
-    return load(text, known_plugins=plugins.known_plugins(), legacy=legacy)
+    return load(text, plugins.known_plugins(), legacy=legacy)

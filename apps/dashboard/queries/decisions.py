@@ -14,9 +14,9 @@ from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
 from apps.controlplane.ledger import codec, finding
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles.plugins import plugin_names
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.tables import Field
-from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
 from apps.scheduler.decision import Decision
 
 #: Attempts of the same pod that are listed before and after one.
@@ -92,7 +92,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
         Field("result", "Result", choices=SchedulingDecision.Result.values),
         Field("node", "Node"),
-        Field("plugin", "Rejected by", suggestions=sorted(IN_TREE_PLUGINS)),
+        Field("plugin", "Rejected by", suggestions=plugin_names()),
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
         Field("victim", "Victim", hint="ns/name"),

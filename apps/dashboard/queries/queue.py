@@ -10,11 +10,11 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.profiles.plugins import plugin_names
 from apps.controlplane.queue import history, listing
 from apps.controlplane.queue.listing import SORTS, QueuedPod, Sort, Wanted
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, whole_number
 from apps.dashboard.tables import Field, Sorting, asked_sorting
-from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
 from apps.scheduler.framework import events
 
 #: What each queue holds and what ends the wait there, for people.
@@ -90,7 +90,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
-            Field("plugin", "Held or rejected by", suggestions=sorted(IN_TREE_PLUGINS)),
+            Field("plugin", "Held or rejected by", suggestions=plugin_names()),
         ],
         sorting,
     )
@@ -107,7 +107,7 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     filters = [
         Field("pod", "Pod", hint="web-1 or ns/web-1"),
         Field("event", "Event", suggestions=_EVENTS),
-        Field("plugin", "Decided by", suggestions=sorted(IN_TREE_PLUGINS)),
+        Field("plugin", "Decided by", suggestions=plugin_names()),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),
     ]

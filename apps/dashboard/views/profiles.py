@@ -84,7 +84,7 @@ def _converted(request: Request, cluster: Cluster) -> HttpResponse:
     active = revisions.active(cluster)
     typed = request.POST.get("configuration") or request.POST.get("manifest", "")
     try:
-        made = convert(typed, known_plugins=known_plugins())
+        made = convert(typed, known_plugins())
     except ConfigError as refusal:
         form = ProfileForm({"configuration": typed}, active=active)
         show_causes(form, "configuration", refusal.causes)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.scheduler.config import ConfigError, default_configuration, load
+from apps.scheduler.plugins.registry import TABLE
 
 Json = Mapping[str, Any]
 
@@ -19,7 +20,7 @@ def check_config_case(case: Json, expect: Json) -> list[str]:
     recorded = expect.get("configError")
     try:
         given = case.get("config")
-        configuration = default_configuration() if given is None else load(given)
+        configuration = default_configuration(TABLE) if given is None else load(given, TABLE)
     except ConfigError as error:
         return [] if recorded else [f"{case['id']}: the configuration is refused: {error}"]
     if recorded:

@@ -18,7 +18,8 @@ from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, decode
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.clock import FakeClock
 
@@ -26,13 +27,13 @@ Json = Mapping[str, Any]
 
 _POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
 #: the recordings leave its scores, always 0, out
-_NOT_RECORDED = names.DYNAMIC_RESOURCES
+_NOT_RECORDED = DynamicResources.name
 
 
 def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
     """Every difference between the recording and what this scheduler does, as lines for people."""
     try:
-        config = load(case["config"]) if "config" in case else default_configuration()
+        config = load(case["config"], TABLE) if "config" in case else default_configuration(TABLE)
     except ConfigError as invalid:
         if "configError" in expect:
             return []

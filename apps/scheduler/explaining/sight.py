@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.overlay import Overlay
@@ -18,15 +17,6 @@ from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.scheduler import Scheduler
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """One thing that keeps the pod off the node, in a sentence and in figures."""
-
-    sentence: str
-    #: what the sentence says, as JSON can say it
-    figures: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntFlag
-from typing import Any
+from typing import Any, Final
 
 from apps.scheduler import quantity
 from apps.scheduler.framework.types import PodInfo
@@ -170,11 +170,22 @@ class QueueingHint(Enum):
 QueueingHintFn = Callable[[PodInfo, Any, Any], QueueingHint]
 
 
+#: in place of which objects a hint looks for: only changes of the rejected pod itself count
+ITSELF: Final = "itself"
+
+
+def never_queue(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    """The hint of a plugin that registers an event and leaves retries to the other plugins."""
+    return QueueingHint.QUEUE_SKIP
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterEventWithHint:
     event: ClusterEvent
     #: None = always Queue
     hint: QueueingHintFn | None = None
+    #: which objects the hint looks for, for people: "that is not cordoned"; ITSELF = the pod alone
+    looks_for: str = ""
 
 
 #: What a plugin hears of that does not say what it waits for.

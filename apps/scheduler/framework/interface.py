@@ -259,7 +259,7 @@ EXTENSION_POINTS: Mapping[str, type[Any]] = {
 
 
 def implemented_points(plugin: type[Any]) -> frozenset[str]:
-    """The extension points whose methods a plugin class has, for `config.load`'s known_plugins."""
+    """The extension points whose methods a plugin class has, as configurations name them."""
     return frozenset(
         point
         for point, protocol in EXTENSION_POINTS.items()

@@ -10,6 +10,7 @@ In-tree plugins take and return columns (framework.interface). A class that inhe
     pre_score(state, pod, nodes) -> Status | None
     score(state, pod, node_info) -> int
     normalize_score(state, pod, scores) -> scores
+    explain_refusal(state, pod, node_info, status) -> Details (framework.explanation)
 
 ``node_info`` is a NodeInfo, ``nodes`` a sequence of them (made when they are looked at), ``scores``
 a dict from node name to score. ``columnar`` makes of such a class one with columns. A filter is
@@ -35,7 +36,10 @@ _SCORED = "PerNodeScored/"
 
 
 class PerNodePlugin:
-    """Base of plugins with per-node methods. ``args`` is the profile's pluginConfig, as written."""
+    """Base of plugins with per-node methods.
+
+    ``args``: of the class's ``args_type``; without one, the pluginConfig as written, or None.
+    """
 
     #: under this name the plugin is enabled in a profile
     name: ClassVar[str]
@@ -132,6 +136,15 @@ def _filter_lines(given: Callable[..., Any]) -> Callable[..., Verdicts]:
     return filter_lines
 
 
+def _explain_refusal(given: Callable[..., Any]) -> Callable[..., Any]:
+    def explain_refusal(
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Any:
+        return given(self, state, pod, nodes.info(0), status)
+
+    return explain_refusal
+
+
 def _pre_score(given: Callable[..., Any]) -> Callable[..., Any]:
     def pre_score(
         self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
@@ -187,6 +200,7 @@ _ADAPTERS: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "add_pod": _pod_change,
     "remove_pod": _pod_change,
     "filter": _filter,
+    "explain_refusal": _explain_refusal,
     "pre_score": _pre_score,
     "score": _score,
     "normalize_score": _normalize_score,

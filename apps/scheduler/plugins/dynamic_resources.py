@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from apps.scheduler.config.args import DynamicResourcesArgs
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import Duration
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import (
@@ -18,13 +21,20 @@ from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
 from apps.scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 
-NAME = names.DYNAMIC_RESOURCES
+NAME: Final = "DynamicResources"
 REASON_NO_CLAIMS = "no new claims to deallocate"
 #: what upstream says, by accident, when another plugin's PreFilter has ended the cycle before
 REASON_NOT_REACHED = "not found"
 REASON_NOT_SERVED = "resource claims are not served by this cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicResourcesArgs:
+    #: Seconds; 0 = no limit.
+    filter_timeout: Duration = 10.0
+    #: Seconds, at least 1.
+    binding_timeout: Duration = 600.0
 
 
 class _Reached:
@@ -38,9 +48,22 @@ class DynamicResources:
     """What upstream's plugin does for pods without claims, and a clear refusal of the others."""
 
     name = NAME
+    args_type = DynamicResourcesArgs
+    default_weight = 2
 
     def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
         pass
+
+    @staticmethod
+    def check_args(args: DynamicResourcesArgs, path: str, problems: Problems) -> None:
+        if args.filter_timeout < 0:
+            problems.invalid(
+                f"{path}.filterTimeout", f"{args.filter_timeout:g}s", "must be zero or positive"
+            )
+        if args.binding_timeout < 1:
+            problems.invalid(
+                f"{path}.bindingTimeout", f"{args.binding_timeout:g}s", "must be at least 1 second"
+            )
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         return unresolvable(REASON_NOT_SERVED) if pod.pod.spec.resource_claims else None

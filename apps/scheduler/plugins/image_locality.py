@@ -13,9 +13,8 @@ from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
-from apps.scheduler.plugins import names
 
-NAME = names.IMAGE_LOCALITY
+NAME: Final = "ImageLocality"
 
 _MEGABYTE: Final = 1024 * 1024
 #: bytes: less than this counts as nothing
@@ -26,6 +25,7 @@ MAX_CONTAINER_THRESHOLD: Final = 1000 * _MEGABYTE
 
 class ImageLocality:
     name = NAME
+    default_weight = 1
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass

@@ -21,9 +21,8 @@ from apps.scheduler.framework.nodes import NodeTable, UInt16Array
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
 
-NAME = names.NODE_DECLARED_FEATURES
+NAME: Final = "NodeDeclaredFeatures"
 REASON: Final = "node declared features check failed - unsatisfied requirements: "
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"

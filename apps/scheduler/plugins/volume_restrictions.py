@@ -23,10 +23,9 @@ from apps.scheduler.framework.nodes import NodeTable
 from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Pod
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.storage import claim_not_found
 
-NAME = names.VOLUME_RESTRICTIONS
+NAME: Final = "VolumeRestrictions"
 REASON_DISK: Final = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
@@ -107,7 +106,9 @@ class VolumeRestrictions:
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         claim = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
         return (
-            ClusterEventWithHint(deleted, _hint_pod_deleted),
+            ClusterEventWithHint(
+                deleted, _hint_pod_deleted, looks_for="that uses a disk or claim this pod wants"
+            ),
             ClusterEventWithHint(ClusterEvent(Resource.NODE, ActionType.ADD)),
             ClusterEventWithHint(claim, _hint_claim_added),
         )

@@ -23,7 +23,6 @@ from apps.scheduler.framework.nodes import BoolArray, NodeTable
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.csi_migration import (
     BETA_REGION,
     BETA_ZONE,
@@ -39,7 +38,7 @@ from apps.scheduler.plugins.helper.storage import (
     volume_not_found,
 )
 
-NAME = names.VOLUME_ZONE
+NAME: Final = "VolumeZone"
 REASON: Final = "node(s) had no available volume zone"
 REASON_NO_CLASS: Final = "PersistentVolumeClaim had no pv name and storageClass name"
 REASON_NO_VOLUME: Final = "PersistentVolume had no name"

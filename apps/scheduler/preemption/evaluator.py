@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.config.args import DefaultPreemptionArgs
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis, fit_error_message
@@ -35,9 +34,17 @@ Outcome = tuple[PostFilterResult | None, Status]
 class Evaluator:
     """One for each profile; ``name`` is the plugin on whose behalf it acts."""
 
-    def __init__(self, name: str, args: DefaultPreemptionArgs, handle: Handle) -> None:
+    def __init__(
+        self,
+        name: str,
+        handle: Handle,
+        *,
+        min_candidate_nodes_percentage: int,
+        min_candidate_nodes_absolute: int,
+    ) -> None:
         self._name = name
-        self._args = args
+        self._min_percentage = min_candidate_nodes_percentage
+        self._min_absolute = min_candidate_nodes_absolute
         self._handle = handle
         budgets = Budgets(handle.listers.pod_disruption_budgets)
         self._evictable_pods = EvictablePods(handle.snapshot, budgets)
@@ -84,8 +91,8 @@ class Evaluator:
     def _find_candidates(self, state: CycleState, pod: PodInfo, rows: Int64Array) -> Found:
         wanted = num_candidates(
             len(rows),
-            self._args.min_candidate_nodes_percentage,
-            self._args.min_candidate_nodes_absolute,
+            self._min_percentage,
+            self._min_absolute,
         )
         dry_run = DryRun(self._handle.framework, state, pod, self._evictable_pods)
         return find_candidates(self._handle.snapshot, pod, dry_run, rows, wanted)

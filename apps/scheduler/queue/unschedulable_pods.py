@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from apps.scheduler.framework.affinity_terms import AffinityTerm
 from apps.scheduler.objects import Pod
-from apps.scheduler.plugins.names import POD_TOPOLOGY_SPREAD
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+
+#: the plugin that rejects pods which one more running pod may help, besides their affinity
+_POD_TOPOLOGY_SPREAD: Final = "PodTopologySpread"
 
 
 class UnschedulablePods:
@@ -73,7 +76,7 @@ class UnschedulablePods:
         namespace = pod.metadata.namespace
         keys = {
             key: None
-            for key in self._keys_by_plugin.get(POD_TOPOLOGY_SPREAD, ())
+            for key in self._keys_by_plugin.get(_POD_TOPOLOGY_SPREAD, ())
             if self._infos[key].pod.metadata.namespace == namespace
         }
         for key, terms in self._affinity_terms.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apps.controlplane.profiles.differences import configuration_differences
 from apps.scheduler.config import Configuration, load
+from apps.scheduler.plugins.registry import TABLE
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -20,7 +21,7 @@ def told(before: str, after: str) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def configured(text: str) -> Configuration:
-    return load(HEAD + text)
+    return load(HEAD + text, TABLE)
 
 
 def test_a_default_that_is_written_out_is_no_difference() -> None:

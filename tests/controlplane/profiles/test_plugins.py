@@ -17,6 +17,7 @@ from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import custom_plugins, find_plugins, known_plugins
 from apps.scheduler.config import ConfigError
+from apps.scheduler.config.plugin_table import Origin
 from tests.controlplane.driving import configure, create_pods, decisions_on, enable, pod
 
 
@@ -37,10 +38,19 @@ def licences(settings: Any) -> None:
     settings.SCHEDWEB_PLUGINS = ("tests.example_plugins:Licences",)
 
 
+def extension_points() -> dict[str, frozenset[str]]:
+    """Of the plugins from outside."""
+    return {
+        name: plugin.extension_points
+        for name, plugin in known_plugins().items()
+        if plugin.origin is Origin.OUTSIDE
+    }
+
+
 def test_a_setting_names_plugins(settings: Any) -> None:
     paths = ("tests.example_plugins:Licences", "tests.example_plugins.LicencesInColumns")
     settings.SCHEDWEB_PLUGINS = paths
-    assert known_plugins() == {
+    assert extension_points() == {
         "Licences": {"filter", "score"},
         "LicencesInColumns": {"filter", "score"},
     }
@@ -56,7 +66,7 @@ def test_a_package_offers_plugins_as_entry_points(
         "[schedweb.plugins]\nlicences = tests.example_plugins:Licences\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert known_plugins() == {"Licences": {"filter", "score"}}
+    assert extension_points() == {"Licences": {"filter", "score"}}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +121,7 @@ def test_what_a_plugin_refuses_and_scores_is_in_the_ledger(
     status = refused.status_of("node-0")
     assert status is not None and status.plugin == "Licences"
     (placed,) = decisions_on(cluster, "modest")
-    assert placed.scores_of("node-0")["Licences"] == (1, 0, 0)
+    assert placed.scores_of("node-0")["Licences"] == (0, 100, 100)
 
 
 @pytest.mark.django_db(transaction=True)

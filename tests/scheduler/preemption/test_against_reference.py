@@ -15,6 +15,7 @@ from apps.scheduler.framework.interface import NominatingInfo
 from apps.scheduler.framework.status import Code
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PodDisruptionBudget, decode_as
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.evictable import EvictablePods
@@ -25,7 +26,7 @@ from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from tests.scheduler.preemption.reference import Cluster, best
 
 NODES = ("n1", "n2", "n3", "n4")
-CONFIG = default_configuration()
+CONFIG = default_configuration(TABLE)
 STARTS = (None, "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z")
 
 keys = st.sampled_from(["zone", "kubernetes.io/hostname"])

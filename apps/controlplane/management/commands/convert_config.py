@@ -29,9 +29,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             policy = options["policy"].read_text() if options["policy"] else None
-            conversion = convert(
-                options["file"].read_text(), policy=policy, known_plugins=known_plugins()
-            )
+            conversion = convert(options["file"].read_text(), known_plugins(), policy=policy)
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
         except ConfigError as refused:

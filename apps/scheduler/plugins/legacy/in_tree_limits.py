@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.config import legacy
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
@@ -79,6 +78,8 @@ class _InTreeLimits:
     """One kind of disk; the limit is the node's own, or that of the cloud's machines."""
 
     name: str
+    is_legacy = True
+    removed_in_v1 = True
     plugin: MigratedPlugin
     #: how a node's allocatable names the limit
     resource: str
@@ -120,7 +121,7 @@ class _InTreeLimits:
 
 
 class EBSLimits(_InTreeLimits):
-    name = legacy.EBS_LIMITS
+    name = "EBSLimits"
     plugin = EBS
     resource = "attachable-volumes-aws-ebs"
     default_limit = 39
@@ -133,21 +134,21 @@ class EBSLimits(_InTreeLimits):
 
 
 class GCEPDLimits(_InTreeLimits):
-    name = legacy.GCE_PD_LIMITS
+    name = "GCEPDLimits"
     plugin = GCE_PD
     resource = "attachable-volumes-gce-pd"
     default_limit = 16
 
 
 class AzureDiskLimits(_InTreeLimits):
-    name = legacy.AZURE_DISK_LIMITS
+    name = "AzureDiskLimits"
     plugin = AZURE_DISK
     resource = "attachable-volumes-azure-disk"
     default_limit = 16
 
 
 class CinderLimits(_InTreeLimits):
-    name = legacy.CINDER_LIMITS
+    name = "CinderLimits"
     plugin = CINDER
     resource = "attachable-volumes-cinder"
     default_limit = 256

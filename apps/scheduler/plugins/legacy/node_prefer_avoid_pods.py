@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from apps.scheduler.config import legacy
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE
@@ -19,13 +18,14 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import OwnerReference
 from apps.scheduler.plugins.helper.default_selector import controller_of
 
-NAME = legacy.NODE_PREFER_AVOID_PODS
+NAME: Final = "NodePreferAvoidPods"
 ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _CONTROLLERS: Final = ("ReplicationController", "ReplicaSet")
 
 
 class NodePreferAvoidPods:
     name = NAME
+    is_legacy = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass

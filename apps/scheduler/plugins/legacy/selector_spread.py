@@ -12,7 +12,6 @@ from apps.scheduler.cache.interning import Interner
 from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.node_tree import zone_of
 from apps.scheduler.cache.pod_index import Name, PodClass
-from apps.scheduler.config import legacy
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
@@ -22,7 +21,7 @@ from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector
 from apps.scheduler.plugins.helper.default_selector import default_selector
 
-NAME = legacy.SELECTOR_SPREAD
+NAME: Final = "SelectorSpread"
 #: how much the zone counts against the node
 ZONE_WEIGHTING: Final = 2.0 / 3.0
 NO_ZONE: Final = -1
@@ -64,6 +63,7 @@ class PreScoreState:
 
 class SelectorSpread:
     name = NAME
+    is_legacy = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle

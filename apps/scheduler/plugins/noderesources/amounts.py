@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.scheduler.config.args import ResourceSpec
+from apps.scheduler.config.resource_args import ResourceSpec
 from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeTable
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME

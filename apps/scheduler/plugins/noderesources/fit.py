@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from apps.scheduler.config.args import NodeResourcesFitArgs
 from apps.scheduler.framework import resources
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.noderesources import fit_hints
 from apps.scheduler.plugins.noderesources.amounts import amounts
+from apps.scheduler.plugins.noderesources.args import (
+    NodeResourcesFitArgs,
+    check_args,
+    default_args,
+    ignore_resources,
+)
+from apps.scheduler.plugins.noderesources.refusals import (
+    REASON_TOO_MANY_PODS,
+    insufficient,
+    missing_room,
+)
 from apps.scheduler.plugins.noderesources.scoring import scorer_for
 
-NAME = names.NODE_RESOURCES_FIT
-REASON_TOO_MANY_PODS: Final = "Too many pods"
+NAME: Final = "NodeResourcesFit"
 _NATIVE_ORDER: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 
 #: (resource, amount > 0) in the order in which reasons are given
@@ -31,9 +40,15 @@ _Wanted = tuple[tuple[str, int], ...]
 
 class NodeResourcesFit:
     name = NAME
+    args_type = NodeResourcesFitArgs
+    default_args = staticmethod(default_args)
+    check_args = staticmethod(check_args)
+    ignore_resources = staticmethod(ignore_resources)
+    default_weight = 1
 
     def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle) -> None:
         args = args or NodeResourcesFitArgs()
+        self._handle = handle
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = args.scoring_strategy
@@ -53,6 +68,13 @@ class NodeResourcesFit:
         key = (self, "filter", wanted)
         ids = nodes.memo(key, lambda table: self._verdicts(wanted, table), depends="pods")
         return Verdicts(ids, self._statuses)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Iterator[Detail]:
+        node = nodes.info(0)
+        nominated = {each.uid for each in self._handle.nominator.pods_for_node(node.name)}
+        return missing_room(pod, node, status, nominated)
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
@@ -116,7 +138,7 @@ class NodeResourcesFit:
 
         There are few distinct columns, so texts are made once for each.
         """
-        reasons = [REASON_TOO_MANY_PODS, *(f"Insufficient {name}" for name, _ in wanted)]
+        reasons = [REASON_TOO_MANY_PODS, *(insufficient(name) for name, _ in wanted)]
         codes = np.zeros(answers.shape[1], dtype=np.int64 if len(answers) < 63 else object)
         for bit, answer in enumerate(answers):
             codes[answer] += 1 << bit

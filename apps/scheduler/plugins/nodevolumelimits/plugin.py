@@ -23,7 +23,6 @@ from apps.scheduler.framework.status import (
     unschedulable,
 )
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.csi_migration import (
     MigratedPlugin,
     TranslationError,
@@ -41,7 +40,7 @@ from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
 from apps.scheduler.plugins.nodevolumelimits.attachments import Attachments
 
-NAME = names.NODE_VOLUME_LIMITS
+NAME: Final = "NodeVolumeLimits"
 REASON: Final = "node(s) exceed max volume count"
 _STATUSES = (None, unschedulable(REASON))
 

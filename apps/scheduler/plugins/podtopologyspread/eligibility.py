@@ -11,10 +11,9 @@ from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.nodes import BoolArray, NodeTable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.node_selection import matches_pod, required_node_affinity
 from apps.scheduler.plugins.helper.taints import has_untolerated
-from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint
+from apps.scheduler.plugins.podtopologyspread.constraints import NAME, SpreadConstraint
 
 
 def counted_domains(
@@ -36,7 +35,7 @@ def counted_domains(
     tolerations = pod.pod.spec.tolerations if constraint.honors_taints else None
     if not others and affinity is None and tolerations is None:
         return every
-    name = (names.POD_TOPOLOGY_SPREAD, others, affinity, tolerations)
+    name = (NAME, others, affinity, tolerations)
 
     def eligible(nodes: NodeTable) -> NDArray[np.bool_]:
         mask = np.ones(len(nodes), dtype=np.bool_)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from apps.scheduler.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.podtopologyspread.args import (
+    SYSTEM_DEFAULTING,
+    PodTopologySpreadArgs,
+    check_args,
+    default_args,
+)
 from apps.scheduler.plugins.podtopologyspread.constraints import (
     DO_NOT_SCHEDULE,
+    NAME,
     SCHEDULE_ANYWAY,
     SpreadConstraint,
     compile_constraints,
@@ -30,18 +36,22 @@ from apps.scheduler.plugins.podtopologyspread.filtering import (
     verdicts,
 )
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
+from apps.scheduler.plugins.podtopologyspread.refusals import too_uneven
 from apps.scheduler.plugins.podtopologyspread.scoring import (
     PreScoreState,
     pre_score_state,
 )
 
-NAME = names.POD_TOPOLOGY_SPREAD
 PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 
 class PodTopologySpread:
     name = NAME
+    args_type = PodTopologySpreadArgs
+    default_args = staticmethod(default_args)
+    check_args = staticmethod(check_args)
+    default_weight = 2
 
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         args = args or PodTopologySpreadArgs()
@@ -70,6 +80,12 @@ class PodTopologySpread:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
         found = state.read(PRE_FILTER_STATE, PreFilterState)
         return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Iterator[Detail]:
+        found = state.read(PRE_FILTER_STATE, PreFilterState)
+        return too_uneven(found, int(nodes.rows[0]), self._handle.snapshot)
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from apps.scheduler.config.args import NodeAffinityArgs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
     ActionType,
@@ -17,6 +16,7 @@ from apps.scheduler.framework.events import (
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
@@ -25,7 +25,6 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError, from_set, node_selector_term_matches
 from apps.scheduler.objects import Node, NodeSelector, Pod, PreferredSchedulingTerm
 from apps.scheduler.objects import NodeAffinity as Affinity
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.node_selection import (
     NAME_FIELD,
     is_empty,
@@ -35,8 +34,10 @@ from apps.scheduler.plugins.helper.node_selection import (
     required_node_affinity,
 )
 from apps.scheduler.plugins.helper.normalize import default_normalize_score
+from apps.scheduler.plugins.nodeaffinity.args import NodeAffinityArgs, check_args
+from apps.scheduler.plugins.nodeaffinity.refusals import unmet_rules
 
-NAME = names.NODE_AFFINITY
+NAME: Final = "NodeAffinity"
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
@@ -47,6 +48,9 @@ _STATUSES = (None, unresolvable(REASON_ENFORCED), unresolvable(REASON_POD))
 
 class NodeAffinity:
     name = NAME
+    args_type = NodeAffinityArgs
+    check_args = staticmethod(check_args)
+    default_weight = 2
 
     def __init__(self, args: NodeAffinityArgs | None, handle: Handle) -> None:
         added = args.added_affinity if args is not None else None
@@ -77,6 +81,12 @@ class NodeAffinity:
 
         key = (NAME, "filter", self._added_key, _required_key(pod))
         return Verdicts(nodes.memo(key, verdicts, depends="node"), _STATUSES)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+    ) -> Iterator[Detail]:
+        node = nodes.info(0).node
+        return unmet_rules(pod, node) if node is not None else iter(())
 
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
@@ -113,7 +123,13 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-        return (ClusterEventWithHint(node, self._hint_node_changed),)
+        return (
+            ClusterEventWithHint(
+                node,
+                self._hint_node_changed,
+                looks_for="that matches the pod's node selector and affinity",
+            ),
+        )
 
     def _hint_node_changed(self, pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
         """The node matches now, and did not before (or is new)."""

@@ -1,11 +1,11 @@
-"""Columns against the slow reference, on random clusters."""
+"""Random clusters of nodes, for the tests that compare a plugin with a slow reference."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.scheduler.cache.cache import Cache
@@ -14,18 +14,16 @@ from apps.scheduler.config import default_configuration
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.runtime import Framework
-from apps.scheduler.framework.status import Code
-from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.types import NodeInfo, PodInfo
+from apps.scheduler.objects import Node
+from apps.scheduler.plugins.registry import BUILT_IN, TABLE
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.testing.builders import NodeBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
-from tests.scheduler import reference
 
 IMAGE = "registry.example/app:v1"
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
-
 cpus = st.sampled_from(["0", "50m", "100m", "333m", "1", "2500m", "4", "64"])
 memories = st.sampled_from(["0", "1", "128Mi", "1Gi", "1500M", "16Gi", "1Ti"])
 amounts = st.fixed_dictionaries(
@@ -88,54 +86,31 @@ def framework_over(cache: Cache) -> Framework:
     snapshot = Snapshot()
     snapshot.update(cache)
     handle = Handle(snapshot, cache.listers, Nominator(), FakeClock())
-    return Framework(default_configuration().profiles[0], IN_TREE, handle)
+    return Framework(default_configuration(TABLE).profiles[0], BUILT_IN, handle)
 
 
-@settings(max_examples=80, deadline=None)
-@given(cache=clusters(), pod=pods())
-def test_filters_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
+def filtered(plugin: str, cache: Cache, pod: PodInfo) -> Iterator[tuple[NodeInfo, Status | None]]:
+    """Every node with the plugin's answer, whatever other plugins say."""
     framework, state = framework_over(cache), CycleState()
     snapshot = framework.handle.snapshot
     _, outcome, _ = framework.run_pre_filter_plugins(state, pod, snapshot)
     assert outcome.is_success
-    found = framework.run_filter_plugins(state, pod, snapshot)
+    found = framework.run_filter_plugin(plugin, state, pod, snapshot)
     for row, name in enumerate(snapshot.names):
-        info = cache.nodes[name]
-        node = info.node
-        assert node is not None
-        status = found.at(row)
-        if node.spec.unschedulable:
-            assert status is not None and status.plugin == names.NODE_UNSCHEDULABLE
-        elif reference.untolerated(node, pod.pod.spec.tolerations, EFFECTS[:2]):
-            assert status is not None and status.plugin == names.TAINT_TOLERATION
-        elif not reference.node_affinity_matches(pod, node):
-            assert status is not None and status.plugin == names.NODE_AFFINITY
-        elif reasons := reference.fit_reasons(pod, info):
-            assert status is not None and sorted(status.reasons) == sorted(reasons)
-            unresolvable = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-            assert unresolvable == reference.fit_unresolvable(pod, info)
-        else:
-            assert status is None
+        yield cache.nodes[name], found.at(row)
 
 
-@settings(max_examples=80, deadline=None)
-@given(cache=clusters(), pod=pods())
-def test_scores_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
+def scored(plugin: str, cache: Cache, pod: PodInfo) -> Iterator[tuple[NodeInfo, int]]:
+    """Every node with the plugin's raw score; nothing if it skips scoring."""
     framework, state = framework_over(cache), CycleState()
     snapshot = framework.handle.snapshot
     rows = np.arange(len(snapshot))
     assert framework.run_pre_score_plugins(state, pod, snapshot, rows).is_success
-    columns = framework.run_score_plugins(state, pod, snapshot, rows)
-    all_nodes = [info.node for info in cache.nodes.values() if info.node is not None]
-    for row, name in enumerate(snapshot.names):
-        info = cache.nodes[name]
-        node = info.node
-        assert node is not None
-        raw = {plugin: int(column.raw[row]) for plugin, column in columns.items()}
-        assert raw[names.NODE_RESOURCES_FIT] == reference.least_allocated(pod, info)
-        assert raw[names.IMAGE_LOCALITY] == reference.image_locality(pod, node, all_nodes)
-        soft = reference.untolerated(node, pod.pod.spec.tolerations, EFFECTS[2:])
-        assert raw[names.TAINT_TOLERATION] == soft
-        if names.NODE_RESOURCES_BALANCED_ALLOCATION in raw:
-            expected = reference.balanced_allocation(pod, info)
-            assert raw[names.NODE_RESOURCES_BALANCED_ALLOCATION] == expected
+    column = framework.run_score_plugins(state, pod, snapshot, rows).get(plugin)
+    for row in rows if column is not None else ():
+        yield cache.nodes[snapshot.names[row]], int(column.raw[row])
+
+
+def node_of(info: NodeInfo) -> Node:
+    assert info.node is not None
+    return info.node

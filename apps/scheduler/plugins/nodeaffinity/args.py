@@ -1,8 +1,9 @@
-"""NodeAffinityArgs.addedAffinity: a node affinity that must be well-formed as a whole."""
+"""The arguments of NodeAffinity: a node affinity that must be well-formed as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.config.errors import Problems
@@ -22,7 +23,19 @@ _OPERATORS: Final = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GREATER_THAN, LESS_THAN
 _FIELD_OPERATORS: Final = (IN, NOT_IN)
 
 
-def validate_node_affinity(affinity: NodeAffinity, path: str, problems: Problems) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAffinityArgs:
+    """`added_affinity` holds for every pod of the profile, besides the pod's own affinity."""
+
+    added_affinity: NodeAffinity | None = None
+
+
+def check_args(args: NodeAffinityArgs, path: str, problems: Problems) -> None:
+    if args.added_affinity is not None:
+        _check_affinity(args.added_affinity, f"{path}.addedAffinity", problems)
+
+
+def _check_affinity(affinity: NodeAffinity, path: str, problems: Problems) -> None:
     """Checks all terms; preferred ones of weight 0 never count, and are not looked at."""
     required = affinity.required_during_scheduling_ignored_during_execution
     if required is not None:

@@ -1,4 +1,7 @@
-"""The names of the in-tree plugins, as configurations spell them."""
+"""The names of the plugins that configurations of earlier releases refer to.
+
+A plugin that came after v1beta3 needs no entry unless a conversion has to name it.
+"""
 
 from __future__ import annotations
 
@@ -24,3 +27,16 @@ TAINT_TOLERATION: Final = "TaintToleration"
 VOLUME_BINDING: Final = "VolumeBinding"
 VOLUME_RESTRICTIONS: Final = "VolumeRestrictions"
 VOLUME_ZONE: Final = "VolumeZone"
+
+# Plugins that v1 no longer has; they run only in converted profiles.
+AZURE_DISK_LIMITS: Final = "AzureDiskLimits"
+CINDER_LIMITS: Final = "CinderLimits"
+EBS_LIMITS: Final = "EBSLimits"
+GCE_PD_LIMITS: Final = "GCEPDLimits"
+NODE_PREFER_AVOID_PODS: Final = "NodePreferAvoidPods"
+#: Our name for what was NodeResourcesBalancedAllocation up to 1.22: it had another formula.
+NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY: Final = "NodeResourcesBalancedAllocationLegacy"
+NODE_RESOURCES_LEAST_ALLOCATED: Final = "NodeResourcesLeastAllocated"
+NODE_RESOURCES_MOST_ALLOCATED: Final = "NodeResourcesMostAllocated"
+REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+SELECTOR_SPREAD: Final = "SelectorSpread"
