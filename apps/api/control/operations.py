@@ -133,7 +133,7 @@ class CopyView(ControlView, APIView):
         source = cluster_named(cluster)
         wanted = CopySerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        lifecycle.check_name(wanted.validated_data["name"])
+        lifecycle.check_new(wanted.validated_data["name"])
         title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
         arguments = {"source": source.pk, **wanted.validated_data}
         return _begun(service.start("copy", title, actor=_actor(request), arguments=arguments))

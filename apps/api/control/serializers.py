@@ -6,8 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.api.control.settings import setting_field
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.settings import SETTINGS
+from apps.cluster.settings import CHANGEABLE, SETTINGS
 from apps.controlplane.ledger import export
 from apps.controlplane.models import ConfigurationRevision, PastCluster, SchedulingDecision
 
@@ -24,12 +25,11 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "uid",
             "created_at",
             "paused",
-            "tie_break",
-            "seed",
-            *SETTINGS,
+            *(each.name for each in SETTINGS),
             "resource_version",
             "kubernetes_api",
         )
+        extra_kwargs = {each.name: {"help_text": each.help} for each in SETTINGS}
 
     def get_kubernetes_api(self, cluster: Cluster) -> str:
         request = self.context["request"]
@@ -56,33 +56,17 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
     zones = serializers.IntegerField(default=1, help_text="Zones the nodes are spread over.")
-    tie_break = serializers.ChoiceField(
-        choices=Cluster.TieBreak.choices, default=Cluster.TieBreak.RANDOM
-    )
-    seed = serializers.IntegerField(
-        required=False, min_value=-(1 << 63), max_value=(1 << 63) - 1, help_text="Of the draws."
-    )
     paused = serializers.BooleanField(default=False)
-    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(
-        default=300, help_text="A pod that no event has helped for so long is retried."
-    )
-    event_ttl_seconds = serializers.IntegerField(
-        default=3600, help_text="An event is kept so long after it was last seen; 0: for ever."
-    )
-    admission_plugins = serializers.JSONField(
-        default=dict, help_text="Admission plugins that are on, with their parameters."
-    )
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {**super().get_fields(), **{each.name: setting_field(each) for each in SETTINGS}}
 
 
-class ClusterSettingsSerializer(serializers.ModelSerializer[Cluster]):
-    """What can be changed of a cluster; the store's own rules judge the values."""
+class ClusterSettingsSerializer(serializers.Serializer[Any]):
+    """The settings that can be changed; the control plane's own rules judge the values."""
 
-    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(required=False)
-    event_ttl_seconds = serializers.IntegerField(required=False)
-
-    class Meta:
-        model = Cluster
-        fields = SETTINGS
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {each.name: setting_field(each) for each in CHANGEABLE}
 
 
 class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):

@@ -96,9 +96,7 @@ class ClusterViewSet(
         wanted = ClusterSettingsSerializer(data=request.data, partial=True)
         wanted.is_valid(raise_exception=True)
         sent: Any = request.data
-        if unknown := sorted(sent.keys() - set(cluster_settings.SETTINGS)):
-            known = ", ".join(cluster_settings.SETTINGS)
-            raise BadRequest(f"{unknown[0]}: not a setting that can be changed; these can: {known}")
+        cluster_settings.check_changeable(sent)
         cluster_settings.change_settings(cluster, wanted.validated_data)
         return Response(self.get_serializer(cluster).data)
 

@@ -49,7 +49,7 @@ def _made(request: Request, way: str, form: ClusterForm) -> HttpResponse:
         )
         messages.success(request, f"Cluster {cluster.name} is made.")
         return redirect("cluster", cluster=cluster.name)
-    lifecycle.check_name(typed["name"])
+    lifecycle.check_new(typed["name"], **form.values())
     operation = _begun(request, way, form)
     return redirect("task", number=operation.pk)
 
