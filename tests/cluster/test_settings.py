@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from apps.api.control.serializers import (
+from apps.api.control.cluster_serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
     NewClusterSerializer,

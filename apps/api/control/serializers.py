@@ -6,67 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.api.control.settings import setting_field
-from apps.cluster.models import Cluster
-from apps.cluster.settings import CHANGEABLE, SETTINGS
 from apps.controlplane.ledger import export
-from apps.controlplane.models import ConfigurationRevision, PastCluster, SchedulingDecision
-
-
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
-    kubernetes_api = serializers.SerializerMethodField(
-        help_text="Root of the cluster's Kubernetes API."
-    )
-
-    class Meta:
-        model = Cluster
-        fields = (
-            "name",
-            "uid",
-            "created_at",
-            "paused",
-            *(each.name for each in SETTINGS),
-            "resource_version",
-            "kubernetes_api",
-        )
-        extra_kwargs = {each.name: {"help_text": each.help} for each in SETTINGS}
-
-    def get_kubernetes_api(self, cluster: Cluster) -> str:
-        request = self.context["request"]
-        return str(request.build_absolute_uri(f"/k8s/{cluster.name}"))
-
-
-class PastClusterSerializer(serializers.ModelSerializer[PastCluster]):
-    class Meta:
-        model = PastCluster
-        fields = (
-            "id",
-            "name",
-            "uid",
-            "created_at",
-            "deleted_at",
-            "user",
-            "tie_break",
-            "seed",
-            "resource_version",
-        )
-
-
-class NewClusterSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
-    zones = serializers.IntegerField(default=1, help_text="Zones the nodes are spread over.")
-    paused = serializers.BooleanField(default=False)
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {**super().get_fields(), **{each.name: setting_field(each) for each in SETTINGS}}
-
-
-class ClusterSettingsSerializer(serializers.Serializer[Any]):
-    """The settings that can be changed; the control plane's own rules judge the values."""
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {each.name: setting_field(each) for each in CHANGEABLE}
+from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 
 
 class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):

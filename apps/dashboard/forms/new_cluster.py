@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
-from apps.cluster.models import Cluster
+from apps.cluster.queries import clusters
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
 from apps.dashboard.forms.lines import LinesField, check_quantity
@@ -131,7 +131,7 @@ class CopyForm(ClusterForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = Cluster.objects.order_by("name").values_list("name", flat=True)
+        names = clusters().values_list("name", flat=True)
         self.fields["source"] = forms.ChoiceField(
             choices=[(name, name) for name in names],
             label="Copy of",
