@@ -32,6 +32,30 @@ def test_the_core_runs_without(outsider: str) -> None:
     assert run("-c", print_loaded).strip() == "[]"
 
 
+@pytest.mark.parametrize("room", ["apps/api/control", "apps/dashboard/views"])
+def test_views_query_no_model_themselves(room: str) -> None:
+    # none() only names the model, for the API's description
+    queries = [
+        f"{file.name}: {line.strip()}"
+        for file in (ROOT / room).glob("*.py")
+        for line in file.read_text().splitlines()
+        if ".objects." in line.replace(".objects.none()", "") and "import" not in line
+    ]
+    assert queries == []
+
+
+@pytest.mark.parametrize("root", ["apps/api", "apps/dashboard", "schedweb"])
+def test_every_package_says_what_lives_there(root: str) -> None:
+    packages = [file.parent for file in (ROOT / root).rglob("__init__.py")]
+    silent = [
+        str(package.relative_to(ROOT))
+        for package in packages
+        if package.name != "commands"
+        and not (package / "__init__.py").read_text().startswith('"""')
+    ]
+    assert silent == []
+
+
 @pytest.mark.parametrize(
     "path",
     [

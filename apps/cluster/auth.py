@@ -13,7 +13,7 @@ from importlib import import_module
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.authtoken.models import Token
@@ -74,6 +74,21 @@ def user_of_cookies(value: str) -> User | None:
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(morsel.value)
     user = get_user(request)
     return user if isinstance(user, User) and user.is_active else None
+
+
+def token_of(user: User) -> str:
+    """The key of a user's programs, created when it is first asked for."""
+    token, _ = Token.objects.get_or_create(user=user)
+    return str(token.key)
+
+
+def replace_token(user: User) -> str:
+    """A new key for a user's programs; the earlier one is no longer valid."""
+    with transaction.atomic():
+        # two requests at once take turns: a user has one key
+        User.objects.select_for_update().get(pk=user.pk)
+        Token.objects.filter(user=user).delete()
+        return str(Token.objects.create(user=user).key)
 
 
 class BearerAuthentication(BaseAuthentication):

@@ -11,21 +11,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import RegexValidator
 from django.db import models
 from django.utils import timezone
 
 from apps.cluster.pods import footprint
+from apps.cluster.settings import CHANGEABLE, ClusterSettings
 
 Body = dict[str, Any]
 
 
-class Cluster(models.Model):
+class Cluster(ClusterSettings):
     """A mock cluster: its settings, its version counter and when the loop is due next."""
-
-    class TieBreak(models.TextChoices):
-        RANDOM = "random", "seeded draw"
-        FIRST_NAME = "first-name", "smallest node name"
 
     name = models.CharField(
         max_length=63,
@@ -41,8 +38,6 @@ class Cluster(models.Model):
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     created_at = models.DateTimeField(default=timezone.now)
     paused = models.BooleanField(default=False)
-    tie_break = models.CharField(max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM)
-    seed = models.BigIntegerField(default=0)
     #: Version of the last committed change. Every write transaction takes its versions from
     #: here last, and holds this row until its commit is on disk: versions commit in order.
     resource_version = models.BigIntegerField(default=0)
@@ -55,29 +50,8 @@ class Cluster(models.Model):
     manual_time = models.DateTimeField(null=True, default=None)
     #: When, by the cluster's clock, a controller wants to act though nothing changes.
     timer_at = models.DateTimeField(null=True, default=None)
-    #: Whether the controllers act: node lifecycle, evictions, workloads, volumes, garbage.
-    controllers = models.BooleanField(default=True)
-    #: Whether nodes have a mock kubelet, which runs and ends their pods.
-    kubelet = models.BooleanField(default=True)
     #: How many ResourceQuotas there are; a write that takes versions learns it from here.
     quotas = models.PositiveIntegerField(default=0)
-    #: Name -> parameters of the admission plugins that act beside those that always do.
-    admission_plugins = models.JSONField(default=dict, blank=True)
-    #: How long an event is kept after it was last seen (kube-apiserver --event-ttl); 0: for ever.
-    event_ttl_seconds = models.PositiveIntegerField(default=3600)
-    #: A pod that no event has helped for so long is retried all the same. Kubernetes' documents of
-    #: before 1.24 say 60.
-    pod_max_in_unschedulable_pods_seconds = models.PositiveIntegerField(
-        default=300, validators=[MinValueValidator(1)]
-    )
-    #: Decisions that were recorded more days ago, and the oldest above a number, are forgotten.
-    #: Null = what the site says; 0 = however old, however many.
-    ledger_max_days = models.PositiveIntegerField(null=True, default=None)
-    ledger_max_decisions = models.PositiveIntegerField(null=True, default=None)
-    #: So are changes, as far as they are not needed to know the state at a later version ...
-    changelog_max_days = models.PositiveIntegerField(null=True, default=None)
-    #: ... nor, where this is so (null = what the site says), what a kept decision saw.
-    changelog_covers_ledger = models.BooleanField(null=True, default=None)
 
     class Meta:
         indexes = (
@@ -119,12 +93,8 @@ class Cluster(models.Model):
 _CHANGING = (
     "due_at",
     "manual_time",
-    "controllers",
-    "kubelet",
-    "pod_max_in_unschedulable_pods_seconds",
-    "admission_plugins",
-    "event_ttl_seconds",
     "quotas",
+    *(setting.name for setting in CHANGEABLE),
 )
 
 

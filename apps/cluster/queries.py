@@ -1,4 +1,4 @@
-"""Reading objects: one, or a page of them at one version of the cluster."""
+"""Reading clusters, and their objects: one, or a page of them at one version of the cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from apps.cluster import sql
 from apps.cluster.errors import NotFound
@@ -31,6 +32,19 @@ _FIELD_COLUMNS = {
 
 
 Item = TypeVar("Item")
+
+
+def clusters() -> QuerySet[Cluster]:
+    """All clusters, by name."""
+    return Cluster.objects.order_by("name")
+
+
+def cluster_named(name: str) -> Cluster:
+    """The cluster of this name; NotFound when there is none."""
+    found = Cluster.objects.filter(name=name).first() if "\x00" not in name else None
+    if found is None:
+        raise NotFound("clusters", name)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

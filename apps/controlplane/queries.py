@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
+from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.models import PastCluster, QueueEntry, SchedulingDecision
 from apps.controlplane.profiles import revisions
@@ -70,6 +71,15 @@ def decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
     """Decisions, newest first, without their columns."""
     found = SchedulingDecision.objects.filter(cluster=cluster, **filters)
     return found.defer("columns").order_by("-id")
+
+
+def decision_numbered(number: int, cluster: Cluster | None = None) -> SchedulingDecision:
+    """A decision with its columns; NotFound when there is none, or it is another cluster's."""
+    found = SchedulingDecision.objects.filter(pk=number)
+    row = (found if cluster is None else found.filter(cluster=cluster)).first()
+    if row is None:
+        raise NotFound("decisions", str(number))
+    return row
 
 
 def placements(cluster: Cluster) -> Iterator[Placement]:

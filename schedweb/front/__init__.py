@@ -2,4 +2,5 @@
 
 Streams (watches, live pages) are served on the event loop; everything else is Django under WSGI
 in threads, which costs a third of what Django's own ASGI handler costs (docs/adr).
+The supervisor starts it as a program, and imports `listening`; settings import `threads`.
 """

@@ -10,12 +10,11 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins
 from rest_framework.decorators import action
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, cluster_named, refuse_unknown
+from apps.api.control.base import ControlView, NewestFirst, refuse_unknown
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
     DecisionSerializer,
@@ -23,6 +22,7 @@ from apps.api.control.serializers import (
     NodeResultSerializer,
 )
 from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import codec, finding
@@ -50,13 +50,6 @@ _WHOSE = [
     OpenApiParameter("cluster", str, description="Name of a cluster."),
     OpenApiParameter("cluster_id", int, description="Number of a cluster, also of a deleted one."),
 ]
-
-
-class NewestFirst(CursorPagination):
-    ordering = "-id"
-    page_size = 100
-    page_size_query_param = "page_size"
-    max_page_size = 1000
 
 
 class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDecision]):
@@ -113,7 +106,7 @@ class DecisionViewSet(_Decisions):
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
         """One decision with the refusals of all nodes, and the scores of the feasible ones."""
-        row = decision_row(pk)
+        row = queries.decision_numbered(int(pk))
         decision, draws = codec.load(row), codec.draws_of(row)
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
@@ -139,7 +132,7 @@ class DecisionViewSet(_Decisions):
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
         """The result of one node in this decision: its refusal, or its scores."""
-        decision = codec.load(decision_row(pk))
+        decision = codec.load(queries.decision_numbered(int(pk)))
         try:
             return Response(presenting.present_node(decision, node))
         except KeyError as error:
@@ -154,11 +147,3 @@ def asked_cluster(request: Request) -> int | None:
     if number and not (number.isascii() and number.isdecimal() and len(number) <= 18):
         raise BadRequest(f"cluster_id: {number!r} is not a whole number")
     return int(number) if number else None
-
-
-def decision_row(pk: str) -> SchedulingDecision:
-    """The row of a decision; NotFound if there is none."""
-    row = SchedulingDecision.objects.filter(pk=int(pk)).first()
-    if row is None:
-        raise NotFound("decisions", pk)
-    return row

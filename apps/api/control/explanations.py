@@ -7,16 +7,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import ControlView, cluster_named
+from apps.api.control.base import ControlView
 from apps.api.control.explanation_serializers import (
     DecisionExplanationSerializer,
     PodExplanationSerializer,
 )
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.queries import cluster_named
+from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
-from apps.controlplane.models import SchedulingDecision
 
 _NODES = (
     OpenApiParameter("node", str, description="Why not this node, or that it was chosen."),
@@ -41,11 +42,9 @@ class DecisionExplanationView(ControlView, APIView):
         A refusal has the figures of the state that the decision saw, not of the present one.
         """
         found = cluster_named(cluster)
-        row = None
-        if number.isascii() and number.isdecimal() and len(number) <= 18:
-            row = SchedulingDecision.objects.filter(cluster=found, pk=int(number)).first()
-        if row is None:
+        if not (number.isascii() and number.isdecimal() and len(number) <= 18):
             raise NotFound("decisions", number)
+        row = queries.decision_numbered(int(number), found)
         node, against = (request.query_params.get(name, "") for name in ("node", "against"))
         if against and not node:
             raise BadRequest("against: needs `node`, which it is compared with")

@@ -9,7 +9,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView
-from apps.api.control.serializers import ErrorSerializer, PastClusterSerializer
+from apps.api.control.cluster_serializers import PastClusterSerializer
+from apps.api.control.serializers import ErrorSerializer
 from apps.controlplane.history import past_clusters
 from apps.controlplane.models import PastCluster
 

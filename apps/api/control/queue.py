@@ -10,20 +10,19 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import ControlView, cluster_named, whole_number
+from apps.api.control.base import MAX_PAGE, ControlView, NewestFirst, whole_number
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
+from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
 from apps.controlplane.queue import activation, history, listing
 
-MAX_PAGE = 1000
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 
 
@@ -131,13 +130,6 @@ class QueueView(ControlView, APIView):
         return Response(QueueSerializer(body).data)
 
 
-class _NewestFirst(CursorPagination):
-    ordering = "-id"
-    page_size = 100
-    page_size_query_param = "page_size"
-    max_page_size = MAX_PAGE
-
-
 _HISTORY = [
     OpenApiParameter("pod", str, description="`namespace/name`, or a name in any namespace."),
     OpenApiParameter("pod_uid", UUID),
@@ -153,7 +145,7 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
 
     queryset = QueueMove.objects.none()
     serializer_class = QueueMoveSerializer
-    pagination_class = _NewestFirst
+    pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[QueueMove]:
         cluster = cluster_named(self.kwargs["cluster"])

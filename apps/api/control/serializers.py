@@ -6,83 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.cluster.models import Cluster
-from apps.controlplane.clusters.settings import SETTINGS
 from apps.controlplane.ledger import export
-from apps.controlplane.models import ConfigurationRevision, PastCluster, SchedulingDecision
-
-
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
-    kubernetes_api = serializers.SerializerMethodField(
-        help_text="Root of the cluster's Kubernetes API."
-    )
-
-    class Meta:
-        model = Cluster
-        fields = (
-            "name",
-            "uid",
-            "created_at",
-            "paused",
-            "tie_break",
-            "seed",
-            *SETTINGS,
-            "resource_version",
-            "kubernetes_api",
-        )
-
-    def get_kubernetes_api(self, cluster: Cluster) -> str:
-        request = self.context["request"]
-        return str(request.build_absolute_uri(f"/k8s/{cluster.name}"))
-
-
-class PastClusterSerializer(serializers.ModelSerializer[PastCluster]):
-    class Meta:
-        model = PastCluster
-        fields = (
-            "id",
-            "name",
-            "uid",
-            "created_at",
-            "deleted_at",
-            "user",
-            "tie_break",
-            "seed",
-            "resource_version",
-        )
-
-
-class NewClusterSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
-    zones = serializers.IntegerField(default=1, help_text="Zones the nodes are spread over.")
-    tie_break = serializers.ChoiceField(
-        choices=Cluster.TieBreak.choices, default=Cluster.TieBreak.RANDOM
-    )
-    seed = serializers.IntegerField(
-        required=False, min_value=-(1 << 63), max_value=(1 << 63) - 1, help_text="Of the draws."
-    )
-    paused = serializers.BooleanField(default=False)
-    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(
-        default=300, help_text="A pod that no event has helped for so long is retried."
-    )
-    event_ttl_seconds = serializers.IntegerField(
-        default=3600, help_text="An event is kept so long after it was last seen; 0: for ever."
-    )
-    admission_plugins = serializers.JSONField(
-        default=dict, help_text="Admission plugins that are on, with their parameters."
-    )
-
-
-class ClusterSettingsSerializer(serializers.ModelSerializer[Cluster]):
-    """What can be changed of a cluster; the store's own rules judge the values."""
-
-    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(required=False)
-    event_ttl_seconds = serializers.IntegerField(required=False)
-
-    class Meta:
-        model = Cluster
-        fields = SETTINGS
+from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 
 
 class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):

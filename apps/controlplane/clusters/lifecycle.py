@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.apps import apps as django_apps
@@ -16,6 +15,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.cluster.quota.charging import QUOTA
+from apps.cluster.settings import initial_values
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import (
@@ -43,29 +43,18 @@ def create_cluster(
     paused: bool = False,
     nodes: int = 0,
     zones: int = 1,
-    tie_break: str = Cluster.TieBreak.RANDOM,
-    seed: int | None = None,
-    pod_max_in_unschedulable_pods_seconds: int = 300,
-    event_ttl_seconds: int = 3600,
-    admission_plugins: Mapping[str, Any] | None = None,
     sizes: Sequence[NodeSize] = (NodeSize(),),
     request_id: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
+    **settings: Any,
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
-    The nodes take turns through the zones, and through `sizes`. Raises Invalid naming the
-    argument, or AlreadyExists.
+    The nodes take turns through the zones, and through `sizes`. `settings` are values of
+    `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises Invalid naming
+    the argument, or AlreadyExists.
     """
-    cluster = Cluster(
-        name=name,
-        paused=paused,
-        tie_break=tie_break,
-        seed=secrets.randbits(32) if seed is None else seed,
-        pod_max_in_unschedulable_pods_seconds=pod_max_in_unschedulable_pods_seconds,
-        event_ttl_seconds=event_ttl_seconds,
-        admission_plugins=dict(admission_plugins or {}),
-    )
+    cluster = Cluster(name=name, paused=paused, **initial_values(settings))
     _check(cluster, nodes, zones)
     with transaction.atomic():
         take_name(cluster)
@@ -81,10 +70,9 @@ def create_cluster(
     return cluster
 
 
-def check_name(name: str) -> None:
-    """Raise what making a cluster of this name would: Invalid, or AlreadyExists."""
-    cluster = Cluster(name=name)
-    _check(cluster, 0, 1)
+def check_new(name: str, **settings: Any) -> None:
+    """Raise what creating a cluster with this name and settings would: Invalid, AlreadyExists."""
+    _check(Cluster(name=name, **initial_values(settings)), 0, 1)
     if Cluster.objects.filter(name=name).exists():
         raise AlreadyExists("clusters", name)
 

@@ -10,6 +10,7 @@ from django.db import OperationalError, connection
 from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
+from apps.cluster.queries import clusters
 
 #: Who changed something, where the change log names a user.
 USER = "command line"
@@ -42,6 +43,6 @@ class ControlPlaneCommand(BaseCommand):
         """The cluster of this name; CommandError names those there are."""
         found = Cluster.objects.filter(name=name).first()
         if found is None:
-            known = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
+            known = ", ".join(clusters().values_list("name", flat=True))
             raise CommandError(f"no cluster {name!r}; there are: {known or 'none'}")
         return found

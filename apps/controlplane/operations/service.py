@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import zstandard
 from celery import current_app
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -94,6 +95,15 @@ def operation_numbered(number: int) -> Operation:
     if found is None:
         raise NotFound("operations", str(number))
     return found
+
+
+def output_of(number: int) -> tuple[str, bytes]:
+    """Name and content of the file an operation wrote; NotFound when there is none."""
+    operation = operation_numbered(number)
+    compressed = Operation.objects.values_list("output", flat=True).get(pk=number)
+    if compressed is None:
+        raise NotFound("outputs of operations", str(number))
+    return operation.output_name, zstandard.decompress(bytes(compressed))
 
 
 def drain_at_work(cluster: Cluster) -> Operation | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import ConfigurationRevision
@@ -81,6 +81,11 @@ def activate(cluster: Cluster, revision: int) -> ConfigurationRevision:
         profile.save(update_fields=["active"])
         make_due(cluster.pk)
     return profile
+
+
+def revisions_of(cluster: Cluster) -> QuerySet[ConfigurationRevision]:
+    """All revisions of a cluster, the newest first."""
+    return ConfigurationRevision.objects.filter(cluster=cluster).order_by("-revision")
 
 
 def active(cluster: Cluster) -> ConfigurationRevision:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
 from apps.controlplane.ledger import codec, finding
@@ -60,9 +60,7 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     """A decision with its row and its neighbours; NotFound if there is none."""
-    row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
-    if row is None:
-        raise NotFound("decisions", str(number))
+    row = queries.decision_numbered(number, cluster)
     attempts = queries.decisions(cluster, pod_uid=row.pod_uid)
     earlier = list(attempts.filter(pk__lt=row.pk)[:MOST_AROUND])
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])

@@ -191,6 +191,16 @@ def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
     return bound.exclude(phase__in=("Succeeded", "Failed"))
 
 
+def existing_names(
+    cluster: Cluster, names: Sequence[str], *, cordoned: bool | None = None
+) -> list[str]:
+    """Those of the names that nodes have, sorted; if asked for, of (un)cordoned nodes only."""
+    found = Node.objects.filter(cluster=cluster, name__in=names)
+    if cordoned is not None:
+        found = found.filter(unschedulable=cordoned)
+    return list(found.order_by("name").values_list("name", flat=True))
+
+
 def stranded_by(cluster: Cluster, names: Sequence[str]) -> int:
     """How many pods lose their node when these nodes are deleted."""
     bound = Pod.objects.filter(cluster=cluster, node_name__in=names)

@@ -92,7 +92,7 @@ class Comparison:
 
 def profile_list(cluster: Cluster) -> list[ProfileRow]:
     """All revisions, the newest first."""
-    found = ConfigurationRevision.objects.filter(cluster=cluster).order_by("-revision")
+    found = revisions.revisions_of(cluster)
     made = SchedulingDecision.objects.filter(cluster=cluster).order_by()
     counted = made.values_list("profile_revision").annotate(Count("pk"))
     counts: dict[int, int] = dict(counted)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
-from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
+from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
 from apps.controlplane.ledger import codec
-from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.rendering import Request, cluster_page, page
 
 #: Node names that are suggested.
@@ -21,7 +20,7 @@ _OFFERED = 20
 @cluster_page
 def decision_explanation(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """Why the node was chosen; `?node=`: why not this node; `&against=`: compared with this one."""
-    row = _row(cluster, number)
+    row = queries.decision_numbered(number, cluster)
     decision = codec.load(row)
     node, against = (request.GET.get(name, "").strip() for name in ("node", "against"))
     if against and not node:
@@ -40,7 +39,7 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
 @cluster_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """The first nodes of a decision whose names contain the text of the field, as options."""
-    decision = codec.load(_row(cluster, number))
+    decision = codec.load(queries.decision_numbered(number, cluster))
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
     names = sorted(name for name in decision.nodes if text in name)[:_OFFERED]
     return page(request, "node_options", {"names": names})
@@ -53,10 +52,3 @@ def pod_waiting(request: Request, cluster: Cluster, namespace: str, name: str) -
     explained = explain_pod(cluster, namespace, name)
     context = {"cluster": cluster, "namespace": namespace, "name": name, "explained": explained}
     return page(request, "waiting", context)
-
-
-def _row(cluster: Cluster, number: int) -> SchedulingDecision:
-    row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
-    if row is None:
-        raise NotFound("decisions", str(number))
-    return row

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
-from apps.cluster.models import Cluster
+from apps.cluster.queries import cluster_named
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
@@ -49,7 +49,7 @@ def _made(request: Request, way: str, form: ClusterForm) -> HttpResponse:
         )
         messages.success(request, f"Cluster {cluster.name} is made.")
         return redirect("cluster", cluster=cluster.name)
-    lifecycle.check_name(typed["name"])
+    lifecycle.check_new(typed["name"], **form.values())
     operation = _begun(request, way, form)
     return redirect("task", number=operation.pk)
 
@@ -59,7 +59,7 @@ def _begun(request: Request, way: str, form: ClusterForm) -> Operation:
     kind, payload = "generate", None
     arguments: dict[str, Any]
     if way == "copy":
-        source = Cluster.objects.get(name=typed["source"])
+        source = cluster_named(typed["source"])
         kind = "copy"
         title = f"Copy cluster {source.name} as {typed['name']}"
         arguments = {"source": source.pk, "name": typed["name"], "paused": typed["paused"]}

@@ -12,14 +12,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.cluster import kinds, queries
 from apps.cluster.errors import BadRequest, NotFound
-from apps.cluster.models import Cluster, Node
+from apps.cluster.models import Cluster
 from apps.controlplane.clusters import drains, node_changes
 from apps.controlplane.clusters.node_changes import Changed
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import done_with_undo, go_on_to
 from apps.dashboard.paging import whole_number
-from apps.dashboard.queries.nodes import stranded_by
+from apps.dashboard.queries.nodes import existing_names, stranded_by
 from apps.dashboard.rendering import Request, actor, cluster_page, page
 
 #: Nodes that are changed at once at most: a page of the list, and more.
@@ -54,7 +54,8 @@ def _change(
         case "cordon" | "uncordon":
             wanted = node_changes.cordoned(action == "cordon")
             undo["action"] = "uncordon" if action == "cordon" else "cordon"
-            names = _those_that_change(cluster, names, action == "cordon")
+            # an undo then brings back what was: it does not touch those that were so before
+            names = existing_names(cluster, names, cordoned=action != "cordon")
             undo["node"] = names
             words = f"{action}ed"
         case "taint":
@@ -128,10 +129,10 @@ def landings(request: Request, cluster: Cluster, name: str) -> HttpResponse:
 
 
 def _delete(request: Request, cluster: Cluster, names: Sequence[str]) -> HttpResponse:
-    present = list(Node.objects.filter(cluster=cluster, name__in=names).order_by("name"))
+    present = existing_names(cluster, names)
     if not present:
         raise NotFound("nodes", names[0])
-    names = [node.name for node in present]
+    names = present
     if "sure" not in request.POST:
         context = {"cluster": cluster, "names": names, "stranded": stranded_by(cluster, names)}
         return page(request, "delete_nodes", context)
@@ -139,12 +140,6 @@ def _delete(request: Request, cluster: Cluster, names: Sequence[str]) -> HttpRes
     messages.success(request, f"{_nodes(found.done, names)} deleted.")
     _tell_refusals(request, found)
     return redirect("nodes", cluster=cluster.name)
-
-
-def _those_that_change(cluster: Cluster, names: Sequence[str], cordoned: bool) -> list[str]:
-    """Those of the nodes that are not as wanted yet, so that an undo brings back what was."""
-    rows = Node.objects.filter(cluster=cluster, name__in=names, unschedulable=not cordoned)
-    return list(rows.values_list("name", flat=True))
 
 
 def _without_value(taint: str) -> str:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
+from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.loop import clock as clocks
 from apps.dashboard.queries.overview import cluster_overview, heat_map
@@ -66,7 +67,7 @@ def clock(request: Request, cluster: Cluster) -> HttpResponse:
 def switch(request: Request, cluster: Cluster) -> HttpResponse:
     """Switch the controllers, or the mock kubelets, on or off."""
     name, on = request.POST.get("actor", ""), request.POST.get("on") == "true"
-    if name not in ("controllers", "kubelet"):
+    if name not in [each.name for each in SETTINGS if each.group == "actors"]:
         raise BadRequest(f"nobody is called {name!r} here")
     cluster_settings.change_settings(cluster, {name: on})
     who = "The controllers are" if name == "controllers" else "The kubelets are"

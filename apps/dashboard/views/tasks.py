@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zstandard
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -10,7 +9,6 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.dashboard.queries.tasks import task_list
 from apps.dashboard.rendering import Request, actor, cluster_page, page, refused
@@ -46,11 +44,11 @@ def cancel(request: Request, number: int) -> HttpResponse:
 @require_GET
 def output(request: Request, number: int) -> HttpResponse:
     """The file that came out."""
-    found = Operation.objects.filter(pk=number).values_list("output", "output_name").first()
-    if found is None or found[0] is None:
-        return refused(request, NotFound("outputs of tasks", str(number)))
-    text = zstandard.decompress(bytes(found[0]))
-    headers = {"Content-Disposition": f'attachment; filename="{found[1]}"'}
+    try:
+        name, text = service.output_of(number)
+    except NotFound as refusal:
+        return refused(request, refusal)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type="application/yaml", headers=headers)
 
 

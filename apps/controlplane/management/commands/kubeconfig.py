@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 from django.conf import settings
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
-from rest_framework.authtoken.models import Token
 
+from apps.cluster.auth import token_of
 from apps.controlplane.management.command import ControlPlaneCommand
 
 
@@ -23,10 +23,9 @@ class Command(ControlPlaneCommand):
 
     def run(self, **options: Any) -> None:
         cluster = self.cluster(options["name"])
-        user = get_user_model().objects.filter(username=options["user"]).first()
+        user = User.objects.filter(username=options["user"]).first()
         if user is None:
             raise CommandError(f"no user {options['user']!r}")
-        token, _ = Token.objects.get_or_create(user=user)
         name = f"schedweb-{cluster.name}"
         server = {
             "server": f"{settings.PUBLIC_HTTPS_URL}/k8s/{cluster.name}",
@@ -37,7 +36,7 @@ class Command(ControlPlaneCommand):
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": name, "cluster": server}],
-            "users": [{"name": user.get_username(), "user": {"token": token.key}}],
+            "users": [{"name": user.get_username(), "user": {"token": token_of(user)}}],
             "contexts": [{"name": name, "context": context}],
             "current-context": name,
         }
