@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from apps.scheduler.cache.change_log import ChangeLog, LogReader
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import KubeObject
-
-if TYPE_CHECKING:
-    from apps.scheduler.cache.listers import Lister
 
 T = TypeVar("T", bound=KubeObject)
 

@@ -145,6 +145,7 @@ class Snapshot(NodeTable):
         return Overlay(self, lines)
 
     def fork(self, lines: Int64Array) -> Overlay:
+        """The same as ``select``: no pod is added or removed in a snapshot itself."""
         return Overlay(self, lines)
 
     def domains(

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.mounts import Mount
-    from apps.scheduler.framework.overlay import Overlay
     from apps.scheduler.framework.types import HostPort, NodeInfo
     from apps.scheduler.objects import Taint
 
@@ -161,15 +160,11 @@ class NodeTable(ABC):
         """
 
     @abstractmethod
-    def select(self, lines: Int64Array) -> Overlay:
-        """A table of k of these lines, on which pods can be added and removed (see Overlay).
+    def select(self, lines: Int64Array) -> NodeTable:
+        """An Overlay of k of these lines.
 
         It shows the snapshot's nodes, without pods that were added or removed here.
         """
-
-    @abstractmethod
-    def fork(self, lines: Int64Array) -> Overlay:
-        """The same with the pods that were added and removed here."""
 
 
 @lru_cache(maxsize=64)

@@ -136,7 +136,7 @@ class Overlay(NodeTable):
         return column
 
     def select(self, lines: Int64Array) -> Overlay:
-        """The lines without the pods added or removed here."""
+        """The lines without the pods added or removed here, on which pods can come and go."""
         return Overlay(self.base, self.rows[lines])
 
     def fork(self, lines: Int64Array) -> Overlay:

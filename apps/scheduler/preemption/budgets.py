@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.scheduler.cache.listers import Lister
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector, SelectorError, from_label_selector
 from apps.scheduler.objects import PodDisruptionBudget

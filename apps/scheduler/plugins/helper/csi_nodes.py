@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.scheduler.cache.listers import Lister
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable
 from apps.scheduler.objects import CSINode
 from apps.scheduler.plugins.helper.csi_migration import MigratedPlugin
