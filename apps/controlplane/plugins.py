@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
-from apps.scheduler.framework.runtime import PluginFactory
+from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.registry import BUILT_IN
 
 GROUP = "schedweb.plugins"

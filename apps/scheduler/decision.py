@@ -13,7 +13,7 @@ from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Status
 
 _NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)

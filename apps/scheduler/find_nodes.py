@@ -107,7 +107,7 @@ def find_nodes_that_pass_filters(
     nodes = snapshot if rows is None else snapshot.select(rows)
     # a nominated node that is refused is followed by a search among all: both are in its time
     watch = Stopwatch(attempt.state, "Filter")
-    found = framework.run_filter_plugins_with_nominated_pods(
+    found = framework.filters.run_filter_plugins_with_nominated_pods(
         attempt.state, attempt.pod, nodes, watch
     )
     watch.stop()

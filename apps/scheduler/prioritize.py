@@ -10,7 +10,7 @@ from apps.scheduler.attempt import Attempt
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.extender import MAX_EXTENDER_PRIORITY, Extender, ExtenderError
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import StatusError
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from apps.scheduler.framework.extender import Extender
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.runtime import Framework, PluginFactory
+from apps.scheduler.framework.profile_plugins import PluginFactory
+from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
 from apps.scheduler.metrics.series import SchedulerMetrics
@@ -90,12 +91,12 @@ class Scheduler:
         self._attempts: dict[str, Attempt] = {}
         #: those of them that wait for a step of their binding
         self._bindings: dict[str, Attempt] = {}
+        self._nominator = Nominator()
         self.profiles: dict[str, Framework] = {}
         for profile in config.profiles:
             self.profiles[profile.scheduler_name] = self._build(profile, registry)
         self.queue = self._build_queue(observer)
         for framework in self.profiles.values():
-            framework.handle.nominator = self.queue.nominator
             framework.handle.activator = self.queue
 
     def handle(
@@ -235,7 +236,7 @@ class Scheduler:
         handle = Handle(
             self.snapshot,
             self.cache.listers,
-            Nominator(),
+            self._nominator,
             self.clock,
             waiting_pods=self.waiting_pods,
             client=self._client,
@@ -262,6 +263,7 @@ class Scheduler:
             pod_max_backoff_seconds=self.config.pod_max_backoff_seconds,
             observer=observer,
             metrics=self.metrics,
+            nominator=self._nominator,
         )
 
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:

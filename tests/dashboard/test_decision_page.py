@@ -18,7 +18,7 @@ from apps.dashboard.decision_page.waterfall import waterfall
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
-from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.preemption.importance import NOT_STARTED
 from apps.scheduler.preemption.ranking import PRIORITY_SHIFT

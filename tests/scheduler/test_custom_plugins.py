@@ -18,7 +18,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import PreFilterResult, implemented_points
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
-from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.framework.status import SKIP, Code, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.plugins.registry import IN_TREE

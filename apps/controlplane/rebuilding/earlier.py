@@ -55,7 +55,7 @@ def _reserve(scheduler: Scheduler, pod: PodInfo, node: str) -> None:
     _, outcome, _ = framework.run_pre_filter_plugins(attempt.state, pod, scheduler.snapshot)
     if outcome.is_success:
         nodes = scheduler.snapshot.select(np.array([row], dtype=np.int64))
-        framework.run_filter_plugins_with_nominated_pods(attempt.state, pod, nodes)
+        framework.filters.run_filter_plugins_with_nominated_pods(attempt.state, pod, nodes)
         framework.run_reserve_plugins_reserve(attempt.state, with_node(pod, node), node)
 
 

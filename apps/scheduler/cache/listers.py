@@ -23,6 +23,7 @@ from apps.scheduler.objects import (
     VolumeAttachment,
 )
 
+
 class Listers:
     """One Lister per kind; ``by_kind`` is how change events find theirs."""
 

@@ -65,7 +65,7 @@ def _dry_run(sight: Sight) -> DryRun:
     important = PodInfo(msgspec.structs.replace(pod, spec=spec))
     budgets = Budgets(sight.framework.handle.listers.pod_disruption_budgets)
     evictable = EvictablePods(sight.snapshot, budgets)
-    return DryRun(sight.framework, sight.state, important, evictable)
+    return DryRun(sight.framework.filters, sight.snapshot, sight.state, important, evictable)
 
 
 def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
@@ -108,6 +108,6 @@ def _fits_without(sight: Sight, row: int, pods: Sequence[PodInfo]) -> bool:
     nodes = sight.snapshot.select(np.array([row], dtype=np.int64))
     state = sight.state.clone()
     for pod in pods:
-        sight.framework.remove_pod(state, sight.pod, pod, nodes)
-    answer = sight.framework.run_filter_plugins_with_nominated_pods(state, sight.pod, nodes)
+        sight.framework.filters.remove_pod(state, sight.pod, pod, nodes)
+    answer = sight.framework.filters.run_filter_plugins_with_nominated_pods(state, sight.pod, nodes)
     return answer.at(0) is None

@@ -167,6 +167,19 @@ class FilterPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class LineFilter(Plugin, Protocol):
+    """A filter that is asked only about lines that no filter before it refused.
+
+    For filters whose cost grows with the number of lines; see framework.per_node.
+    """
+
+    def filter_lines(
+        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    ) -> Verdicts:
+        """As FilterPlugin.filter, for ``lines`` only; the answer for other lines is ignored."""
+
+
+@runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from apps.scheduler.framework.handle import PodNominator
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, PodChange, amounts_of
 from apps.scheduler.framework.types import PodInfo
@@ -18,11 +17,26 @@ if TYPE_CHECKING:
 _SPARE = 64
 
 
+class PodNominator(Protocol):
+    """Pods that are nominated to a node and wait in the queue."""
+
+    def pods_for_node(self, node_name: str) -> Sequence[PodInfo]: ...
+
+    def __iter__(self) -> Iterator[tuple[str, PodInfo]]: ...
+
+    def __len__(self) -> int: ...
+
+    def subscribe(self, listener: Callable[[PodInfo, str, int], None]) -> None:
+        """Call ``listener`` for every nomination (pod, node name, 1) and withdrawal (…, -1).
+
+        It is called at once for the nominations that exist already.
+        """
+
+
 class NominatedPods:
     """Follows a nominator. Entries are in no particular order: the last one fills every gap."""
 
     def __init__(self, nominator: PodNominator, nodes: Snapshot) -> None:
-        self.nominator = nominator
         self._nodes = nodes
         self._pods: list[PodInfo] = []
         self._node_names: list[str] = []

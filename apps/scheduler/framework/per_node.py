@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from typing import Any, ClassVar, Protocol, overload, runtime_checkable
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.interface import Plugin, Verdicts
+from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeTable
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
@@ -43,16 +43,6 @@ class PerNodePlugin:
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args
         self.handle = handle
-
-
-@runtime_checkable
-class LineFilter(Plugin, Protocol):
-    """A filter that wants to be asked about open lines only, because each costs it something."""
-
-    def filter_lines(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
-    ) -> Verdicts:
-        """As FilterPlugin.filter; what it says of lines that are not asked about is "passes"."""
 
 
 class NodeInfos(Sequence[NodeInfo]):

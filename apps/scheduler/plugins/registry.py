@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from apps.scheduler.config import legacy
-from apps.scheduler.framework.runtime import PluginFactory
+from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins import names
 from apps.scheduler.plugins.default_binder import DefaultBinder
 from apps.scheduler.plugins.default_preemption import DefaultPreemption

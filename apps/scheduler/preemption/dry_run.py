@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.filtering import Filters
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
-from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status, StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.evictable import Evictable, EvictablePods, Outcome
@@ -35,13 +36,14 @@ class DryRun:
 
     def __init__(
         self,
-        framework: Framework,
+        filters: Filters,
+        snapshot: Snapshot,
         state: CycleState,
         pod: PodInfo,
         evictable_pods: EvictablePods,
     ) -> None:
-        self._framework = framework
-        self._snapshot = framework.handle.snapshot
+        self._filters = filters
+        self._snapshot = snapshot
         self._state = state
         self._pod = pod
         self._evictable_pods = evictable_pods
@@ -67,7 +69,9 @@ class DryRun:
             pods = self._snapshot.info(int(rows[line])).pods.values()
             return [pod for pod in pods if pod.priority < priority]
 
-        trial = Trial(self._framework, self._state, self._pod, rows, told=False)
+        trial = Trial(
+            self._filters, self._state, self._pod, self._snapshot.select(rows), told=False
+        )
         trial.remove_pods(PodChange(np.arange(len(rows)), amounts.take(rows, axis=1), evictable))
         return trial.local_refusals()
 
@@ -95,7 +99,7 @@ class DryRun:
 
     def _together(self, rows: Int64Array) -> list[Outcome]:
         evictable = [self._evictable(row) for row in rows.tolist()]
-        trial = Trial(self._framework, self._state, self._pod, rows)
+        trial = Trial(self._filters, self._state, self._pod, self._snapshot.select(rows))
         found = Reprieve(trial, evictable).run()
         names = self._snapshot.names
         return [
@@ -107,22 +111,22 @@ class DryRun:
         return self._evictable_pods.of(row, self._pod.priority)
 
     def _alone(self, row: int) -> Outcome:
-        framework, pod = self._framework, self._pod
+        filters, pod = self._filters, self._pod
         evictable = self._evictable(row)
         state, nodes = self._state.clone(), self._snapshot.select(np.array([row]))
 
         def refusal() -> Status | None:
-            return framework.run_filter_plugins_with_nominated_pods(state, pod, nodes).at(0)
+            return filters.run_filter_plugins_with_nominated_pods(state, pod, nodes).at(0)
 
         for each in evictable.pods:
-            framework.remove_pod(state, pod, each, nodes)
+            filters.remove_pod(state, pod, each, nodes)
         status = refusal()
         if status is not None:
             return status
         places = []
         for place, each in enumerate(evictable.pods):
-            framework.add_pod(state, pod, each, nodes)
+            filters.add_pod(state, pod, each, nodes)
             if refusal() is not None:
-                framework.remove_pod(state, pod, each, nodes)
+                filters.remove_pod(state, pod, each, nodes)
                 places.append(place)
         return evictable.outcome(places, self._snapshot.names[row])

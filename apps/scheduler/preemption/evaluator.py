@@ -87,7 +87,9 @@ class Evaluator:
             self._args.min_candidate_nodes_percentage,
             self._args.min_candidate_nodes_absolute,
         )
-        dry_run = DryRun(self._handle.framework, state, pod, self._evictable_pods)
+        dry_run = DryRun(
+            self._handle.filters, self._handle.snapshot, state, pod, self._evictable_pods
+        )
         return find_candidates(self._handle.snapshot, pod, dry_run, rows, wanted)
 
     def _nothing_helps(self, found: Found, offset: int) -> Outcome:

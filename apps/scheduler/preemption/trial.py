@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.filtering import ExtensionMethod, Filters
+from apps.scheduler.framework.nodes import BoolArray
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
-from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.types import PodInfo
 
 
 class Trial:
     """Many rows at once, each as if it were alone.
 
-    Where plugins look beyond the row (not `Framework.is_local`) every row has its own state, and
+    Where plugins look beyond the row (not `Filters.is_local`) every row has its own state, and
     these plugins are told of each pod. Rows to which pods are nominated that the incoming pod has
     to respect are kept twice, with and without these pods: it has to fit both times.
     """
 
     def __init__(
         self,
-        framework: Framework,
+        filters: Filters,
         state: CycleState,
         pod: PodInfo,
-        rows: Int64Array,
+        nodes: Overlay,
         *,
         told: bool = True,
     ) -> None:
         """``told`` False: plugins are not told of pods; then only `local_refusals` may be asked."""
-        self._framework = framework
+        self._filters = filters
         self._state = state
         self._pod = pod
-        self._nodes = framework.handle.snapshot.select(rows)
+        self._nodes = nodes
         #: whether nobody has to be told of single pods
-        self.is_local = framework.is_local(state)
+        self.is_local = filters.is_local(state)
         self._own: OwnStates | None = None
         if told and not self.is_local:
-            self._own = OwnStates(self._nodes, [state.clone() for _ in range(len(rows))])
-        self._nominated = framework.nominated_pods(pod, self._nodes)
+            self._own = OwnStates(self._nodes, [state.clone() for _ in range(len(nodes))])
+        self._nominated = filters.nominated_pods(pod, self._nodes)
         if self._nominated is not None:
             #: the lines of ``_nodes`` that are kept twice
             lines = self._nominated.lines
             #: each line's number among them, or -1
-            self._place_of = np.full(len(rows), -1, dtype=np.int64)
+            self._place_of = np.full(len(nodes), -1, dtype=np.int64)
             self._place_of[lines] = np.arange(len(lines))
             self._promised = self._nodes.fork(lines)
             self._promises = self._nominated.renumbered()
@@ -75,13 +73,11 @@ class Trial:
 
     def local_refusals(self) -> NodeStatuses:
         """As ``statuses``, but only refusals for which nobody needed to be told of single pods."""
-        found = self._framework.run_local_filter_plugins(self._state, self._pod, self._nodes)
+        found = self._filters.run_local_filter_plugins(self._state, self._pod, self._nodes)
         if self._nominated is not None:
             lines = self._nominated.lines
             self._promised.add_pods(self._promises)
-            others = self._framework.run_local_filter_plugins(
-                self._state, self._pod, self._promised
-            )
+            others = self._filters.run_local_filter_plugins(self._state, self._pod, self._promised)
             self._promised.remove_pods(self._promises)
             # What is refused for the nominated pods' sake goes before what is refused anyway.
             found.ids[lines] = NodeStatuses.FEASIBLE
@@ -97,7 +93,7 @@ class Trial:
         return fits
 
     def _filter(self, nodes: Overlay, own: OwnStates | None) -> NodeStatuses:
-        return self._framework.run_filter_plugins(self._state, self._pod, nodes, own)
+        return self._filters.run_filter_plugins(self._state, self._pod, nodes, own)
 
     def _with_nominated_pods(self) -> NodeStatuses:
         """Of the lines kept twice.
@@ -113,11 +109,9 @@ class Trial:
         self._promised.remove_pods(self._promises)
         return found
 
-    def _tell(
-        self, what: Literal["add_pod", "remove_pod"], change: PodChange, own: OwnStates | None
-    ) -> None:
+    def _tell(self, method: ExtensionMethod, change: PodChange, own: OwnStates | None) -> None:
         if own is not None:
-            self._framework.tell_each(what, own, self._pod, change)
+            self._filters.run_pre_filter_extensions(method, own, self._pod, change)
 
     def _of_promised(self, change: PodChange) -> PodChange:
         """The part of the change that is about lines kept twice, in their numbering."""

@@ -37,6 +37,7 @@ from apps.scheduler.queue.backoff_queue import (
     BackoffQueue,
 )
 from apps.scheduler.queue.hinting import QueueingHintMap, QueueingHints, QueueingStrategy
+from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.pre_enqueue import PreEnqueueGate, PreEnqueuePlugins
 from apps.scheduler.queue.queue_view import QueueView
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
@@ -53,7 +54,8 @@ class PriorityQueue(QueueView):
     """All durations are in seconds. `pre_enqueue` and `hints` are given per scheduler name.
 
     `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
-    looks up the labels of a namespace, for affinity terms with a namespace selector.
+    looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
+    holds the nominations; plugins, which are built before the queue, may know it already.
     """
 
     def __init__(
@@ -71,11 +73,13 @@ class PriorityQueue(QueueView):
         ),
         observer: Observer | None = None,
         metrics: SchedulerMetrics | None = None,
+        nominator: Nominator | None = None,
     ) -> None:
         metrics = metrics or SchedulerMetrics()
+        nominator = nominator if nominator is not None else Nominator()
         backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
         gate = PreEnqueueGate(pre_enqueue or {})
-        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, observer, metrics)
+        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
         super().__init__(parts, pod_max_in_unschedulable_pods_seconds)
         self._clock = clock
         self._hints = QueueingHints(hints or {}, metrics)

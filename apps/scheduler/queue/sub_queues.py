@@ -36,6 +36,7 @@ class SubQueues:
         active: ActiveQueue,
         backoff: BackoffQueue,
         gate: PreEnqueueGate,
+        nominator: Nominator,
         observer: Observer | None,
         metrics: SchedulerMetrics,
     ) -> None:
@@ -44,7 +45,7 @@ class SubQueues:
         self.backoff = backoff
         self.unschedulable = UnschedulablePods()
         self.in_flight = InFlight()
-        self.nominator = Nominator()
+        self.nominator = nominator
         self._clock = clock
         self._gate = gate
         self._observer = observer

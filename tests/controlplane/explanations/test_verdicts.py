@@ -9,7 +9,7 @@ from apps.controlplane.explanations import verdicts
 from apps.controlplane.explanations.verdicts import NOT_LOOKED_AT
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import Code, Status
 
 CPU = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")

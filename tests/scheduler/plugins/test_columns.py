@@ -98,7 +98,7 @@ def test_filters_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
     snapshot = framework.handle.snapshot
     _, outcome, _ = framework.run_pre_filter_plugins(state, pod, snapshot)
     assert outcome.is_success
-    found = framework.run_filter_plugins(state, pod, snapshot)
+    found = framework.filters.run_filter_plugins(state, pod, snapshot)
     for row, name in enumerate(snapshot.names):
         info = cache.nodes[name]
         node = info.node

@@ -144,7 +144,9 @@ def test_many_rows_at_once_give_what_each_row_gives_alone(
     snapshot = scheduler.snapshot
     made = attempt(scheduler, builder.priority(2).info())
     budgets = Budgets(scheduler.cache.listers.pod_disruption_budgets)
-    dry_run = DryRun(made.framework, made.state, made.pod, EvictablePods(snapshot, budgets))
+    dry_run = DryRun(
+        made.framework.filters, snapshot, made.state, made.pod, EvictablePods(snapshot, budgets)
+    )
     rows = snapshot.order[lowest_priority(snapshot)[snapshot.order] < 2]
     refusals = dry_run.refusals(rows)
     helped = dry_run.outcomes(rows[refusals.ids == NodeStatuses.FEASIBLE], lambda: 1)
