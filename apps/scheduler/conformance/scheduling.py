@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.scheduler import schedule_one
 from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import default_configuration, load
@@ -19,6 +18,7 @@ from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, decode
 from apps.scheduler.plugins import names
+from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.clock import FakeClock
 
@@ -114,12 +114,12 @@ class CaseReplay:
         if not gate.is_success:
             return {**result, "preEnqueue": _status(gate)}
         attempt = new_attempt(framework, pod)
-        status = schedule_one.scheduling_cycle(self.scheduler, attempt)
+        status = scheduling_cycle(self.scheduler.context, attempt)
         if status.is_success:
             attempt.decision.result = Result.SCHEDULED
             self.scheduler.queue.delete_nominated_pod(pod)
         else:
-            handle_scheduling_failure(self.scheduler, attempt, status)
+            handle_scheduling_failure(self.scheduler.queue, attempt, status)
         return {**result, **describe(attempt)}
 
 

@@ -103,7 +103,7 @@ def scheduler_of(cluster: Cluster) -> Scheduler:
 
 def attempt(scheduler: Scheduler, pod: PodInfo) -> Attempt:
     made = new_attempt(scheduler.profiles["default-scheduler"], pod)
-    scheduling_cycle(scheduler, made)
+    scheduling_cycle(scheduler.context, made)
     return made
 
 
