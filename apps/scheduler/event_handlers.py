@@ -23,7 +23,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject, Node, Pod
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 
@@ -50,7 +50,7 @@ class EventHandlers:
         self,
         cache: Cache,
         queue: PriorityQueue,
-        metrics: SchedulerMetrics,
+        metrics: MetricsRegistry,
         *,
         profiles: Container[str],
         pod_deleted: Callable[[str], None],

@@ -98,7 +98,7 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
 
 def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> bool:
     """Try the node to which the pod is nominated; True if it fits: then no other is evaluated."""
-    row = context.snapshot.line_of(attempt.pod.pod.status.nominated_node_name)
+    row = context.snapshot.row_of(attempt.pod.pod.status.nominated_node_name)
     if row < 0:
         return False
     rows = np.array([row], dtype=np.int64)
@@ -126,7 +126,7 @@ def evaluate_nodes(
     rows: Int64Array | None = None
     if narrowed.node_names is not None:
         rows = np.array(
-            sorted(row for name in narrowed.node_names if (row := snapshot.line_of(name)) >= 0),
+            sorted(row for name in narrowed.node_names if (row := snapshot.row_of(name)) >= 0),
             dtype=np.int64,
         )
         plugins = " ".join(sorted(narrowing))

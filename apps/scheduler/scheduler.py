@@ -27,7 +27,7 @@ from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
@@ -72,7 +72,7 @@ class Scheduler:
     ) -> None:
         self.config = config
         self.clock = clock
-        self.metrics = SchedulerMetrics()
+        self.metrics = MetricsRegistry()
         self.cache = Cache()
         self.snapshot = Snapshot()
         self._http_extenders = (

@@ -15,7 +15,7 @@ from apps.controlplane.engine import Engine
 from apps.controlplane.engines import Engines
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
 from apps.controlplane.waiting import loop_states
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import SavedEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACTOR = Actor("tests", "request-9")

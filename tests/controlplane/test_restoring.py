@@ -18,7 +18,7 @@ from apps.controlplane import clock, lease
 from apps.controlplane.clusters import create_cluster, generated_node
 from apps.controlplane.engine import Engine
 from apps.controlplane.models import LoopLease, QueueEntry, QueueMove
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import SavedEntry
 from tests.controlplane.loop import ACTOR, create_pods, enable, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import PreFilterResult, implemented_points
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
 from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.framework.status import SKIP, Code, Status, unschedulable
@@ -248,7 +248,7 @@ def test_columns_of_the_wrong_shape_are_an_error(new: New) -> None:
             pass
 
         def score(
-            self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+            self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
         ) -> Int64Array:
             return np.zeros(1, dtype=np.int64)
 

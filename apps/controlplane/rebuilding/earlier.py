@@ -48,7 +48,7 @@ def _reserve(scheduler: Scheduler, pod: PodInfo, node: str) -> None:
     """What a cycle that ends on this node does for the pod's volumes."""
     framework = scheduler.profiles.get(pod.pod.spec.scheduler_name)
     scheduler.snapshot.update(scheduler.cache)
-    row = scheduler.snapshot.line_of(node)
+    row = scheduler.snapshot.row_of(node)
     if framework is None or row < 0:
         return
     attempt = new_attempt(framework, pod)

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from apps.scheduler.cache.interning import RowLog
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 
 #: columns kept; at 5,000 nodes an int64 column is 40 KB
 _MAX_COLUMNS = 512
@@ -24,12 +24,12 @@ class _Memo:
 
 
 class Memos:
-    """See NodeTable.memo. Columns handed out are never changed: an update makes a copy."""
+    """See NodeColumns.memo. Columns handed out are never changed: an update makes a copy."""
 
     def __init__(self) -> None:
         self._memos: OrderedDict[Hashable, _Memo] = OrderedDict()
         #: the overlay of changed rows made last, for the other columns that lag as far behind
-        self._lagging: tuple[RowLog, int, int, Int64Array | None, NodeTable] | None = None
+        self._lagging: tuple[RowLog, int, int, Int64Array | None, NodeColumns] | None = None
 
     def clear(self) -> None:
         """Forget everything, e.g. because there are more rows now."""
@@ -39,8 +39,8 @@ class Memos:
     def get(
         self,
         key: Hashable,
-        compute: Callable[[NodeTable], NDArray[Any]],
-        nodes: NodeTable,
+        compute: Callable[[NodeColumns], NDArray[Any]],
+        nodes: NodeColumns,
         log: RowLog,
     ) -> NDArray[Any]:
         memo = self._memos.get(key)
@@ -61,8 +61,8 @@ class Memos:
         return memo.column
 
     def _changed(
-        self, nodes: NodeTable, log: RowLog, position: int
-    ) -> tuple[Int64Array | None, NodeTable]:
+        self, nodes: NodeColumns, log: RowLog, position: int
+    ) -> tuple[Int64Array | None, NodeColumns]:
         """The rows changed since ``position`` as a table; (None, all) if they are too many."""
         last = self._lagging
         if last is None or last[0] is not log or last[1:3] != (position, log.position):

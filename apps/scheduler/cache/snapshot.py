@@ -24,7 +24,7 @@ from apps.scheduler.framework.nodes import (
     Int32Array,
     Int64Array,
     LabelColumn,
-    NodeTable,
+    NodeColumns,
 )
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.resources import CPU as CPU_NAME
@@ -42,7 +42,7 @@ _SPARE = 64
 _MAX_DOMAINS = 256
 
 
-class Snapshot(NodeTable):
+class Snapshot(NodeColumns):
     """All nodes. ``update`` brings it to the state of the cache; between updates it stands still.
 
     A row is a stable slot: a node keeps it for life, a removed node's slot is used again by a later
@@ -92,21 +92,21 @@ class Snapshot(NodeTable):
     def __len__(self) -> int:
         return self._used
 
-    def info(self, line: int) -> NodeInfo:
-        info = self._infos[line]
+    def info(self, row: int) -> NodeInfo:
+        info = self._infos[row]
         if info is None:
-            raise KeyError(f"row {line} is not a node")
+            raise KeyError(f"row {row} is not a node")
         return info
 
-    def line_of(self, name: str) -> int:
+    def row_of(self, name: str) -> int:
         return self._row_of.get(name, -1)
 
-    def resource_line(self, name: str) -> int:
+    def resource_index(self, name: str) -> int:
         return self._resources.find(name)
 
     @property
     def resource_names(self) -> Sequence[str]:
-        """Names of the lines of ``allocatable`` and ``requested``."""
+        """Resource names by resource_index."""
         return self._resources.values
 
     def label(self, key: str) -> LabelColumn:
@@ -128,25 +128,25 @@ class Snapshot(NodeTable):
         return self.mounts.mounted(mounts, self._used)
 
     @property
-    def modified_lines(self) -> Collection[int]:
+    def modified_rows(self) -> Collection[int]:
         return ()
 
     def memo(
         self,
         key: Hashable,
-        compute: Callable[[NodeTable], NDArray[Any]],
+        compute: Callable[[NodeColumns], NDArray[Any]],
         *,
         depends: Depends,
     ) -> NDArray[Any]:
         log = self._node_log if depends == "node" else self._pods_log
         return self._memos.get(key, compute, self, log)
 
-    def select(self, lines: Int64Array) -> Overlay:
-        return Overlay(self, lines)
+    def select(self, rows: Int64Array) -> Overlay:
+        return Overlay(self, rows)
 
-    def fork(self, lines: Int64Array) -> Overlay:
+    def fork(self, rows: Int64Array) -> Overlay:
         """The same as ``select``: no pod is added or removed in a snapshot itself."""
-        return Overlay(self, lines)
+        return Overlay(self, rows)
 
     def domains(
         self,
@@ -290,7 +290,7 @@ class Snapshot(NodeTable):
     # -- storage -------------------------------------------------------------------------------
 
     def _reserve_resources(self, amounts: Mapping[str, int]) -> None:
-        """Have a line for every resource named; a new one makes the matrices taller."""
+        """Give every resource an index; a new resource makes the matrices taller."""
         before = len(self._resources)
         for name in amounts:
             self._resources.id(name)
@@ -331,7 +331,7 @@ class Snapshot(NodeTable):
         """Point the public columns at the rows in use."""
         for name, column in self._store.items():
             setattr(self, name, column[..., : self._used])
-        self.rows = np.arange(self._used, dtype=np.int64)
+        self.snapshot_rows = np.arange(self._used, dtype=np.int64)
         self.pods_by_labels.resize(self._used)
         self.pods_by_term.resize(self._used)
         self._memos.clear()

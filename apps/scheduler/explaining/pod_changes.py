@@ -98,14 +98,14 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
 def _free(sight: Sight, name: str) -> Int64Array:
     """(rows,) int64: what is left of a resource, also after pods nominated there."""
     snapshot = sight.snapshot
-    line = snapshot.resource_line(name)
+    line = snapshot.resource_index(name)
     if line < 0:
         return np.zeros(len(snapshot), dtype=np.int64)
     free: Int64Array = snapshot.allocatable[line] - snapshot.requested[line]
     nominated = sight.framework.filters.nominated_pods(sight.pod, snapshot)
     if nominated is not None:
         free = free.copy()
-        free[nominated.lines] -= nominated.amounts[line]
+        free[nominated.rows] -= nominated.amounts[line]
     return free
 
 

@@ -65,7 +65,7 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
 
 def _with_nominated(spot: Spot) -> Spot:
     sight = spot.sight
-    nodes = sight.snapshot.select(spot.nodes.rows)
+    nodes = sight.snapshot.select(spot.nodes.snapshot_rows)
     state = spot.state.clone()
     for pod in spot.nominated:
         sight.framework.filters.add_pod(state, sight.pod, pod, nodes)

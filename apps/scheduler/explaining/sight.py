@@ -93,7 +93,7 @@ class Sight:
     def _allowed(self) -> Int64Array | None:
         if self.narrowed.node_names is None:
             return None
-        rows = (self.snapshot.line_of(name) for name in self.narrowed.node_names)
+        rows = (self.snapshot.row_of(name) for name in self.narrowed.node_names)
         return np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
 
 

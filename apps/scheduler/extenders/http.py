@@ -13,7 +13,7 @@ from apps.scheduler.extenders.transport import Transport
 from apps.scheduler.framework.extender import ExtenderError, ExtenderVerdict
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb, note
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Container, Node
@@ -38,7 +38,7 @@ class HttpExtender:
     """
 
     def __init__(
-        self, config: ExtenderConfig, nodes: NodeTable, bodies: ObjectBodies, *, name: str = ""
+        self, config: ExtenderConfig, nodes: NodeColumns, bodies: ObjectBodies, *, name: str = ""
     ) -> None:
         self.name = name or config.url_prefix
         self.is_ignorable = config.ignorable
@@ -210,14 +210,14 @@ class HttpExtender:
         return node
 
     def _node_info(self, name: str) -> NodeInfo:
-        line = self._nodes.line_of(name)
-        if line < 0:
+        row = self._nodes.row_of(name)
+        if row < 0:
             raise ExtenderError(f'nodeinfo not found for node name "{name}"')
-        return self._nodes.info(line)
+        return self._nodes.info(row)
 
 
 def http_extenders(
-    configs: Iterable[ExtenderConfig], nodes: NodeTable, bodies: ObjectBodies
+    configs: Iterable[ExtenderConfig], nodes: NodeColumns, bodies: ObjectBodies
 ) -> list[HttpExtender]:
     """One for each entry, in order; entries of one address are told apart by number.
 

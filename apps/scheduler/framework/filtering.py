@@ -13,12 +13,12 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import (
     FilterPlugin,
-    LineFilter,
     Plugin,
     PreFilterExtensions,
+    RowFilter,
     Verdicts,
 )
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
@@ -38,7 +38,7 @@ class Filters:
     """The Filter plugins of a profile; keeps no state of a cycle (that is in CycleState).
 
     Where several tables are filtered in one cycle (nominated pods, preemption), plugins with
-    PreFilterExtensions have to be told of pods that are added to a line or removed from it. If all
+    PreFilterExtensions have to be told of pods that are added to a row or removed from it. If all
     of these plugins are skipped in a cycle, the cycle is local (``is_local``).
     """
 
@@ -49,7 +49,7 @@ class Filters:
         nominated: NominatedPods,
     ) -> None:
         self._filters = filters
-        self._by_line = {p.name: p for p in filters if isinstance(p, LineFilter)}
+        self._by_row = {p.name: p for p in filters if isinstance(p, RowFilter)}
         self._extensions = [p for p in pre_filters if isinstance(p, PreFilterExtensions)]
         self._extending = frozenset(plugin.name for plugin in self._extensions)
         self._nominated = nominated
@@ -75,46 +75,46 @@ class Filters:
         nominated = self.nominated_pods(pod, nodes)
         if nominated is None:
             return statuses
-        overlay, change = nodes.fork(nominated.lines), nominated.renumbered()
+        overlay, change = nodes.fork(nominated.rows), nominated.renumbered()
         overlay.add_pods(change)
         own = None
         if not self.is_local(state):
             own = OwnStates(overlay, [state.clone() for _ in range(len(overlay))])
             self.run_pre_filter_extensions("add_pod", own, pod, change)
         others = self.run_filter_plugins(state, pod, overlay, own, watch)
-        statuses.overrule(nominated.lines, others)
+        statuses.overrule(nominated.rows, others)
         return statuses
 
-    def nominated_pods(self, pod: PodInfo, nodes: NodeTable) -> PodChange | None:
-        """The pods nominated to lines of ``nodes`` that ``pod`` has to respect, if any."""
+    def nominated_pods(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
+        """The pods nominated to rows of ``nodes`` that ``pod`` has to respect, if any."""
         return self._nominated.respected_by(pod, nodes)
 
     def run_filter_plugins(
         self,
         state: CycleState,
         pod: PodInfo,
-        nodes: NodeTable,
+        nodes: NodeColumns,
         own: OwnStates | None = None,
         watch: Stopwatch | None = None,
     ) -> NodeStatuses:
-        """The first refusal for every line that is alive. Raises StatusError on an internal error.
+        """The first refusal for every row that is alive. Raises StatusError on an internal error.
 
-        ``nodes`` may be an overlay; see framework.interface. If its lines have states of their
+        ``nodes`` may be an overlay; see framework.interface. If its rows have states of their
         ``own``, plugins with PreFilterExtensions are asked with these.
         """
         return self._run(self._filters, state, pod, nodes, own, watch)
 
     def run_filter_plugin(
-        self, name: str, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, name: str, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> NodeStatuses:
-        """What one filter says of every line that is alive, whatever the others say."""
+        """What one filter says of every row that is alive, whatever the others say."""
         only = [plugin for plugin in self._filters if plugin.name == name]
         return self._run(only, state, pod, nodes, None)
 
     def run_local_filter_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> NodeStatuses:
-        """Only the filters before the first that looks beyond the line: refusals are final."""
+        """Only the filters before the first that looks beyond the row: refusals are final."""
         local = itertools.takewhile(
             lambda plugin: plugin.name in state.skip_filter or plugin.name not in self._extending,
             self._filters,
@@ -126,7 +126,7 @@ class Filters:
         plugins: Iterable[FilterPlugin],
         state: CycleState,
         pod: PodInfo,
-        nodes: NodeTable,
+        nodes: NodeColumns,
         own: OwnStates | None,
         watch: Stopwatch | None = None,
     ) -> NodeStatuses:
@@ -150,46 +150,46 @@ class Filters:
         plugin: FilterPlugin,
         state: CycleState,
         pod: PodInfo,
-        nodes: NodeTable,
+        nodes: NodeColumns,
         own: OwnStates | None,
         statuses: NodeStatuses,
     ) -> Verdicts | None:
         if own is not None and plugin.name in self._extending:
-            open_lines = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-            return own.filter_lines(plugin, pod, open_lines)
-        by_line = self._by_line.get(plugin.name)
-        if by_line is not None:
-            open_lines = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-            return by_line.filter_lines(state, pod, nodes, open_lines)
+            open_rows = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+            return own.filter_rows(plugin, pod, open_rows)
+        by_row = self._by_row.get(plugin.name)
+        if by_row is not None:
+            open_rows = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+            return by_row.filter_rows(state, pod, nodes, open_rows)
         return plugin.filter(state, pod, nodes)
 
     # -- pods that are added or removed in the middle of a cycle --------------------------------
 
     def is_local(self, state: CycleState) -> bool:
-        """Whether, in this cycle, every filter looks at nothing but the line itself.
+        """Whether, in this cycle, every filter looks at nothing but the row itself.
 
-        If so, many modified lines may be filtered in one overlay; else one line at a time, each
+        If so, many modified rows may be filtered in one overlay; else one row at a time, each
         with its own clone of the state.
         """
         return all(plugin.name in state.skip_filter for plugin in self._extensions)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay) -> None:
-        """Add ``added`` to the overlay's only line, and tell the plugins (AddPod)."""
+        """Add ``added`` to the overlay's only row, and tell the plugins (AddPod)."""
         nodes.add_pod(0, added)
         self._run_pre_filter_extension("add_pod", state, pod, added, nodes)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
-        """Remove ``removed`` from the overlay's only line, and tell the plugins (RemovePod)."""
+        """Remove ``removed`` from the overlay's only row, and tell the plugins (RemovePod)."""
         nodes.remove_pod(0, removed.key)
         self._run_pre_filter_extension("remove_pod", state, pod, removed, nodes)
 
     def run_pre_filter_extensions(
         self, method: ExtensionMethod, own: OwnStates, pod: PodInfo, change: PodChange
     ) -> None:
-        """Tell the plugins of every pod of a change, each with the state of its line."""
-        for place, line in enumerate(change.lines.tolist()):
+        """Tell the plugins of every pod of a change, each with the state of its row."""
+        for place, row in enumerate(change.rows.tolist()):
             for other in change.pods(place):
-                state, view = own.states[line], own.view(line)
+                state, view = own.states[row], own.view(row)
                 self._run_pre_filter_extension(method, state, pod, other, view)
 
     def _run_pre_filter_extension(
@@ -198,7 +198,7 @@ class Filters:
         state: CycleState,
         pod: PodInfo,
         other: PodInfo,
-        nodes: NodeTable,
+        nodes: NodeColumns,
     ) -> None:
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
@@ -209,12 +209,12 @@ class Filters:
 
 
 def _add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:
-    """Enter a plugin's refusals for lines that still pass; False if no line is left.
+    """Enter a plugin's refusals for rows that still pass; False if no row is left.
 
-    Raises StatusError if a verdict on such a line is an internal error.
+    Raises StatusError if a verdict on such a row is an internal error.
     """
-    open_lines = statuses.ids == NodeStatuses.FEASIBLE
-    refused = open_lines & (verdicts.ids != 0)
+    open_rows = statuses.ids == NodeStatuses.FEASIBLE
+    refused = open_rows & (verdicts.ids != 0)
     if not refused.any():
         return True
     verdict_ids = verdicts.ids[refused]
@@ -227,4 +227,4 @@ def _add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> bo
         numbers[verdict] = len(statuses.statuses)
         statuses.statuses.append(status.by(plugin))
     statuses.ids[refused] = numbers[verdict_ids]
-    return bool(np.count_nonzero(refused) < np.count_nonzero(open_lines))
+    return bool(np.count_nonzero(refused) < np.count_nonzero(open_rows))

@@ -1,12 +1,12 @@
 """The extension points of a scheduling profile: what a plugin may implement.
 
 A plugin is a class with a ``name`` and any of the methods below; the Protocols say which, in the
-order of a scheduling cycle. Columns go in and columns come out: a method about nodes gets a
-NodeTable and answers for all of its lines at once. ``None`` in place of a Status is Success, and in
-place of Verdicts "every node passes".
+order of a scheduling cycle. Columns go in and columns come out: a method about nodes gets
+NodeColumns and answers for all of their rows at once. ``None`` in place of a Status is Success, and
+in place of Verdicts "every node passes".
 
-A table is either the whole snapshot or an Overlay: one to a few of its rows, possibly with pods
-added or removed. Filter must be right for both, since it is asked again about modified nodes:
+NodeColumns are either the whole snapshot or an Overlay: one to a few of its rows, possibly with
+pods added or removed. Filter must be right for both, since it is called again for modified nodes:
 
 - *nominated pods*: a row to which pods of equal or higher priority are nominated must pass twice,
   with these pods added and without them;
@@ -16,8 +16,8 @@ added or removed. Filter must be right for both, since it is asked again about m
 Each time the per-cycle state of plugins that look beyond the row itself (topology domains, claims
 in use) has to follow: CycleState is cloned, and AddPod/RemovePod of PreFilterExtensions are called
 on the clone for every pod that the overlay gains or loses. Filter then combines the (cloned) state
-with the lines it is given. A filter whose plugin has no PreFilterExtensions depends on nothing but
-the line, so many rows may be asked about in one overlay; where any active plugin has them, rows are
+with the rows it is given. A filter whose plugin has no PreFilterExtensions depends on nothing but
+the row, so many rows may be asked about in one overlay; where any active plugin has them, rows are
 asked about one at a time, each with its own clone of the state.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
     from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
     from apps.scheduler.framework.events import ClusterEventWithHint
-    from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
+    from apps.scheduler.framework.nodes import Int64Array, NodeColumns, UInt16Array
     from apps.scheduler.framework.status import Status
     from apps.scheduler.framework.types import PodInfo
     from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -42,7 +42,7 @@ MIN_NODE_SCORE = 0
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """A filter's answer for every line of a table."""
+    """A filter's answer for every row of a table."""
 
     #: (n,) uint16, index into ``statuses``; 0 = the node passes
     ids: UInt16Array
@@ -137,7 +137,7 @@ class QueueSortPlugin(Plugin, Protocol):
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         """Compute per-cycle data; may narrow the nodes.
 
@@ -148,35 +148,35 @@ class PreFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreFilterExtensions(Plugin, Protocol):
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
-        """``added`` is now on line 0 of ``nodes`` (an overlay of one row): update ``state``."""
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
+        """``added`` is now on row 0 of ``nodes`` (an overlay of one row): update ``state``."""
 
     def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
-        """``removed`` is no longer on line 0 of ``nodes`` (an overlay of one row)."""
+        """``removed`` is no longer on row 0 of ``nodes`` (an overlay of one row)."""
 
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
-        """Which lines can take the pod. See the module's docstring for what ``nodes`` may be.
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
+        """Which rows can take the pod. See the module's docstring for what ``nodes`` may be.
 
         Lines that another plugin rejected before are asked about as well; their answer is ignored.
         """
 
 
 @runtime_checkable
-class LineFilter(Plugin, Protocol):
-    """A filter that is asked only about lines that no filter before it refused.
+class RowFilter(Plugin, Protocol):
+    """A filter that is asked only about rows that no filter before it refused.
 
-    For filters whose cost grows with the number of lines; see framework.per_node.
+    For filters whose cost grows with the number of rows; see framework.per_node.
     """
 
-    def filter_lines(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+    def filter_rows(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Verdicts:
-        """As FilterPlugin.filter, for ``lines`` only; the answer for other lines is ignored."""
+        """As FilterPlugin.filter, for ``rows`` only; the answer for other rows is ignored."""
 
 
 @runtime_checkable
@@ -190,19 +190,19 @@ class PostFilterPlugin(Plugin, Protocol):
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """Compute per-cycle data for scoring ``lines`` of ``nodes``; Skip = no Score."""
+        """Compute per-cycle data for scoring ``rows`` of ``nodes``; Skip = no Score."""
 
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """(len(lines),) int64: the raw score of each feasible line.
+        """(len(rows),) int64: the raw score of each feasible row.
 
-        ``lines`` is ascending. Without NormalizeScore the scores must be in 0..100. The array is
+        ``rows`` is ascending. Without NormalizeScore the scores must be in 0..100. The array is
         never changed by the framework and must not be changed by the plugin afterwards. An internal
         error is raised as StatusError.
         """

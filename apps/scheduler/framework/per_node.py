@@ -27,7 +27,7 @@ import numpy as np
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 
@@ -48,12 +48,12 @@ class PerNodePlugin:
 class NodeInfos(Sequence[NodeInfo]):
     """Lines of a table as NodeInfos."""
 
-    def __init__(self, nodes: NodeTable, lines: Int64Array) -> None:
+    def __init__(self, nodes: NodeColumns, rows: Int64Array) -> None:
         self._nodes = nodes
-        self._lines = lines
+        self._rows = rows
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._rows)
 
     @overload
     def __getitem__(self, place: int) -> NodeInfo: ...
@@ -61,8 +61,8 @@ class NodeInfos(Sequence[NodeInfo]):
     def __getitem__(self, place: slice) -> Sequence[NodeInfo]: ...
     def __getitem__(self, place: int | slice) -> NodeInfo | Sequence[NodeInfo]:
         if isinstance(place, slice):
-            return NodeInfos(self._nodes, self._lines[place])
-        return self._nodes.info(int(self._lines[place]))
+            return NodeInfos(self._nodes, self._rows[place])
+        return self._nodes.info(int(self._rows[place]))
 
 
 def columnar(plugin: type[PerNodePlugin]) -> type[Any]:
@@ -74,12 +74,12 @@ def columnar(plugin: type[PerNodePlugin]) -> type[Any]:
     }
     given = getattr(plugin, "filter", None)
     if given is not None:
-        methods["filter_lines"] = _filter_lines(given)
+        methods["filter_rows"] = _filter_rows(given)
     return type(plugin.__name__, (plugin,), {"__module__": plugin.__module__, **methods})
 
 
 def _pre_filter(given: Callable[..., Any]) -> Callable[..., Any]:
-    def pre_filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Any:
+    def pre_filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Any:
         return given(self, state, pod, NodeInfos(nodes, np.flatnonzero(nodes.alive)))
 
     return pre_filter
@@ -87,7 +87,7 @@ def _pre_filter(given: Callable[..., Any]) -> Callable[..., Any]:
 
 def _pod_change(given: Callable[..., Any]) -> Callable[..., Any]:
     def change(
-        self: Any, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable
+        self: Any, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeColumns
     ) -> None:
         given(self, state, pod, other, nodes.info(0))
 
@@ -95,38 +95,38 @@ def _pod_change(given: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _filter(given: Callable[..., Any]) -> Callable[..., Verdicts]:
-    filter_lines = _filter_lines(given)
+    filter_rows = _filter_rows(given)
 
-    def filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts:
-        return filter_lines(self, state, pod, nodes, np.flatnonzero(nodes.alive))
+    def filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts:
+        return filter_rows(self, state, pod, nodes, np.flatnonzero(nodes.alive))
 
     return filter
 
 
-def _filter_lines(given: Callable[..., Any]) -> Callable[..., Verdicts]:
-    def filter_lines(
-        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+def _filter_rows(given: Callable[..., Any]) -> Callable[..., Verdicts]:
+    def filter_rows(
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Verdicts:
         ids = np.zeros(len(nodes), dtype=np.uint16)
         numbers: dict[Status, int] = {}
-        for line in lines.tolist():
-            status = given(self, state, pod, nodes.info(line))
+        for row in rows.tolist():
+            status = given(self, state, pod, nodes.info(row))
             if status is None:
                 continue
             if not isinstance(status, Status):
                 raise TypeError(f"filter returned {status!r}, which is neither a Status nor None")
             if not status.is_success:
-                ids[line] = numbers.setdefault(status, len(numbers) + 1)
+                ids[row] = numbers.setdefault(status, len(numbers) + 1)
         return Verdicts(ids, [None, *numbers])
 
-    return filter_lines
+    return filter_rows
 
 
 def _pre_score(given: Callable[..., Any]) -> Callable[..., Any]:
     def pre_score(
-        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Any:
-        return given(self, state, pod, NodeInfos(nodes, lines))
+        return given(self, state, pod, NodeInfos(nodes, rows))
 
     return pre_score
 
@@ -143,9 +143,9 @@ class _Scored:
 
 def _score(given: Callable[..., Any]) -> Callable[..., Int64Array]:
     def score(
-        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        infos = [nodes.info(line) for line in lines.tolist()]
+        infos = [nodes.info(row) for row in rows.tolist()]
         state.write(_SCORED + self.name, _Scored([info.name for info in infos]))
         return _column("score", [given(self, state, pod, info) for info in infos])
 

@@ -25,7 +25,7 @@ from apps.scheduler.framework.interface import (
     PreFilterResult,
     ReservePlugin,
 )
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.profile_plugins import PluginFactory, ProfilePlugins
 from apps.scheduler.framework.scoring import ScoreColumn
@@ -124,7 +124,7 @@ class Framework:
     # -- filtering -----------------------------------------------------------------------------
 
     def run_pre_filter_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult, Status, set[str]]:
         """The nodes still allowed, the outcome, and the plugins that narrowed the nodes.
 
@@ -181,12 +181,12 @@ class Framework:
     # -- scoring -------------------------------------------------------------------------------
 
     def run_pre_score_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status:
         watch = Stopwatch(state, "PreScore")
         for plugin in self._at.pre_score:
             try:
-                status = plugin.pre_score(state, pod, nodes, lines)
+                status = plugin.pre_score(state, pod, nodes, rows)
             except Exception as raised:
                 status = guard.failure(plugin.name, "PreScore", raised)
             watch.lap(plugin.name)
@@ -199,14 +199,14 @@ class Framework:
         return SUCCESS
 
     def run_score_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> dict[str, ScoreColumn]:
         """Score and normalize; plugin -> its column. Raises StatusError on an internal error."""
         watch = Stopwatch(state, "Score")
         columns: dict[str, ScoreColumn] = {}
         for scorer in self._at.score:
             if scorer.name not in state.skip_score:
-                columns[scorer.name] = scorer.score(state, pod, nodes, lines)
+                columns[scorer.name] = scorer.score(state, pod, nodes, rows)
                 watch.lap(scorer.name)
         watch.stop()
         return columns
@@ -297,7 +297,7 @@ def _nothing_left(narrowing: set[str]) -> Status:
 
 
 def _pre_filter(
-    plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeTable
+    plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeColumns
 ) -> tuple[PreFilterResult | None, Status]:
     """The plugin's answer; an internal error as a status."""
     try:

@@ -9,14 +9,14 @@ import numpy as np
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.framework.types import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One plugin's scores, aligned with the feasible lines."""
+    """One plugin's scores, aligned with the feasible rows."""
 
     #: what Score returned
     raw: Int64Array
@@ -39,27 +39,27 @@ class Scorer:
     weight: int
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> ScoreColumn:
-        """Score ``lines`` of ``nodes`` and normalize the scores.
+        """Score ``rows`` of ``nodes`` and normalize the scores.
 
         Raises StatusError if the plugin fails or a normalized score is not in 0..100.
         """
         try:
-            raw = normalized = self.plugin.score(state, pod, nodes, lines)
+            raw = normalized = self.plugin.score(state, pod, nodes, rows)
             if self.normalizer is not None:
                 normalized = self.normalizer.normalize_score(state, pod, raw)
-            _check_shape(raw, normalized, lines)
+            _check_shape(raw, normalized, rows)
         except Exception as raised:
             raise guard.while_running(self.name, "Score", raised) from raised
         _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
 
 
-def _check_shape(raw: Int64Array, normalized: Int64Array, lines: Int64Array) -> None:
+def _check_shape(raw: Int64Array, normalized: Int64Array, rows: Int64Array) -> None:
     for column in (raw, normalized):
-        if column.dtype != np.int64 or column.shape != lines.shape:
-            wanted = f"{len(lines)} scores of type int64"
+        if column.dtype != np.int64 or column.shape != rows.shape:
+            wanted = f"{len(rows)} scores of type int64"
             raise TypeError(f"{wanted} are wanted, not {column.shape} of type {column.dtype}")
 
 

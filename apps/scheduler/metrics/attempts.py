@@ -9,7 +9,7 @@ import numpy as np
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import NANO, SchedulerMetrics
+from apps.scheduler.metrics.series import NANO, MetricsRegistry
 
 #: the label of a pod that took this many attempts or more
 _MANY_ATTEMPTS = 15
@@ -19,7 +19,7 @@ _SUCCESS, _WAIT, _SKIP = Code.SUCCESS.label, Code.WAIT.label, Code.SKIP.label
 
 
 def note_attempt(
-    metrics: SchedulerMetrics,
+    metrics: MetricsRegistry,
     decision: Decision,
     *,
     now_ns: int,
@@ -57,7 +57,7 @@ def note_attempt(
         _note_plugins(metrics, decision)
 
 
-def _note_scheduled(metrics: SchedulerMetrics, decision: Decision, at: float) -> None:
+def _note_scheduled(metrics: MetricsRegistry, decision: Decision, at: float) -> None:
     attempts = decision.attempt
     metrics.observe(definitions.POD_ATTEMPTS, (), attempts)
     if decision.initial_attempt_at is not None:
@@ -69,7 +69,7 @@ def _note_scheduled(metrics: SchedulerMetrics, decision: Decision, at: float) ->
         metrics.count(definitions.SCHEDULED_AFTER_FLUSH)
 
 
-def _note_plugins(metrics: SchedulerMetrics, decision: Decision) -> None:
+def _note_plugins(metrics: MetricsRegistry, decision: Decision) -> None:
     for point, plugins in decision.plugin_durations.items():
         statuses = _PLUGIN_STATUSES.get(point, _after_the_choice)(decision)
         for plugin, nanoseconds in plugins.items():

@@ -1,6 +1,6 @@
 """Time series in memory: cheap to add to, folded with NumPy, and plain values for safekeeping.
 
-The parts of the scheduler add to one `SchedulerMetrics` in its own thread; whoever runs the
+The parts of the scheduler add to one `MetricsRegistry` in its own thread; whoever runs the
 scheduler takes `dump` whenever it writes, and `restore`s the next scheduler with it.
 """
 
@@ -90,7 +90,7 @@ class Histogram:
         self._observed_rows, self._observed = [], []
 
 
-class SchedulerMetrics:
+class MetricsRegistry:
     """Every series of one scheduler that is counted as things happen."""
 
     def __init__(self) -> None:

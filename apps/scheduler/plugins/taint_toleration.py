@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, Taint, Toleration
@@ -40,7 +40,7 @@ class TaintToleration:
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         tolerations = pod.pod.spec.tolerations
         refused = [has_untolerated(taints, tolerations) for taints in nodes.taint_sets]
         if not any(refused):
@@ -48,12 +48,12 @@ class TaintToleration:
         return Verdicts(np.array(refused, dtype=np.uint16)[nodes.taint_ids], _STATUSES)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
         tolerations = pod.pod.spec.tolerations

@@ -65,8 +65,8 @@ class DryRun:
         key = ("amounts of pods below", priority)
         amounts = self._snapshot.memo(key, partial(amounts_below, priority), depends="pods")
 
-        def evictable(line: int) -> Sequence[PodInfo]:
-            pods = self._snapshot.info(int(rows[line])).pods.values()
+        def evictable(index: int) -> Sequence[PodInfo]:
+            pods = self._snapshot.info(int(rows[index])).pods.values()
             return [pod for pod in pods if pod.priority < priority]
 
         trial = Trial(

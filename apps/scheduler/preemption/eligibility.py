@@ -23,7 +23,7 @@ def why_not_eligible(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> 
     """
     if pod.pod.spec.preemption_policy == "Never":
         return REASON_NEVER
-    row = snapshot.line_of(pod.pod.status.nominated_node_name)
+    row = snapshot.row_of(pod.pod.status.nominated_node_name)
     if row < 0:
         return ""
     status = diagnosis.node_statuses.at(row)

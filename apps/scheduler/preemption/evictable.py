@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
@@ -67,7 +67,7 @@ class _Known:
 class EvictablePods:
     """The evictable pods of every row, found again when something they depend on has changed."""
 
-    def __init__(self, nodes: NodeTable, budgets: Budgets) -> None:
+    def __init__(self, nodes: NodeColumns, budgets: Budgets) -> None:
         self._nodes = nodes
         self._budgets = budgets
         self._known: dict[int, _Known] = {}

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.types import PodInfo
 
@@ -42,25 +42,25 @@ def _microseconds(time: str) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def lowest_priority(nodes: NodeTable) -> Int64Array:
-    """(n,) int64: the lowest priority of the pods on each line; the greatest int64 without pods.
+def lowest_priority(nodes: NodeColumns) -> Int64Array:
+    """(n,) int64: the lowest priority of the pods on each row; the greatest int64 without pods.
 
-    Local, so that NodeTable.memo may keep it.
+    Local, so that NodeColumns.memo may keep it.
     """
     lowest = np.full(len(nodes), np.iinfo(np.int64).max)
-    for line in np.flatnonzero(nodes.pod_count > 0).tolist():
-        lowest[line] = min(pod.priority for pod in nodes.info(line).pods.values())
+    for row in np.flatnonzero(nodes.pod_count > 0).tolist():
+        lowest[row] = min(pod.priority for pod in nodes.info(row).pods.values())
     return lowest
 
 
-def amounts_below(priority: int, nodes: NodeTable) -> Int64Array:
-    """(resources + 3, n) int64: what the pods of lower priority on each line amount to together.
+def amounts_below(priority: int, nodes: NodeColumns) -> Int64Array:
+    """(resources + 3, n) int64: what the pods of lower priority on each row amount to together.
 
-    In the order of framework.pod_change.amounts_of. Local, so that NodeTable.memo may keep it.
+    In the order of framework.pod_change.amounts_of. Local, so that NodeColumns.memo may keep it.
     """
     amounts = np.zeros((len(nodes.requested) + BESIDES_RESOURCES, len(nodes)), dtype=np.int64)
-    for line in np.flatnonzero(nodes.pod_count > 0).tolist():
-        pods = [pod for pod in nodes.info(line).pods.values() if pod.priority < priority]
+    for row in np.flatnonzero(nodes.pod_count > 0).tolist():
+        pods = [pod for pod in nodes.info(row).pods.values() if pod.priority < priority]
         for pod in pods:
-            amounts[:, line] += amounts_of(pod, nodes)
+            amounts[:, row] += amounts_of(pod, nodes)
     return amounts

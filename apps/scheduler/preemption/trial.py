@@ -43,16 +43,16 @@ class Trial:
             self._own = OwnStates(self._nodes, [state.clone() for _ in range(len(nodes))])
         self._nominated = filters.nominated_pods(pod, self._nodes)
         if self._nominated is not None:
-            #: the lines of ``_nodes`` that are kept twice
-            lines = self._nominated.lines
-            #: each line's number among them, or -1
+            #: the rows of ``_nodes`` that are kept twice
+            rows = self._nominated.rows
+            #: each row's number among them, or -1
             self._place_of = np.full(len(nodes), -1, dtype=np.int64)
-            self._place_of[lines] = np.arange(len(lines))
-            self._promised = self._nodes.fork(lines)
+            self._place_of[rows] = np.arange(len(rows))
+            self._promised = self._nodes.fork(rows)
             self._promises = self._nominated.renumbered()
 
     def add_pods(self, change: PodChange) -> None:
-        """Give pods back; one on each line, unless the trial is local."""
+        """Give pods back; one on each row, unless the trial is local."""
         self._nodes.add_pods(change)
         self._tell("add_pod", change, self._own)
         if self._nominated is not None:
@@ -65,44 +65,44 @@ class Trial:
             self._promised.remove_pods(self._of_promised(change))
 
     def statuses(self) -> NodeStatuses:
-        """The refusal of every line as it is now; with the nominated pods if these matter."""
+        """The refusal of every row as it is now; with the nominated pods if these matter."""
         found = self._filter(self._nodes, self._own)
         if self._nominated is not None:
-            found.overrule(self._nominated.lines, self._with_nominated_pods())
+            found.overrule(self._nominated.rows, self._with_nominated_pods())
         return found
 
     def local_refusals(self) -> NodeStatuses:
         """As ``statuses``, but only refusals for which nobody needed to be told of single pods."""
         found = self._filters.run_local_filter_plugins(self._state, self._pod, self._nodes)
         if self._nominated is not None:
-            lines = self._nominated.lines
+            rows = self._nominated.rows
             self._promised.add_pods(self._promises)
             others = self._filters.run_local_filter_plugins(self._state, self._pod, self._promised)
             self._promised.remove_pods(self._promises)
             # What is refused for the nominated pods' sake goes before what is refused anyway.
-            found.ids[lines] = NodeStatuses.FEASIBLE
-            found.overrule(lines, others)
+            found.ids[rows] = NodeStatuses.FEASIBLE
+            found.overrule(rows, others)
         return found
 
     def fits(self) -> BoolArray:
-        """(k,) bool: the lines on which the incoming pod fits now."""
+        """(k,) bool: the rows on which the incoming pod fits now."""
         fits: BoolArray = self._filter(self._nodes, self._own).ids == NodeStatuses.FEASIBLE
         if self._nominated is not None:
             promised = self._with_nominated_pods().ids == NodeStatuses.FEASIBLE
-            fits[self._nominated.lines] &= promised
+            fits[self._nominated.rows] &= promised
         return fits
 
     def _filter(self, nodes: Overlay, own: OwnStates | None) -> NodeStatuses:
         return self._filters.run_filter_plugins(self._state, self._pod, nodes, own)
 
     def _with_nominated_pods(self) -> NodeStatuses:
-        """Of the lines kept twice.
+        """Of the rows kept twice.
 
         The nominated pods come last: a host port that they share with a pod that was taken away is
         taken all the same.
         """
         assert self._nominated is not None
-        own = self._own and self._own.fork(self._nominated.lines, self._promised)
+        own = self._own and self._own.fork(self._nominated.rows, self._promised)
         self._promised.add_pods(self._promises)
         self._tell("add_pod", self._promises, own)
         found = self._filter(self._promised, own)
@@ -114,7 +114,7 @@ class Trial:
             self._filters.run_pre_filter_extensions(method, own, self._pod, change)
 
     def _of_promised(self, change: PodChange) -> PodChange:
-        """The part of the change that is about lines kept twice, in their numbering."""
-        numbers = self._place_of[change.lines]
+        """The part of the change that is about rows kept twice, in their numbering."""
+        numbers = self._place_of[change.rows]
         places = np.flatnonzero(numbers >= 0)
         return change.select(places, numbers[places])

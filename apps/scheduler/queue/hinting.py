@@ -23,7 +23,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.in_flight import ObservedEvent
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -90,9 +90,7 @@ _Listeners = tuple[tuple[str, QueueingHintFn], ...]
 class QueueingHints:
     """The hint maps of all profiles, by scheduler name."""
 
-    def __init__(
-        self, by_profile: Mapping[str, QueueingHintMap], metrics: SchedulerMetrics
-    ) -> None:
+    def __init__(self, by_profile: Mapping[str, QueueingHintMap], metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._by_profile = by_profile
         #: what `_listening` found, per (scheduler name, event)

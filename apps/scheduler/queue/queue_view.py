@@ -9,7 +9,7 @@ from apps.scheduler.objects import Pod
 from apps.scheduler.queue import persistence
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
-from apps.scheduler.queue.records import QueueChanges, QueueEntry, SubQueue
+from apps.scheduler.queue.records import QueueChanges, SavedEntry, SubQueue
 from apps.scheduler.queue.sub_queues import SubQueues
 
 
@@ -80,7 +80,7 @@ class QueueView:
     def has_pod_to_pop(self) -> bool:
         return bool(len(self._parts.active) or self._parts.backoff.has_pod_to_pop())
 
-    def dump(self) -> list[QueueEntry]:
+    def dump(self) -> list[SavedEntry]:
         """Everything the queue knows, as plain values; a pod in flight as if it were in activeQ."""
         return persistence.dump(self._parts)
 
@@ -90,7 +90,7 @@ class QueueView:
 
     def restore(
         self,
-        entries: Iterable[QueueEntry],
+        entries: Iterable[SavedEntry],
         pod_by_uid: Callable[[str], Pod | None],
         scheduling_cycle: int = 0,
     ) -> None:

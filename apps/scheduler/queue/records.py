@@ -45,9 +45,9 @@ class QueueMove:
 Observer = Callable[[QueueMove], None]
 
 
-def arrival(pod_key: str, pod_uid: str, at: float) -> QueueEntry:
+def arrival(pod_key: str, pod_uid: str, at: float) -> SavedEntry:
     """The entry of a pod that came to be at `at` and waits for its first attempt."""
-    return QueueEntry(
+    return SavedEntry(
         pod_key=pod_key,
         pod_uid=pod_uid,
         queue=SubQueue.ACTIVE,
@@ -56,7 +56,7 @@ def arrival(pod_key: str, pod_uid: str, at: float) -> QueueEntry:
     )
 
 
-class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
+class SavedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The queue's knowledge of one pod, in plain values: what a row of queue entries holds.
 
     Times are seconds since the Unix epoch; see QueuedPodInfo for the meaning of the fields. For a
@@ -87,7 +87,7 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
 class QueueChanges:
     """What has to be written so that the saved entries are again those of `PriorityQueue.dump`."""
 
-    saved: tuple[QueueEntry, ...]
+    saved: tuple[SavedEntry, ...]
     #: uids of pods that left the queue; some may never have been saved
     removed: tuple[str, ...]
 

@@ -28,7 +28,7 @@ from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
 from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource, pod_update_events
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.active_queue import ActiveQueue, RankFn
 from apps.scheduler.queue.backoff_queue import (
@@ -72,10 +72,10 @@ class PriorityQueue(QueueView):
             DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS
         ),
         observer: Observer | None = None,
-        metrics: SchedulerMetrics | None = None,
+        metrics: MetricsRegistry | None = None,
         nominator: Nominator | None = None,
     ) -> None:
-        metrics = metrics or SchedulerMetrics()
+        metrics = metrics or MetricsRegistry()
         nominator = nominator if nominator is not None else Nominator()
         backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
         gate = PreEnqueueGate(pre_enqueue or {})

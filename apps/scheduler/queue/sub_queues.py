@@ -11,7 +11,7 @@ from apps.scheduler.framework import events
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.active_queue import ActiveQueue
 from apps.scheduler.queue.backoff_queue import BackoffQueue
@@ -38,7 +38,7 @@ class SubQueues:
         gate: PreEnqueueGate,
         nominator: Nominator,
         observer: Observer | None,
-        metrics: SchedulerMetrics,
+        metrics: MetricsRegistry,
     ) -> None:
         self.metrics = metrics
         self.active = active

@@ -32,7 +32,7 @@ def said(scheduler: Scheduler, pod: Pod, node: str = "n1") -> list[str]:
     sight = look(scheduler, PodInfo(pod))
     return [
         f"{refusal.plugin}: {detail.sentence}"
-        for refusal in refusals_at(sight, scheduler.snapshot.line_of(node))
+        for refusal in refusals_at(sight, scheduler.snapshot.row_of(node))
         for detail in refusal.details
     ]
 

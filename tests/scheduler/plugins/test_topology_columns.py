@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.config.args import LIST_DEFAULTING, PodTopologySpreadArgs
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Service, TopologySpreadConstraint, decode_as
@@ -39,7 +39,7 @@ def pre_filter(plugin: Plugin, cluster: Cluster, pod: PodInfo) -> CycleState | N
 
 
 def refusals(
-    plugin: Plugin, state: CycleState, pod: PodInfo, table: NodeTable, lines: Sequence[int]
+    plugin: Plugin, state: CycleState, pod: PodInfo, table: NodeColumns, lines: Sequence[int]
 ) -> list[str | None]:
     """The plugin's reason for each line."""
     found = plugin.filter(state, pod, table)
@@ -151,7 +151,7 @@ def dry_run(
 ) -> str | None:
     """The reason without ``gone`` and with ``new``; all is as it was when that is undone."""
     before = refusals(plugin, state, pod, cluster.snapshot, cluster.rows)
-    overlay = Overlay(cluster.snapshot, np.array([cluster.snapshot.line_of(node)]))
+    overlay = Overlay(cluster.snapshot, np.array([cluster.snapshot.row_of(node)]))
     clone = state.clone()
 
     def swap(gone: Sequence[PodInfo], new: Sequence[PodInfo]) -> None:

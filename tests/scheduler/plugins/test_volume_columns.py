@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.plugins import volume_restrictions
@@ -45,11 +45,11 @@ def said(verdicts: Verdicts | None, line: int) -> set[str]:
     return set() if status is None else set(status.reasons)
 
 
-def answers(plugin: Any, pod: PodInfo, nodes: NodeTable, state: CycleState) -> Verdicts | None:
+def answers(plugin: Any, pod: PodInfo, nodes: NodeColumns, state: CycleState) -> Verdicts | None:
     return None if plugin.name in state.skip_filter else plugin.filter(state, pod, nodes)
 
 
-def pre_filtered(plugins: Plugins, pod: PodInfo, nodes: NodeTable) -> CycleState | None:
+def pre_filtered(plugins: Plugins, pod: PodInfo, nodes: NodeColumns) -> CycleState | None:
     """None if a plugin refuses the pod for all nodes."""
     state = CycleState()
     for plugin in plugins:
@@ -65,7 +65,7 @@ def check_line(
     plugins: Plugins,
     cluster: Cluster,
     pod: PodInfo,
-    nodes: NodeTable,
+    nodes: NodeColumns,
     line: int,
     found: dict[str, Verdicts | None],
     in_use: int,

@@ -50,7 +50,7 @@ class Cluster:
         framework, state = scheduler.profiles["default-scheduler"], CycleState()
         _, status, _ = framework.run_pre_filter_plugins(state, pod, scheduler.snapshot)
         assert status.is_success, status
-        row = scheduler.snapshot.line_of(node)
+        row = scheduler.snapshot.row_of(node)
         found = framework.filters.run_filter_plugins(state, pod, scheduler.snapshot)
         return found.at(row) is None
 

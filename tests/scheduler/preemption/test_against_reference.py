@@ -150,5 +150,5 @@ def test_many_rows_at_once_give_what_each_row_gives_alone(
     rows = snapshot.order[lowest_priority(snapshot)[snapshot.order] < 2]
     refusals = dry_run.refusals(rows)
     helped = dry_run.outcomes(rows[refusals.ids == NodeStatuses.FEASIBLE], lambda: 1)
-    together = [refusals.at(line) or next(helped) for line in range(len(rows))]
+    together = [refusals.at(row) or next(helped) for row in range(len(rows))]
     assert together == [dry_run.alone(row) for row in rows.tolist()]
