@@ -21,7 +21,7 @@ from apps.scheduler.failure import (
 )
 from apps.scheduler.framework import guard, intents
 from apps.scheduler.framework.extender import Extender, ExtenderError
-from apps.scheduler.framework.extender_calls import calls_noted_in
+from apps.scheduler.framework.extender_calls import record_calls
 from apps.scheduler.framework.status import SUCCESS, Status, error
 from apps.scheduler.framework.steps import Step, Steps
 from apps.scheduler.framework.waiting_pods import WaitingPod
@@ -112,7 +112,7 @@ def binding_cycle(context: SchedulingContext, attempt: Attempt) -> Steps:
 def bind_with_extender(extender: Extender, attempt: Attempt) -> Status:
     """Have the extender bind the pod."""
     assert attempt.assumed is not None
-    with calls_noted_in(attempt.decision.extender_calls):
+    with record_calls(attempt.decision.extender_calls):
         try:
             return extender.bind(attempt.assumed, attempt.decision.node) or SUCCESS
         except ExtenderError as failure:

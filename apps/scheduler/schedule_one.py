@@ -23,7 +23,7 @@ from apps.scheduler.failure import (
     unreserve_and_forget,
 )
 from apps.scheduler.framework import activation
-from apps.scheduler.framework.extender_calls import calls_noted_in
+from apps.scheduler.framework.extender_calls import record_calls
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.schedule_pod import schedule_pod
@@ -38,7 +38,7 @@ def schedule_one(context: SchedulingContext) -> Attempt | None:
     attempt = next_attempt(context)
     if attempt is None:
         return None
-    with calls_noted_in(attempt.decision.extender_calls):
+    with record_calls(attempt.decision.extender_calls):
         status = scheduling_cycle(context, attempt)
     if status.is_success:
         start_binding(context, attempt)

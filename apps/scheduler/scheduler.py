@@ -1,4 +1,4 @@
-"""The scheduler of one cluster: cache, queue and profiles, and what its owner may ask of it."""
+"""The scheduler of one cluster: cache, queue and profiles, and the interface for its owner."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Scheduler:
         )
         #: uid -> attempt, for pods that have a node but are not bound yet
         self._attempts: dict[str, Attempt] = {}
-        #: those of them that wait for a step of their binding
+        #: those of them that wait for a slow step of their binding
         self._bindings: dict[str, Attempt] = {}
 
     def handle(
@@ -123,9 +123,9 @@ class Scheduler:
         new: KubeObject | None,
         at: float | None = None,
     ) -> None:
-        """Something was added (``old`` None), deleted (``new`` None) or modified.
+        """An object was created (``old`` None), deleted (``new`` None) or updated.
 
-        ``at`` is when that was, in seconds since the epoch; None for just now.
+        ``at`` is the time of the change, in seconds since the epoch; None for now.
         """
         self._event_handlers.handle(kind, old, new, at)
 
@@ -142,10 +142,10 @@ class Scheduler:
         return self._note(attempt)
 
     def resolve_waiting(self) -> list[Decision]:
-        """The decisions that have become final: go on with all that can go on.
+        """Continue with all held pods that can continue; returns the decisions that are final now.
 
-        These are pods that Permit plugins held and now allowed, rejected or let time out, and
-        pods for which a slow step of their binding has ended.
+        These are pods that Permit plugins held and have allowed, rejected or let time out, and
+        pods for which a slow step of the binding has ended.
         """
         ended = []
         for waiting in self.waiting_pods:
@@ -163,17 +163,17 @@ class Scheduler:
         return [(uid, attempt.decision.node) for uid, attempt in self._attempts.items()]
 
     def next_deadline(self) -> float | None:
-        """When ``resolve_waiting`` has to be asked at the latest; None if no pod is held."""
+        """When ``resolve_waiting`` has to be called at the latest; None if no pod is held."""
         return self.waiting_pods.next_deadline()
 
     @property
     def bindings_under_way(self) -> int:
-        """Pods for whose binding a step runs in another thread."""
+        """Number of pods whose binding runs a step in another thread."""
         return len(self._bindings)
 
     @property
     def is_binding(self) -> bool:
-        """Whether steps of bindings are under way in other threads."""
+        """Whether steps of bindings are running in other threads."""
         return bool(self._bindings)
 
     def _pod_deleted(self, uid: str) -> None:
@@ -185,7 +185,7 @@ class Scheduler:
             self._bindings[uid].called_off = binding_cycle.POD_DELETED
 
     def _call_off_binding(self, uid: str, reason: str) -> bool:
-        """Give up the pod's binding while PreBind plugins are at work; False if they are not."""
+        """Cancel the pod's binding while its PreBind plugins run; False if they do not."""
         attempt = self._bindings.get(uid)
         if attempt is None or attempt.is_prebound:
             return False
@@ -194,7 +194,7 @@ class Scheduler:
         return True
 
     def take_intents(self) -> tuple[Intent, ...]:
-        """What plugins asked to be written that belongs to no decision."""
+        """The writes that plugins requested without a decision, since the last call."""
         return self._client.take()
 
     def bound(self, decision: Decision) -> None:
@@ -206,13 +206,13 @@ class Scheduler:
         self.queue.done(decision.pod_uid)
 
     def bind_failed(self, decision: Decision, status: Status) -> None:
-        """Writing failed: give the room back and retry the pod as after an error."""
+        """The write failed: undo the assumption and retry the pod as after an error."""
         attempt = self._attempts.pop(decision.pod_uid)
         note_failure(attempt, status)
         handle_binding_cycle_error(self.cache, self.queue, attempt, status)
 
     def close(self) -> None:
-        """Close what it holds open; it is not used afterwards."""
+        """Close the connections to extenders; the scheduler cannot be used afterwards."""
         for extender in self._http_extenders:
             extender.close()
 
@@ -223,7 +223,7 @@ class Scheduler:
             assert self.cache.find_pod(uid) is not None
 
     def _note(self, attempt: Attempt) -> Decision:
-        """Remember an attempt until it is over."""
+        """Store an attempt until it has ended."""
         decision, uid = attempt.decision, attempt.pod.uid
         if decision.result in (Result.UNSCHEDULABLE, Result.ERROR):
             self._attempts.pop(uid, None)

@@ -16,12 +16,12 @@ class Lister(Generic[T]):
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, T]] = {}
-        #: (namespace, name) of every object that was put or removed
+        #: (namespace, name) of every object that was stored or removed
         self.log: ChangeLog[tuple[str, str]] = ChangeLog()
 
     @property
     def version(self) -> int:
-        """Counts every change; what is computed from the list is valid while it stays the same."""
+        """Increases with every change; values computed from the objects are valid until then."""
         return self.log.position
 
     def get(self, name: str, namespace: str = "") -> T | None:

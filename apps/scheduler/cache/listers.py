@@ -25,7 +25,7 @@ from apps.scheduler.objects import (
 
 
 class Listers:
-    """One Lister per kind; ``by_kind`` is how change events find theirs."""
+    """One Lister per kind; event handlers find it with ``by_kind``."""
 
     def __init__(self) -> None:
         self.namespaces: Lister[Namespace] = Lister()
@@ -42,7 +42,7 @@ class Listers:
         self.volume_attachments: Lister[VolumeAttachment] = Lister()
         self.pod_disruption_budgets: Lister[PodDisruptionBudget] = Lister()
         self.priority_classes: Lister[PriorityClass] = Lister()
-        #: volumes and claims with what was decided for pods that are not bound yet
+        #: volumes and claims with the changes decided for pods that are not bound yet
         self.assumed_volumes = AssumeCache(self.persistent_volumes)
         self.assumed_claims = AssumeCache(self.persistent_volume_claims)
         self.by_kind: dict[str, Lister[Any]] = {

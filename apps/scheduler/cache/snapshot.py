@@ -1,4 +1,4 @@
-"""The nodes as one scheduling cycle sees them: columns, kept up to date row by row."""
+"""The nodes as one scheduling cycle sees them: columns, updated row by row."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 _SPARE = 64
-#: partings by a node label kept; the oldest one is dropped first
+#: groupings by a node label at most; the oldest one is dropped first
 _MAX_DOMAINS = 256
 
 
 class Snapshot(NodeColumns):
-    """All nodes. ``update`` brings it to the state of the cache; between updates it stands still.
+    """All nodes. ``update`` brings it to the state of the cache; it does not change in between.
 
-    A row is a stable slot: a node keeps it for life, a removed node's slot is used again by a later
-    one. ``order`` says in which order nodes are visited.
+    A row is a stable slot: a node has it until it is removed, then a later node may get it.
+    ``order`` is the order in which nodes are evaluated.
     """
 
     def __init__(self) -> None:
@@ -69,9 +69,9 @@ class Snapshot(NodeColumns):
         self._memos = Memos()
         self._ports = PortIndex()
         self._domains: dict[Hashable, Domains] = {}
-        #: pods by (namespace, labels, terminating): what label selectors can tell apart
+        #: pods by (namespace, labels, terminating): what label selectors distinguish
         self.pods_by_labels = LabelIndex()
-        #: pods by the inter-pod (anti-)affinity terms they carry
+        #: pods by their inter-pod (anti-)affinity terms
         self.pods_by_term = TermIndex()
         #: rows by the volumes that pods there mount
         self.mounts = MountIndex()
@@ -82,12 +82,12 @@ class Snapshot(NodeColumns):
         #: (n,) int64, rank of each row's name among all names; dead rows come last
         self.name_rank: Int64Array = np.empty(0, dtype=np.int64)
         self.total_nodes = 0
-        #: counts updates that changed anything
+        #: increases with every update that changed anything
         self.version = 0
         self._grow(_SPARE)
         self._show()
 
-    # -- what plugins ask ----------------------------------------------------------------------
+    # -- what plugins use ----------------------------------------------------------------------
 
     def __len__(self) -> int:
         return self._used
@@ -155,7 +155,7 @@ class Snapshot(NodeColumns):
         among: tuple[Hashable, BoolArray] | None = None,
         absent_is_empty: bool = False,
     ) -> Domains:
-        """The rows parted by a label; the same object until a Node object changes.
+        """The rows grouped by a label; the same object until a Node object changes.
 
         ``among``: only these rows (a column that depends on nothing but Node objects and a name
         for it). ``absent_is_empty`` is explained at ``cache.domains.by_label``.
@@ -174,10 +174,10 @@ class Snapshot(NodeColumns):
                 del self._domains[next(iter(self._domains))]
         return known
 
-    # -- bringing it up to date ----------------------------------------------------------------
+    # -- updates -------------------------------------------------------------------------------
 
     def update(self, cache: Cache) -> None:
-        """Take over everything that changed in ``cache`` since the last update."""
+        """Apply everything that changed in ``cache`` since the last update."""
         changes = cache.take_changes()
         if not changes:
             return
@@ -256,7 +256,7 @@ class Snapshot(NodeColumns):
             self.allocatable[self._resources.id(name), row] = amount
         self.allowed_pods[row] = info.allowed_pods
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_ids[row] = self._taint_sets.id(tuple(map(_untimed, node.spec.taints)))
+        self.taint_ids[row] = self._taint_sets.id(tuple(map(_without_time, node.spec.taints)))
         for key, (interner, ids) in self._labels.items():
             value = node.metadata.labels.get(key)
             ids[row] = -1 if value is None else interner.id(value)
@@ -328,7 +328,7 @@ class Snapshot(NodeColumns):
         }
 
     def _show(self) -> None:
-        """Point the public columns at the rows in use."""
+        """Set the public columns to the rows in use."""
         for name, column in self._store.items():
             setattr(self, name, column[..., : self._used])
         self.snapshot_rows = np.arange(self._used, dtype=np.int64)
@@ -356,6 +356,6 @@ class Snapshot(NodeColumns):
         return ImageColumn(state.size, len(state.nodes), present)
 
 
-def _untimed(taint: Taint) -> Taint:
-    """The taint without the time it was added, which would make every node's taints distinct."""
+def _without_time(taint: Taint) -> Taint:
+    """The taint without its timeAdded, which would make the taints of every node distinct."""
     return Taint(key=taint.key, value=taint.value, effect=taint.effect)

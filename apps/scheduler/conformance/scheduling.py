@@ -25,12 +25,12 @@ from apps.scheduler.testing.clock import FakeClock
 Json = Mapping[str, Any]
 
 _POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
-#: the recordings leave its scores, always 0, out
+#: the recordings do not contain its scores, which are always 0
 _NOT_RECORDED = names.DYNAMIC_RESOURCES
 
 
 def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
-    """Every difference between the recording and what this scheduler does, as lines for people."""
+    """Every difference between the recording and this scheduler, as human-readable lines."""
     try:
         config = load(case["config"]) if "config" in case else default_configuration()
     except ConfigError as invalid:
@@ -75,7 +75,7 @@ def _differences(found: Json, wanted: Json, options: Options) -> Iterator[tuple[
 
 @dataclass(slots=True)
 class CaseReplay:
-    """A scheduler that knows a case's objects, and schedules its pods in the order given."""
+    """A scheduler with a case's objects, which schedules its pods in their order."""
 
     scheduler: Scheduler
 

@@ -100,7 +100,7 @@ def _single(sight: Sight, row: int) -> Sequence[PodInfo]:
 
 
 def _several(evicting: DryRun, row: int) -> Sequence[PodInfo]:
-    outcome = evicting.alone(row)
+    outcome = evicting.select_victims_on_node(row)
     return outcome.pods if isinstance(outcome, Victims) else ()
 
 

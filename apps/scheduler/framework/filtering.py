@@ -37,9 +37,9 @@ ExtensionMethod = Literal["add_pod", "remove_pod"]
 class Filters:
     """The Filter plugins of a profile; keeps no state of a cycle (that is in CycleState).
 
-    Where several tables are filtered in one cycle (nominated pods, preemption), plugins with
-    PreFilterExtensions have to be told of pods that are added to a row or removed from it. If all
-    of these plugins are skipped in a cycle, the cycle is local (``is_local``).
+    Nominated pods and preemption add pods to rows and remove pods from them; plugins with
+    PreFilterExtensions are then called for each of these pods. If all of these plugins are skipped
+    in a cycle, the cycle is local (``is_local``).
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Filters:
 
     @property
     def names(self) -> list[str]:
-        """The filters in the order in which they are asked."""
+        """The names of the filters in their order."""
         return [plugin.name for plugin in self._filters]
 
     def run_filter_plugins_with_nominated_pods(
@@ -75,7 +75,7 @@ class Filters:
         nominated = self.nominated_pods(pod, nodes)
         if nominated is None:
             return statuses
-        overlay, change = nodes.fork(nominated.rows), nominated.renumbered()
+        overlay, change = nodes.fork(nominated.rows), nominated.renumber()
         overlay.add_pods(change)
         own = None
         if not self.is_local(state):
@@ -87,7 +87,7 @@ class Filters:
 
     def nominated_pods(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
         """The pods nominated to rows of ``nodes`` that ``pod`` has to respect, if any."""
-        return self._nominated.respected_by(pod, nodes)
+        return self._nominated.pods_to_respect(pod, nodes)
 
     def run_filter_plugins(
         self,
@@ -107,14 +107,14 @@ class Filters:
     def run_filter_plugin(
         self, name: str, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> NodeStatuses:
-        """What one filter says of every row that is alive, whatever the others say."""
+        """The refusals of one filter alone, for every row that is alive."""
         only = [plugin for plugin in self._filters if plugin.name == name]
         return self._run(only, state, pod, nodes, None)
 
     def run_local_filter_plugins(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> NodeStatuses:
-        """Only the filters before the first that looks beyond the row: refusals are final."""
+        """Only the filters before the first that uses more than the row: refusals are final."""
         local = itertools.takewhile(
             lambda plugin: plugin.name in state.skip_filter or plugin.name not in self._extending,
             self._filters,
@@ -138,7 +138,7 @@ class Filters:
                 verdicts = self._ask(plugin, state, pod, nodes, own, statuses)
                 any_left = verdicts is None or _add_refusals(statuses, verdicts, plugin.name)
             except Exception as raised:
-                raise guard.while_running(plugin.name, "filter", raised) from raised
+                raise guard.running_error(plugin.name, "filter", raised) from raised
             if watch is not None:
                 watch.lap(plugin.name)
             if not any_left:
@@ -166,7 +166,7 @@ class Filters:
     # -- pods that are added or removed in the middle of a cycle --------------------------------
 
     def is_local(self, state: CycleState) -> bool:
-        """Whether, in this cycle, every filter looks at nothing but the row itself.
+        """Whether, in this cycle, every filter uses nothing but the row itself.
 
         If so, many modified rows may be filtered in one overlay; else one row at a time, each
         with its own clone of the state.
@@ -174,19 +174,19 @@ class Filters:
         return all(plugin.name in state.skip_filter for plugin in self._extensions)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay) -> None:
-        """Add ``added`` to the overlay's only row, and tell the plugins (AddPod)."""
+        """Add ``added`` to the overlay's only row, and run AddPod."""
         nodes.add_pod(0, added)
         self._run_pre_filter_extension("add_pod", state, pod, added, nodes)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
-        """Remove ``removed`` from the overlay's only row, and tell the plugins (RemovePod)."""
+        """Remove ``removed`` from the overlay's only row, and run RemovePod."""
         nodes.remove_pod(0, removed.key)
         self._run_pre_filter_extension("remove_pod", state, pod, removed, nodes)
 
     def run_pre_filter_extensions(
         self, method: ExtensionMethod, own: OwnStates, pod: PodInfo, change: PodChange
     ) -> None:
-        """Tell the plugins of every pod of a change, each with the state of its row."""
+        """Run AddPod or RemovePod for every pod of a change, each with the state of its row."""
         for place, row in enumerate(change.rows.tolist()):
             for other in change.pods(place):
                 state, view = own.states[row], own.view(row)
@@ -205,7 +205,7 @@ class Filters:
                 try:
                     getattr(plugin, method)(state, pod, other, nodes)
                 except Exception as raised:
-                    raise guard.while_running(plugin.name, "PreFilterExtension", raised) from raised
+                    raise guard.running_error(plugin.name, "PreFilterExtension", raised) from raised
 
 
 def _add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:

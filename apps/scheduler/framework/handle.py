@@ -1,4 +1,4 @@
-"""What a plugin is given to look at besides its arguments."""
+"""What a plugin gets besides its arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 class PodActivator(Protocol):
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Bring pending pods to activeQ at once."""
+        """Move pending pods to activeQ at once."""
 
 
 @dataclass(slots=True)
@@ -40,14 +40,14 @@ class Handle:
     clock: Clock
     #: pods held by Permit plugins: iterate over them, ``get``, ``allow``, ``reject``
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
-    #: to have objects changed and events recorded
+    #: to change objects and record events
     client: Client = field(default_factory=Client)
     extenders: Sequence[Extender] = ()
-    #: the pod with this uid as it takes room on a node, assumed ones included; None if it does not
+    #: the pod with this uid if it is assumed or bound, else None
     find_pod: Callable[[str], PodInfo | None] = lambda uid: None
-    #: gives up the binding of the pod with this uid, for a reason; False unless PreBind is at work
+    #: cancels the binding of the pod with this uid, for a reason; False unless PreBind is running
     call_off_binding: Callable[[str, str], bool] = lambda uid, reason: False
-    #: one of so many things that nothing else tells apart, by its place
+    #: chooses among so many equally good things; returns an index
     draw: Callable[[int], int] = lambda choices: 0
     #: the queue; None until it exists, which needs the plugins
     activator: PodActivator | None = None
@@ -64,9 +64,9 @@ class Handle:
         self._filters = filters
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Bring pending pods to activeQ at once, whatever they wait for.
+        """Move pending pods to activeQ at once, whatever they wait for.
 
-        A plugin that wants this only if the pod at hand is placed uses framework.activation.
+        A plugin that wants this only if the current pod is scheduled uses framework.activation.
         """
         if self.activator is not None:
             self.activator.activate(pods)

@@ -10,15 +10,15 @@ pods added or removed. Filter must be right for both, since it is called again f
 
 - *nominated pods*: a row to which pods of equal or higher priority are nominated must pass twice,
   with these pods added and without them;
-- *preemption's dry run*: pods of lower priority are removed from a row, filters are asked, and pods
-  are given back one by one for as long as the filters pass.
+- *preemption's dry run*: pods of lower priority are removed from a row, and are added again one by
+  one as long as the filters pass.
 
-Each time the per-cycle state of plugins that look beyond the row itself (topology domains, claims
-in use) has to follow: CycleState is cloned, and AddPod/RemovePod of PreFilterExtensions are called
-on the clone for every pod that the overlay gains or loses. Filter then combines the (cloned) state
-with the rows it is given. A filter whose plugin has no PreFilterExtensions depends on nothing but
-the row, so many rows may be asked about in one overlay; where any active plugin has them, rows are
-asked about one at a time, each with its own clone of the state.
+Each time the per-cycle state of plugins that use more than the row itself (topology domains, claims
+in use) has to be updated: CycleState is cloned, and AddPod/RemovePod of PreFilterExtensions are
+called on the clone for every pod that is added to the overlay or removed from it. Filter then
+combines the (cloned) state with its rows. A filter whose plugin has no PreFilterExtensions depends
+on nothing but the row, so many rows may be filtered in one overlay; if any active plugin has them,
+rows are filtered one at a time, each with its own clone of the state.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Verdicts:
 
     #: (n,) uint16, index into ``statuses``; 0 = the node passes
     ids: UInt16Array
-    #: entry 0 stands for success and is never looked at; may be longer than what is used
+    #: entry 0 means success and is never read; there may be unused entries
     statuses: Sequence[Status | None]
 
 
@@ -57,7 +57,7 @@ class PreFilterResult:
     node_names: frozenset[str] | None = None
 
     def merge(self, other: PreFilterResult) -> PreFilterResult:
-        """The nodes which both allow."""
+        """The nodes that both allow."""
         if self.node_names is None:
             return other
         if other.node_names is None:
@@ -67,17 +67,17 @@ class PreFilterResult:
 
 @dataclass(frozen=True, slots=True)
 class NominatingInfo:
-    """What shall become of the pod's ``status.nominatedNodeName``: "" clears it."""
+    """The new value of the pod's ``status.nominatedNodeName``; "" clears it."""
 
     nominated_node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The pods whose eviction from a node makes room there, the most important first."""
+    """The pods to evict from a node to make room there, the most important first."""
 
     pods: tuple[PodInfo, ...]
-    #: how many of the evictions break a PodDisruptionBudget
+    #: how many of the evictions violate a PodDisruptionBudget
     pdb_violations: int = 0
 
 
@@ -94,20 +94,20 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What PostFilter found. ``nominating`` None = leave the nomination as it is."""
+    """The result of PostFilter. ``nominating`` None = do not change the nomination."""
 
     nominating: NominatingInfo | None = None
     victims: tuple[PodInfo, ...] = ()
     candidates: tuple[Candidate, ...] = ()
-    #: rows tried in vain, with the reason
+    #: the reasons for rows that are no candidates
     node_statuses: NodeStatuses | None = None
-    #: names of the candidates which the ranking could not tell apart, sorted
+    #: names of the equally good candidates, sorted
     ties: tuple[str, ...] = ()
-    #: what told the chosen candidate from the others: see preemption.ranking
+    #: the criterion that decided for the chosen candidate: see preemption.ranking
     decided_by: str = ""
-    #: place among the nodes where preemption may help at which the search began
+    #: index of the start of the search among the nodes where preemption may help
     offset: int = 0
-    #: pods that lose their nomination to the chosen node, having lower priority
+    #: pods of lower priority that lose their nomination to the chosen node
     displaced: tuple[PodInfo, ...] = ()
 
 
@@ -119,7 +119,7 @@ class Plugin(Protocol):
 @runtime_checkable
 class EnqueueExtensions(Plugin, Protocol):
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        """Events that may make a pod schedulable which this plugin rejected."""
+        """Events that may make a pod schedulable that this plugin rejected."""
 
 
 @runtime_checkable
@@ -162,7 +162,7 @@ class FilterPlugin(Plugin, Protocol):
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         """Which rows can take the pod. See the module's docstring for what ``nodes`` may be.
 
-        Lines that another plugin rejected before are asked about as well; their answer is ignored.
+        ``nodes`` contains rows that another plugin rejected before; the answer for them is ignored.
         """
 
 
@@ -184,7 +184,7 @@ class PostFilterPlugin(Plugin, Protocol):
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
-        """No node passed: try to make room. Success = a node was nominated, later ones not run."""
+        """No node passed: try to make room. Success = a node was nominated; no other is run."""
 
 
 @runtime_checkable
@@ -211,16 +211,16 @@ class ScorePlugin(Plugin, Protocol):
 @runtime_checkable
 class NormalizeScorePlugin(Plugin, Protocol):
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
-        """The scores of all feasible nodes brought into 0..100; a new array or ``scores``."""
+        """The scores of all feasible nodes, normalized to 0..100; a new array or ``scores``."""
 
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Note that the (assumed) pod will run there. After a failure all are unreserved."""
+        """The (assumed) pod will run on the node. After a failure all plugins are unreserved."""
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Undo ``reserve``; called in reverse order, also where reserve was not reached."""
+        """Undo ``reserve``; called in reverse order, also if ``reserve`` was not called."""
 
 
 @runtime_checkable
@@ -228,24 +228,24 @@ class PermitPlugin(Plugin, Protocol):
     def permit(
         self, state: CycleState, pod: PodInfo, node_name: str
     ) -> tuple[Status | None, float]:
-        """Allow, reject, or WAIT for at most so many seconds (for somebody to allow or reject)."""
+        """Allow, reject, or WAIT, for at most so many seconds, to be allowed or rejected."""
 
 
 @runtime_checkable
 class PreBindPlugin(Plugin, Protocol):
     def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Say what has to be written before the binding: ``handle.intents.add(state, ...)``.
+        """Add what has to be written before the binding: ``intents.add(state, ...)``.
 
-        Nothing is written here; whoever runs the scheduler commits the decision's intents and the
-        binding in one transaction and answers with ``Scheduler.bound`` or ``bind_failed``. A plugin
-        from outside the tree may take its time: its PreBind and Bind run in a thread of their own.
+        Nothing is written here; the owner of the scheduler commits the decision's intents and the
+        binding in one transaction and then calls ``Scheduler.bound`` or ``bind_failed``. A plugin
+        from outside the tree may be slow: its PreBind and Bind run in a thread of their own.
         """
 
 
 @runtime_checkable
 class BindPlugin(Plugin, Protocol):
     def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Take on the binding by adding an intent; Skip leaves it to the next bind plugin."""
+        """Bind the pod by adding an intent; Skip leaves it to the next bind plugin."""
 
 
 @runtime_checkable
@@ -272,7 +272,7 @@ EXTENSION_POINTS: Mapping[str, type[Any]] = {
 
 
 def implemented_points(plugin: type[Any]) -> frozenset[str]:
-    """The extension points whose methods a plugin class has, for `config.load`'s known_plugins."""
+    """The extension points whose methods a plugin class has."""
     return frozenset(
         point
         for point, protocol in EXTENSION_POINTS.items()

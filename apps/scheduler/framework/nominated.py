@@ -52,7 +52,7 @@ class NominatedPods:
         self._amounts = np.empty((0, 0), dtype=np.int64)
         nominator.subscribe(self._change)
 
-    def respected_by(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
+    def pods_to_respect(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
         """The other nominated pods of equal or higher priority on rows of ``nodes``, if any."""
         if not self._pods:
             return None

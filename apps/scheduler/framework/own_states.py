@@ -41,8 +41,8 @@ class OneRow(Overlay):
 class OwnStates:
     """A clone of the cycle's state for every row of an overlay, as if the row were alone.
 
-    Plugins with PreFilterExtensions are told of pods that are added to a row or removed from it,
-    and filter the row, with the row's own state and a table of this row only.
+    AddPod, RemovePod and the filters of plugins with PreFilterExtensions run on each row with the
+    row's own state and a table of this row only.
     """
 
     def __init__(self, nodes: Overlay, states: list[CycleState]) -> None:

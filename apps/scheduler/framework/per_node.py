@@ -1,8 +1,8 @@
-"""The one place where plugins may look at one node at a time: plugins as users like to write them.
+"""Plugins whose methods are called for one node at a time.
 
 In-tree plugins take and return columns (framework.interface). A class that inherits
-``PerNodePlugin`` may have these methods instead, which are about one node; whatever else it has
-(PreEnqueue, Reserve, Permit …) is as in framework.interface:
+``PerNodePlugin`` may have these methods for single nodes instead; its other methods (PreEnqueue,
+Reserve, Permit …) are as in framework.interface:
 
     pre_filter(state, pod, nodes) -> (PreFilterResult | None, Status | None)
     add_pod, remove_pod(state, pod, other, node_info) -> None
@@ -11,9 +11,9 @@ In-tree plugins take and return columns (framework.interface). A class that inhe
     score(state, pod, node_info) -> int
     normalize_score(state, pod, scores) -> scores
 
-``node_info`` is a NodeInfo, ``nodes`` a sequence of them (made when they are looked at), ``scores``
-a dict from node name to score. ``columnar`` makes of such a class one with columns. A filter is
-asked only about nodes that no plugin before it refused.
+``node_info`` is a NodeInfo, ``nodes`` a sequence of them (created on access), ``scores`` a dict
+from node name to score. ``columnar`` turns such a class into one whose methods take columns. Filter
+is only called for nodes that no filter before it refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SCORED = "PerNodeScored/"
 class PerNodePlugin:
     """Base of plugins with per-node methods. ``args`` is the profile's pluginConfig, as written."""
 
-    #: under this name the plugin is enabled in a profile
+    #: the name by which a profile enables the plugin
     name: ClassVar[str]
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -46,7 +46,7 @@ class PerNodePlugin:
 
 
 class NodeInfos(Sequence[NodeInfo]):
-    """Lines of a table as NodeInfos."""
+    """Rows of a table as NodeInfos."""
 
     def __init__(self, nodes: NodeColumns, rows: Int64Array) -> None:
         self._nodes = nodes
@@ -66,7 +66,7 @@ class NodeInfos(Sequence[NodeInfo]):
 
 
 def columnar(plugin: type[PerNodePlugin]) -> type[Any]:
-    """A subclass of ``plugin`` whose per-node methods are about columns."""
+    """A subclass of ``plugin`` whose per-node methods take columns."""
     methods = {
         name: adapt(getattr(plugin, name))
         for name, adapt in _ADAPTERS.items()

@@ -34,12 +34,12 @@ class PodChange:
         """Row -> its index in ``rows``."""
         return {row: place for place, row in enumerate(self.rows.tolist())}
 
-    def renumbered(self) -> PodChange:
+    def renumber(self) -> PodChange:
         """The same for a table of just these rows."""
         return PodChange(np.arange(len(self.rows)), self.amounts, self.pods)
 
     def select(self, places: Int64Array, rows: Int64Array) -> PodChange:
-        """The part at ``places``, for a table in which these are the rows ``rows``."""
+        """The part at the indices ``places``, for a table in which their rows are ``rows``."""
         return PodChange(rows, self.amounts[:, places], lambda place: self.pods(int(places[place])))
 
 

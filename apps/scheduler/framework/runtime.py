@@ -42,7 +42,7 @@ _REJECTING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, Pe
 class Framework:
     """Built once per profile; keeps no state of a cycle itself (that is in CycleState).
 
-    ``slow``: plugins whose PreBind and Bind may take their time. Raises what ProfilePlugins raises.
+    ``slow``: plugins whose PreBind and Bind may be slow. Raises what ProfilePlugins raises.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Framework:
         self.filters = Filters(self._at.filter, self._at.pre_filter, nominated)
         handle.attach(self.filters)
 
-    # -- what the profile has ------------------------------------------------------------------
+    # -- the profile ---------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class Framework:
     def queue_sort_key(self, pod: Any) -> Any:
         """The rank of a queued pod, by the profile's QueueSort plugin.
 
-        One that the plugin cannot rank comes last.
+        A pod for which the plugin fails comes last.
         """
         plugin = self._at.queue_sort[0]
         try:
@@ -91,15 +91,15 @@ class Framework:
     def pre_enqueue_functions(self) -> list[tuple[str, Callable[[PodInfo], Status | None]]]:
         """(plugin, its PreEnqueue), for the scheduling queue."""
         return [
-            (plugin.name, partial(guard.answer, plugin.name, "PreEnqueue", plugin.pre_enqueue))
+            (plugin.name, partial(guard.call, plugin.name, "PreEnqueue", plugin.pre_enqueue))
             for plugin in self._at.pre_enqueue
         ]
 
     def registered_events(self) -> list[tuple[str, Sequence[ClusterEventWithHint]]]:
-        """(plugin, events it wants to hear of), for the scheduling queue.
+        """(plugin, events that it registers), for the scheduling queue.
 
-        A plugin that may reject pods and does not say what would help hears of every event, and so
-        do extenders, which have no way of saying it.
+        A plugin that may reject pods but registers nothing gets every event, and so do extenders,
+        which cannot register events.
         """
         events: dict[str, Sequence[ClusterEventWithHint]] = {}
         if self.handle.extenders:
@@ -128,7 +128,7 @@ class Framework:
     ) -> tuple[PreFilterResult, Status, set[str]]:
         """The nodes still allowed, the outcome, and the plugins that narrowed the nodes.
 
-        When no node is left by the plugins together, the outcome is a rejection that names them.
+        If the plugins together leave no node, the outcome is a rejection that names them.
         """
         watch = Stopwatch(state, "PreFilter")
         result, narrowing = PreFilterResult(), set[str]()
@@ -140,7 +140,7 @@ class Framework:
                 state.skip_filter.add(plugin.name)
                 continue
             if status.code is Code.UNSCHEDULABLE:
-                # Preemption may help, and it needs what the other plugins prepare.
+                # Preemption may help, and it needs the state of the other plugins.
                 outcome = status.by(plugin.name)
                 continue
             if not status.is_success:
@@ -150,7 +150,7 @@ class Framework:
                 narrowing.add(plugin.name)
                 result = result.merge(narrowed)
                 if not result.node_names:
-                    outcome = _nothing_left(narrowing)
+                    outcome = _no_node_left(narrowing)
                     break
         watch.stop()
         return result, outcome, narrowing
@@ -158,9 +158,9 @@ class Framework:
     def run_post_filter_plugins(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
-        """Ask each in turn until one makes room; else all their reasons, signed by the first.
+        """Run each in turn until one makes room; else all their reasons, in the first one's name.
 
-        Any answer but Unschedulable ends the round.
+        Any status but Unschedulable ends the loop.
         """
         watch = Stopwatch(state, "PostFilter")
         result: PostFilterResult | None = None
@@ -211,14 +211,14 @@ class Framework:
         watch.stop()
         return columns
 
-    # -- after a node was chosen ---------------------------------------------------------------
+    # -- with a node ---------------------------------------------------------------------------
 
     def run_reserve_plugins_reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """The first failure, or success; after a failure the caller runs unreserve."""
         watch = Stopwatch(state, "Reserve")
         outcome = SUCCESS
         for plugin in self._at.reserve:
-            outcome = guard.answer(plugin.name, "Reserve", plugin.reserve, state, pod, node)
+            outcome = guard.call(plugin.name, "Reserve", plugin.reserve, state, pod, node)
             watch.lap(plugin.name)
             if not outcome.is_success:
                 break
@@ -228,7 +228,7 @@ class Framework:
     def run_reserve_plugins_unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """All Reserve plugins in reverse order, also those whose Reserve was not reached."""
         for plugin in reversed(self._at.reserve):
-            guard.without_answer(plugin.name, "Unreserve", plugin.unreserve, state, pod, node)
+            guard.call_without_answer(plugin.name, "Unreserve", plugin.unreserve, state, pod, node)
 
     def run_permit_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """Success, a rejection, or WAIT: the pod is then held in ``handle.waiting_pods``."""
@@ -250,15 +250,15 @@ class Framework:
         return Status(Code.WAIT, (f"one or more plugins asked to wait: {list(timeouts)}",))
 
     def run_pre_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
-        """The first failure, or success; a step for each plugin that may take its time."""
+        """The first failure, or success; a step for each plugin that may be slow."""
         watch = Stopwatch(state, "PreBind")
         outcome = SUCCESS
         for plugin in self._at.pre_bind:
             if plugin.name in self._slow:
                 args = (plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
-                outcome = yield Step(plugin.name, partial(guard.answer, *args))
+                outcome = yield Step(plugin.name, partial(guard.call, *args))
             else:
-                outcome = guard.answer(plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
+                outcome = guard.call(plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
             watch.lap(plugin.name)
             if not outcome.is_success:
                 break
@@ -266,15 +266,15 @@ class Framework:
         return outcome
 
     def run_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> Steps:
-        """The answer of the first that does not skip, Skip if all do; steps as in PreBind."""
+        """The status of the first plugin that does not skip, or Skip; steps as in PreBind."""
         watch = Stopwatch(state, "Bind")
         outcome = SKIP
         for plugin in self._at.bind:
             if plugin.name in self._slow:
                 args = (plugin.name, "Bind", plugin.bind, state, pod, node)
-                outcome = yield Step(plugin.name, partial(guard.answer, *args))
+                outcome = yield Step(plugin.name, partial(guard.call, *args))
             else:
-                outcome = guard.answer(plugin.name, "Bind", plugin.bind, state, pod, node)
+                outcome = guard.call(plugin.name, "Bind", plugin.bind, state, pod, node)
             watch.lap(plugin.name)
             if not outcome.is_skip:
                 break
@@ -283,10 +283,10 @@ class Framework:
 
     def run_post_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> None:
         for plugin in self._at.post_bind:
-            guard.without_answer(plugin.name, "PostBind", plugin.post_bind, state, pod, node)
+            guard.call_without_answer(plugin.name, "PostBind", plugin.post_bind, state, pod, node)
 
 
-def _nothing_left(narrowing: set[str]) -> Status:
+def _no_node_left(narrowing: set[str]) -> Status:
     """No node satisfies the plugins that narrowed the search."""
     names = " ".join(sorted(narrowing))
     if len(narrowing) == 1:
@@ -299,7 +299,7 @@ def _nothing_left(narrowing: set[str]) -> Status:
 def _pre_filter(
     plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: NodeColumns
 ) -> tuple[PreFilterResult | None, Status]:
-    """The plugin's answer; an internal error as a status."""
+    """The plugin's result; an internal error as a status."""
     try:
         result, status = plugin.pre_filter(state, pod, nodes)
     except Exception as raised:
@@ -322,9 +322,9 @@ def _post_filter(
 def _permit(
     plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: str
 ) -> tuple[Status, float]:
-    """The plugin's answer, and for how many seconds at most it wants to hold the pod."""
+    """The plugin's status, and for how many seconds at most it wants to hold the pod."""
     try:
         status, timeout = plugin.permit(state, pod, node)
     except Exception as raised:
         status, timeout = guard.failure(plugin.name, "Permit", raised), 0.0
-    return guard.described(plugin.name, "Permit", status), timeout
+    return guard.sign(plugin.name, "Permit", status), timeout

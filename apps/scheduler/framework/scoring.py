@@ -51,7 +51,7 @@ class Scorer:
                 normalized = self.normalizer.normalize_score(state, pod, raw)
             _check_shape(raw, normalized, rows)
         except Exception as raised:
-            raise guard.while_running(self.name, "Score", raised) from raised
+            raise guard.running_error(self.name, "Score", raised) from raised
         _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
 

@@ -1,4 +1,4 @@
-"""Giving pods back: which of the pods taken off a node may stay there after all."""
+"""Reprieve: which of the pods removed from a node may stay there after all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.scheduler.preemption.trial import Trial
 
 
 class Reprieve:
-    """Takes the evictable pods off k rows and gives them back in rounds, one per row in each."""
+    """Removes the evictable pods from k rows and adds them again in rounds, one pod per row."""
 
     def __init__(self, trial: Trial, evictable: Sequence[Evictable]) -> None:
         """Each row of the trial has evictable pods; there is at least one row."""
@@ -35,25 +35,25 @@ class Reprieve:
         self._amounts[rows, places] = amounts
 
     def run(self) -> list[list[int] | Status]:
-        """For each row the places (ascending) of the pods that have to stay away.
+        """For each row the indices (ascending) of the pods that cannot be added again.
 
-        A status where the incoming pod does not fit although all are away.
+        A status for a row on which the incoming pod does not fit even without all of them.
         """
-        self._take_away()
+        self._remove_all()
         statuses = self._trial.statuses()
         fits = statuses.ids == NodeStatuses.FEASIBLE
         found = [statuses.at(row) or list[int]() for row in range(len(self._evictable))]
         for place in range(self._amounts.shape[1]):
             change = self._pods_at(place, np.flatnonzero(fits & (self._counts > place)))
-            for row in self._give_back(change).tolist():
+            for row in self._add_back(change).tolist():
                 gone = found[row]
                 assert isinstance(gone, list)
                 gone.append(place)
         return found
 
-    def _take_away(self) -> None:
+    def _remove_all(self) -> None:
         if not self._trial.is_local:
-            # Plugins are told of one pod at a time, and look at a node without this one.
+            # RemovePod is called for one pod at a time, when the node is without it.
             for place in range(self._amounts.shape[1]):
                 self._trial.remove_pods(self._pods_at(place, np.flatnonzero(self._counts > place)))
             return
@@ -61,10 +61,10 @@ class Reprieve:
         amounts = self._amounts.sum(axis=1).T
         self._trial.remove_pods(PodChange(rows, amounts, lambda i: self._evictable[i].pods))
 
-    def _give_back(self, change: PodChange) -> Int64Array:
-        """Let the pods stay unless the incoming pod then does not fit any more.
+    def _add_back(self, change: PodChange) -> Int64Array:
+        """Add the pods again unless the incoming pod then no longer fits.
 
-        Returns the rows where they may not.
+        Returns the rows on which they were removed again.
         """
         if not len(change.rows):
             return change.rows

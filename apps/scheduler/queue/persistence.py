@@ -1,4 +1,4 @@
-"""The queue as plain entries, and the queue from plain entries: nothing is lost with a process."""
+"""Dump the queue as plain entries and restore it from them, so that it survives the process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 def dump(parts: SubQueues) -> list[SavedEntry]:
     """One entry per pod, in flight or waiting, each sub-queue in its order.
 
-    The unschedulable pods, which have none, by the time they have waited.
+    The unschedulable pods, which have no order, by the time they have waited.
     """
     flying = [info for info in parts.in_flight if not parts.in_flight.is_deleted(info.uid)]
     entries = [_entry_in_flight(parts, info) for info in flying]
@@ -29,7 +29,7 @@ def dump(parts: SubQueues) -> list[SavedEntry]:
 
 
 def take_changes(parts: SubQueues) -> QueueChanges:
-    """The entries that changed, and the pods that left, since this was last asked."""
+    """The entries that changed, and the pods that were removed, since the last call."""
     saved, removed = [], []
     for uid, key in parts.take_changed().items():
         entry = _current_entry(parts, uid, key)
@@ -43,9 +43,9 @@ def take_changes(parts: SubQueues) -> QueueChanges:
 def restore(
     parts: SubQueues, entries: Iterable[SavedEntry], pod_by_uid: Callable[[str], Pod | None]
 ) -> None:
-    """Fill an empty queue; entries whose pod is no more are left out.
+    """Fill an empty queue; entries whose pod no longer exists are left out.
 
-    Gates are tried, because nothing but a change of the pod would open them later.
+    PreEnqueue plugins run again, because later only a change of the pod would make them run.
     """
     nominations = []
     for entry in entries:
@@ -78,7 +78,7 @@ def _current_entry(parts: SubQueues, uid: str, key: str) -> SavedEntry | None:
 
 
 def _entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> SavedEntry:
-    """A pod in flight is saved as it was before it was popped: its attempt may never end."""
+    """A pod in flight is saved as it was before it was popped: its attempt may be lost."""
     return _entry(parts, replace(info, attempts=info.attempts - 1), SubQueue.ACTIVE)
 
 

@@ -59,7 +59,7 @@ def test_columns_follow_nominations_and_nodes(seed: int) -> None:
         pod = some_pod(dice, f"p{dice.randint(0, 9)}")
         shown = dice.sample(range(len(snapshot)), dice.randint(0, len(snapshot)))
         for nodes in (snapshot, snapshot.select(np.array(sorted(shown), dtype=np.int64))):
-            found = columns.respected_by(pod, nodes)
+            found = columns.pods_to_respect(pod, nodes)
             wanted = expected(nominator, pod, nodes)
             if found is None:
                 assert not wanted
@@ -76,6 +76,6 @@ def test_nominations_made_before_count() -> None:
     cache.add_node(make_node("n").obj())
     snapshot.update(cache)
     nominator.add(make_pod("early").priority(5).info(), "n")
-    found = NominatedPods(nominator, snapshot).respected_by(make_pod().info(), snapshot)
+    found = NominatedPods(nominator, snapshot).pods_to_respect(make_pod().info(), snapshot)
     assert found is not None
     assert [pod.key for pod in found.pods(0)] == ["default/early"]

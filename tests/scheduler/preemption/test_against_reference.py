@@ -151,4 +151,4 @@ def test_many_rows_at_once_give_what_each_row_gives_alone(
     refusals = dry_run.refusals(rows)
     helped = dry_run.outcomes(rows[refusals.ids == NodeStatuses.FEASIBLE], lambda: 1)
     together = [refusals.at(row) or next(helped) for row in range(len(rows))]
-    assert together == [dry_run.alone(row) for row in rows.tolist()]
+    assert together == [dry_run.select_victims_on_node(row) for row in rows.tolist()]
