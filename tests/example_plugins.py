@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
@@ -74,7 +74,7 @@ class LicencesInColumns:
     def __init__(self, args: Mapping[str, str] | None, handle: Handle) -> None:
         self._label = (args or {}).get("label", "example.com/licences")
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = pod.pod.metadata.annotations.get("example.com/licence")
         if wanted is None:
             return None
@@ -85,6 +85,6 @@ class LicencesInColumns:
         return Verdicts((~here).astype(np.uint16), [None, refusal])
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        return np.where(nodes.pod_count[lines] == 0, 100, 0)
+        return np.where(nodes.pod_count[rows] == 0, 100, 0)

@@ -50,7 +50,7 @@ def explained(scheduler: Scheduler, pod: PodBuilder, node: str = "n") -> list[st
     sight = look(scheduler, PodInfo(pod.obj()))
     return [
         f"{refusal.plugin}: {detail.sentence}"
-        for refusal in refusals_at(sight, scheduler.snapshot.line_of(node))
+        for refusal in refusals_at(sight, scheduler.snapshot.row_of(node))
         for detail in refusal.details
     ]
 

@@ -171,7 +171,7 @@ def test_a_pod_bound_by_somebody_else_meanwhile_keeps_its_room(world: World) -> 
 
 
 def test_without_threads_the_caller_waits(world: World) -> None:
-    world.scheduler.executor = None
+    world.scheduler.context.executor = None
     world.add("quick")
     assert world.decide().result is Result.SCHEDULED
 

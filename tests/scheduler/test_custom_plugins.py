@@ -21,9 +21,9 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PreFilterResult
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
-from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.framework.status import SKIP, Code, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
@@ -127,7 +127,7 @@ def explained(scheduler: Scheduler) -> list[Detail]:
     pod = make_pod()
     pod.body["metadata"]["annotations"] = {"example.com/licence": "nuke"}
     sight = look(scheduler, PodInfo(pod.obj()))
-    [refusal] = refusals_at(sight, scheduler.snapshot.line_of("a"))
+    [refusal] = refusals_at(sight, scheduler.snapshot.row_of("a"))
     return list(refusal.details)
 
 
@@ -288,7 +288,7 @@ def test_columns_of_the_wrong_shape_are_an_error(new: New) -> None:
             pass
 
         def score(
-            self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+            self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
         ) -> Int64Array:
             return np.zeros(1, dtype=np.int64)
 

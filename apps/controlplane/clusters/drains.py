@@ -106,7 +106,7 @@ def landings(cluster: Cluster, node: str, leaving: Sequence[Leaving]) -> list[La
             return [_landing(state.scheduler, pod.body, attempts) for pod in leaving]
         finally:
             for attempt in reversed(attempts):
-                unreserve_and_forget(state.scheduler, attempt)
+                unreserve_and_forget(state.scheduler.cache, attempt)
 
 
 @contextmanager
@@ -165,12 +165,12 @@ def _landing(scheduler: Scheduler, body: Body, attempts: list[Attempt]) -> Landi
     if not gate.is_success:
         return Landing("", f"it would be held by {gate.plugin}: {gate.message}")
     attempt = new_attempt(framework, pod)
-    status = scheduling_cycle(scheduler, attempt)
+    status = scheduling_cycle(scheduler.context, attempt)
     decision = attempt.decision
     if status.is_success or status.is_wait:
         attempts.append(attempt)
         return Landing(decision.node, "")
-    handle_scheduling_failure(scheduler, attempt, status)
+    handle_scheduling_failure(scheduler.queue, attempt, status)
     if decision.nominating is not None and decision.nominating.nominated_node:
         node = decision.nominating.nominated_node
         return Landing("", f"it would preempt pods of lower priority on {node}")

@@ -90,7 +90,7 @@ def _find_refusals(row: SchedulingDecision, node: str) -> tuple[tuple[Refusal, .
             if pod is None or row.scheduler_name not in state.scheduler.profiles:
                 return (), "The pod does not exist at that version of the cluster."
             sight = look(state.scheduler, pod)
-            line = state.scheduler.snapshot.line_of(node)
+            line = state.scheduler.snapshot.row_of(node)
             return (tuple(refusals_at(sight, line)), "") if line >= 0 else ((), "")
     except ApiError as expired:
         return (), expired.message

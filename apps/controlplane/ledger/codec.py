@@ -28,7 +28,7 @@ from apps.scheduler.decision import Decision, PermitWait, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
-from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Code, Status
 
 #: So many different reasons of a decision can be searched for; plugins may give each node its own.

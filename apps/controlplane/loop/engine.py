@@ -31,7 +31,8 @@ from apps.controlplane.queue.history import QueueHistory
 from apps.controlplane.workers.lease import Lease
 from apps.scheduler.decision import Result
 from apps.scheduler.metrics.gauges import note_state
-from apps.scheduler.scheduler import Scheduler, TieBreak
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import TieBreak
 
 #: A batch ends after so many decisions or so long, whichever comes first: large enough to share
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
@@ -206,7 +207,7 @@ class Engine:
         }
         expected = tuple(
             Expected(uid, node, made_after.get(uid, self.informer.position))
-            for uid, node in self.scheduler.expected()
+            for uid, node in self.scheduler.assumed_pods()
         )
         released = tuple(
             made.decision.pod_uid for made in ended if made.decision.result is not Result.SCHEDULED

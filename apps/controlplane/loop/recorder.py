@@ -32,8 +32,7 @@ from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.status import error
 from apps.scheduler.metrics.attempts import note_attempt
 from apps.scheduler.metrics.gauges import note_state
-from apps.scheduler.queue.records import QueueChanges
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import QueueChanges, SavedEntry
 from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.controlplane.loop.informer import PendingPod
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
 from apps.scheduler.framework import events
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
-from apps.scheduler.queue.records import arrival
+from apps.scheduler.queue.records import SavedEntry, arrival
 from apps.scheduler.scheduler import Scheduler
 
 

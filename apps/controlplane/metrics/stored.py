@@ -15,14 +15,14 @@ from django.db import connection
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulerMetrics as Row
-from apps.scheduler.metrics.series import SchedulerMetrics, Values
+from apps.scheduler.metrics.series import MetricsRegistry, Values
 
 _decoder = msgspec.msgpack.Decoder(Values)
 #: level 1: the row is written with every batch
 _compressor = zstandard.ZstdCompressor(level=1)
 
 
-def write(cluster_id: int, metrics: SchedulerMetrics) -> None:
+def write(cluster_id: int, metrics: MetricsRegistry) -> None:
     """Keep all series, in the caller's transaction, which holds the cluster's lease."""
     series = _compressor.compress(msgspec.msgpack.encode(metrics.dump()))
     with connection.cursor() as cursor:

@@ -21,7 +21,7 @@ from apps.scheduler.config.plugin_table import PluginTable, plugins_allowed
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
-from apps.scheduler.framework.runtime import PluginFactory
+from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 
 GROUP = "schedweb.plugins"

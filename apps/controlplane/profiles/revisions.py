@@ -14,7 +14,7 @@ from apps.controlplane.workers.waking import make_due
 from apps.scheduler.clock import RealClock
 from apps.scheduler.config import Cause, ConfigError, Configuration, load
 from apps.scheduler.extenders.http import ExtenderConfigError
-from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.scheduler import Scheduler
 
 #: A new cluster's configuration: the default plugins, and all nodes scored.

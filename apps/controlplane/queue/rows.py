@@ -12,8 +12,7 @@ from django.db import connection
 
 from apps.cluster import sql
 from apps.controlplane.models import QueueEntry
-from apps.scheduler.queue.records import QueueChanges, arrival
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import QueueChanges, SavedEntry, arrival
 
 
 class QueueRows:

@@ -48,14 +48,14 @@ def _reserve(scheduler: Scheduler, pod: PodInfo, node: str) -> None:
     """What a cycle that ends on this node does for the pod's volumes."""
     framework = scheduler.profiles.get(pod.pod.spec.scheduler_name)
     scheduler.snapshot.update(scheduler.cache)
-    row = scheduler.snapshot.line_of(node)
+    row = scheduler.snapshot.row_of(node)
     if framework is None or row < 0:
         return
     attempt = new_attempt(framework, pod)
     _, outcome, _ = framework.run_pre_filter_plugins(attempt.state, pod, scheduler.snapshot)
     if outcome.is_success:
         nodes = scheduler.snapshot.select(np.array([row], dtype=np.int64))
-        framework.run_filter_plugins_with_nominated_pods(attempt.state, pod, nodes)
+        framework.filters.run_filter_plugins_with_nominated_pods(attempt.state, pod, nodes)
         framework.run_reserve_plugins_reserve(attempt.state, with_node(pod, node), node)
 
 

@@ -45,7 +45,7 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
     attempt = new_attempt(framework, pod)
     attempt.decision.attempt = row.attempt
     state.draws.of(recorded)
-    scheduler.next_start_node_index = recorded.start
+    scheduler.context.next_start_node_index = recorded.start
     own = scheduler.extenders[:]
     scheduler.extenders[:] = [RecordedExtender(each, recorded) for each in own]
     try:
@@ -59,11 +59,11 @@ def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) 
 def _run(state: PastState, attempt: Attempt) -> None:
     scheduler, decision = state.scheduler, attempt.decision
     promised = scheduler.queue.nominator.get(attempt.pod.uid)
-    status = scheduling_cycle(scheduler, attempt)
+    status = scheduling_cycle(scheduler.context, attempt)
     if status.is_success or status.is_wait:
         decision.result = Result.SCHEDULED
-        unreserve_and_forget(scheduler, attempt)
+        unreserve_and_forget(scheduler.cache, attempt)
         if promised is not None:
             scheduler.queue.add_nominated_pod(promised.pod_info, promised.node_name)
     else:
-        handle_scheduling_failure(scheduler, attempt, status)
+        handle_scheduling_failure(scheduler.queue, attempt, status)

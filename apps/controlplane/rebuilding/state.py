@@ -34,7 +34,8 @@ from apps.scheduler.cache.cache import is_terminal
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
-from apps.scheduler.scheduler import Scheduler, TieBreak
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import TieBreak
 
 _BATCH = 2000
 

@@ -1,4 +1,4 @@
-"""The default profile over an empty cluster: what the recorded queue and hints were run with."""
+"""The default profile with an empty cluster, with which queue and hints were recorded."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
         column = snapshot.label(key)
         known = column.find(value)
         lacking = snapshot.alive if known < 0 else snapshot.alive & (column.ids != known)
-        answers = sight.framework.run_filter_plugins_with_nominated_pods(
+        answers = sight.framework.filters.run_filter_plugins_with_nominated_pods(
             sight.state.clone(), pod, snapshot
         )
         yield key, value, np.flatnonzero((answers.ids == NodeStatuses.FEASIBLE) & lacking)
@@ -98,14 +98,14 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
 def _free(sight: Sight, name: str) -> Int64Array:
     """(rows,) int64: what is left of a resource, also after pods nominated there."""
     snapshot = sight.snapshot
-    line = snapshot.resource_line(name)
+    line = snapshot.resource_index(name)
     if line < 0:
         return np.zeros(len(snapshot), dtype=np.int64)
     free: Int64Array = snapshot.allocatable[line] - snapshot.requested[line]
-    nominated = sight.framework.nominated_pods(sight.pod, snapshot)
+    nominated = sight.framework.filters.nominated_pods(sight.pod, snapshot)
     if nominated is not None:
         free = free.copy()
-        free[nominated.lines] -= nominated.amounts[line]
+        free[nominated.rows] -= nominated.amounts[line]
     return free
 
 

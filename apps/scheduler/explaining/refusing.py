@@ -25,7 +25,7 @@ def refusals_at(sight: Sight, row: int) -> list[Refusal]:
     names_allowed = sight.narrowed.node_names
     if names_allowed is not None and sight.snapshot.names[row] not in names_allowed:
         found.append(_outside(names_allowed))
-    for name in sight.framework.filter_names:
+    for name in sight.framework.filters.names:
         refusal = _ask(spot, name)
         if refusal is None and spot.nominated:
             crowded = crowded or _with_nominated(spot)
@@ -41,7 +41,9 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
     if name in spot.state.skip_filter:
         return None
     sight = spot.sight
-    status = sight.framework.run_filter_plugin(name, spot.state, sight.pod, spot.nodes).at(0)
+    status = sight.framework.filters.run_filter_plugin(name, spot.state, sight.pod, spot.nodes).at(
+        0
+    )
     if status is None:
         return None
     return Refusal(name, status, tuple(_details(spot, name, status)) or (_in_words(status),))
@@ -62,10 +64,10 @@ def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
 
 def _with_nominated(spot: Spot) -> Spot:
     sight = spot.sight
-    nodes = sight.snapshot.select(spot.nodes.rows)
+    nodes = sight.snapshot.select(spot.nodes.snapshot_rows)
     state = spot.state.clone()
     for pod in spot.nominated:
-        sight.framework.add_pod(state, sight.pod, pod, nodes)
+        sight.framework.filters.add_pod(state, sight.pod, pod, nodes)
     return replace(spot, info=nodes.info(0), nodes=nodes, state=state)
 
 

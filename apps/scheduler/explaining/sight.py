@@ -62,7 +62,9 @@ class Sight:
             return found
         rows = self._allowed()
         nodes = self.snapshot if rows is None else self.snapshot.select(rows)
-        answers = self.framework.run_filter_plugins_with_nominated_pods(self.state, self.pod, nodes)
+        answers = self.framework.filters.run_filter_plugins_with_nominated_pods(
+            self.state, self.pod, nodes
+        )
         if rows is None:
             return answers
         found.statuses, found.ids[rows] = answers.statuses, answers.ids
@@ -74,14 +76,14 @@ class Sight:
 
     def spot(self, row: int) -> Spot:
         nodes = self.snapshot.select(np.array([row], dtype=np.int64))
-        change = self.framework.nominated_pods(self.pod, nodes)
+        change = self.framework.filters.nominated_pods(self.pod, nodes)
         promised = tuple(change.pods(0)) if change is not None else ()
         return Spot(self, row, nodes.info(0), nodes, self.state, promised)
 
     def _allowed(self) -> Int64Array | None:
         if self.narrowed.node_names is None:
             return None
-        rows = (self.snapshot.line_of(name) for name in self.narrowed.node_names)
+        rows = (self.snapshot.row_of(name) for name in self.narrowed.node_names)
         return np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
 
 

@@ -14,7 +14,7 @@ from apps.scheduler.framework.interface import Plugin
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
-    from apps.scheduler.framework.nodes import NodeTable
+    from apps.scheduler.framework.nodes import NodeColumns
     from apps.scheduler.framework.status import Status
     from apps.scheduler.framework.types import PodInfo
 
@@ -31,9 +31,9 @@ class Detail:
 @runtime_checkable
 class RefusalExplainer(Plugin, Protocol):
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterable[Detail]:
-        """Why Filter refused the only line of ``nodes``, with exact figures.
+        """Why Filter refused the only row of ``nodes``, with exact figures.
 
         ``status`` is the answer of Filter. Without any detail, its reasons are shown.
         """

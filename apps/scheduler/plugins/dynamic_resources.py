@@ -18,7 +18,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 
@@ -69,14 +69,14 @@ class DynamicResources:
         return unresolvable(REASON_NOT_SERVED) if pod.pod.spec.resource_claims else None
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         if pod.pod.spec.resource_claims:
             return None, unresolvable(REASON_NOT_SERVED)
         state.write(NAME, _Reached())
         return None, SKIP
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         return None
 
     def post_filter(
@@ -87,7 +87,7 @@ class DynamicResources:
         return None, unschedulable(REASON_NO_CLAIMS)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         return constant(len(lines), 0)
 

@@ -10,7 +10,7 @@ import numpy as np
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 
@@ -31,7 +31,7 @@ class ImageLocality:
         pass
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """Bytes present, each image scaled by the share of nodes that have it, as 0..100."""
         bytes_there: Int64Array | None = None

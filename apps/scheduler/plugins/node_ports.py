@@ -16,7 +16,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, Pod
@@ -34,15 +34,15 @@ class NodePorts:
         pass
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         return None, None if pod.host_ports else SKIP
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         return Verdicts(nodes.port_conflicts(pod.host_ports).astype("uint16"), _STATUSES)
 
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         """The host ports that are taken, and the pods that have them."""
         for wanted in pod.host_ports:

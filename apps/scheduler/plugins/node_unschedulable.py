@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
@@ -34,14 +34,14 @@ class NodeUnschedulable:
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         cordoned = nodes.unschedulable
         if not cordoned.any() or tolerated(pod.pod.spec.tolerations, UNSCHEDULABLE_TAINT):
             return None
         return Verdicts(cordoned.astype("uint16"), _STATUSES)
 
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         yield Detail("the node is cordoned", {"unschedulable": True})
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.scheduler.framework.declaration import plugin_table
-from apps.scheduler.framework.runtime import PluginFactory
+from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.default_binder import DefaultBinder
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
 from apps.scheduler.plugins.dynamic_resources import DynamicResources

@@ -19,7 +19,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, Taint, Toleration
@@ -45,7 +45,7 @@ class TaintToleration:
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         tolerations = pod.pod.spec.tolerations
         refused = [has_untolerated(taints, tolerations) for taints in nodes.taint_sets]
         if not any(refused):
@@ -53,7 +53,7 @@ class TaintToleration:
         return Verdicts(np.array(refused, dtype=np.uint16)[nodes.taint_ids], _STATUSES)
 
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         """Every taint that keeps pods away and that the pod does not tolerate."""
         node = nodes.info(0).node
@@ -65,12 +65,12 @@ class TaintToleration:
                 yield Detail(f"the pod does not tolerate the taint {text}", {"taint": text})
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
         tolerations = pod.pod.spec.tolerations

@@ -18,7 +18,7 @@ from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.workers import lease
 from apps.controlplane.workers.waiting import loop_states
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import SavedEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACTOR = Actor("tests", "request-9")

@@ -21,7 +21,7 @@ from apps.controlplane.loop import clock
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.models import LoopLease, QueueEntry, QueueMove
 from apps.controlplane.workers import lease
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import SavedEntry
 from tests.controlplane.driving import ACTOR, create_pods, enable, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import Code, Status
 
 CPU = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")

@@ -16,7 +16,7 @@ from apps.scheduler.config import load
 from apps.scheduler.config.plugin_table import KnownPlugin
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.registry import BUILT_IN, TABLE
 from apps.scheduler.scheduler import Scheduler
@@ -44,10 +44,10 @@ class Logged:
         self.name = name
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         of_node = dict(zip(("node-1", "node-2"), LOGGED[self.name][1:], strict=True))
-        return np.array([of_node[nodes.info(line).name] for line in lines], dtype=np.int64)
+        return np.array([of_node[nodes.info(row).name] for row in rows], dtype=np.int64)
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def filtered(plugin: str, cache: Cache, pod: PodInfo) -> Iterator[tuple[NodeInfo
     snapshot = framework.handle.snapshot
     _, outcome, _ = framework.run_pre_filter_plugins(state, pod, snapshot)
     assert outcome.is_success
-    found = framework.run_filter_plugin(plugin, state, pod, snapshot)
+    found = framework.filters.run_filter_plugin(plugin, state, pod, snapshot)
     for row, name in enumerate(snapshot.names):
         yield cache.nodes[name], found.at(row)
 

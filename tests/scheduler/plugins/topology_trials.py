@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
@@ -33,7 +33,7 @@ def pre_filter(plugin: Plugin, cluster: Cluster, pod: PodInfo) -> CycleState | N
 
 
 def reasons(
-    plugin: Plugin, state: CycleState, pod: PodInfo, table: NodeTable, lines: Sequence[int]
+    plugin: Plugin, state: CycleState, pod: PodInfo, table: NodeColumns, lines: Sequence[int]
 ) -> list[str | None]:
     """The plugin's reason for each line."""
     found = plugin.filter(state, pod, table)
@@ -140,7 +140,7 @@ def dry_run(plugin: Plugin, swap: Swap, state: CycleState) -> str | None:
     """The reason after the swap; all is as it was when that is undone."""
     cluster, pod = swap.cluster, swap.pod
     before = reasons(plugin, state, pod, cluster.snapshot, cluster.rows)
-    overlay = Overlay(cluster.snapshot, np.array([cluster.snapshot.line_of(swap.node)]))
+    overlay = Overlay(cluster.snapshot, np.array([cluster.snapshot.row_of(swap.node)]))
     clone = state.clone()
 
     def exchange(gone: Sequence[PodInfo], new: Sequence[PodInfo]) -> None:

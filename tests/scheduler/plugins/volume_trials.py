@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node
@@ -45,7 +45,7 @@ class Trial:
     plugins: Plugins
     cluster: Cluster
     pod: PodInfo
-    nodes: NodeTable
+    nodes: NodeColumns
     lines: list[int]
     state: CycleState
     #: how often pods on nodes use claims that the pod wants for itself alone
@@ -106,7 +106,7 @@ def running(cluster: Cluster) -> list[PodInfo]:
     return [other for row in cluster.rows() for other in cluster.snapshot.info(row).pods.values()]
 
 
-def pre_filtered(plugins: Plugins, pod: PodInfo, nodes: NodeTable) -> CycleState | None:
+def pre_filtered(plugins: Plugins, pod: PodInfo, nodes: NodeColumns) -> CycleState | None:
     """None if a plugin refuses the pod for all nodes."""
     state = CycleState()
     for plugin in plugins:

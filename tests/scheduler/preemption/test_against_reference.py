@@ -104,7 +104,7 @@ def scheduler_of(cluster: Cluster) -> Scheduler:
 
 def attempt(scheduler: Scheduler, pod: PodInfo) -> Attempt:
     made = new_attempt(scheduler.profiles["default-scheduler"], pod)
-    scheduling_cycle(scheduler, made)
+    scheduling_cycle(scheduler.context, made)
     return made
 
 
@@ -145,9 +145,11 @@ def test_many_rows_at_once_give_what_each_row_gives_alone(
     snapshot = scheduler.snapshot
     made = attempt(scheduler, builder.priority(2).info())
     budgets = Budgets(scheduler.cache.listers.pod_disruption_budgets)
-    dry_run = DryRun(made.framework, made.state, made.pod, EvictablePods(snapshot, budgets))
+    dry_run = DryRun(
+        made.framework.filters, snapshot, made.state, made.pod, EvictablePods(snapshot, budgets)
+    )
     rows = snapshot.order[lowest_priority(snapshot)[snapshot.order] < 2]
     refusals = dry_run.refusals(rows)
     helped = dry_run.outcomes(rows[refusals.ids == NodeStatuses.FEASIBLE], lambda: 1)
-    together = [refusals.at(line) or next(helped) for line in range(len(rows))]
-    assert together == [dry_run.alone(row) for row in rows.tolist()]
+    together = [refusals.at(row) or next(helped) for row in range(len(rows))]
+    assert together == [dry_run.select_victims_on_node(row) for row in rows.tolist()]

@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 **RUNNERS,
                 "apidefaults": lambda case, expect, _: check_apidefaults(case, expect),
             },
-            tell=self.stdout.write,
+            print_line=self.stdout.write,
         )
         if not report.cases:
             raise CommandError("no recorded case was found")

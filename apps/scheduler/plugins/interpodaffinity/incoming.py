@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.cache.label_index import selector_tags
-from apps.scheduler.cache.listers import Lister
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.affinity_terms import AffinityTerm, PodTerms
 from apps.scheduler.framework.lazy import lazy

@@ -15,7 +15,7 @@ from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim
@@ -90,7 +90,7 @@ class _InTreeLimits:
         self._volumes = InTreeVolumes(self.plugin, handle.listers)
         self._attached = AttachedVolumes(handle.snapshot, handle.listers, self._volumes)
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = (self._volumes.resolve(mount, "") for mount in pod.mounts)
         wanted = {volume for volume in found if volume is not None}
         if not wanted:
@@ -99,15 +99,15 @@ class _InTreeLimits:
         new = np.full(len(self._handle.snapshot), len(wanted), dtype=np.int64)
         for volume in wanted:
             new[list(self._attached.rows_with(volume))] -= 1
-        total = (self._attached.count(self.plugin.name) + new)[nodes.rows]
-        for line in nodes.modified_lines:
+        total = (self._attached.count(self.plugin.name) + new)[nodes.snapshot_rows]
+        for line in nodes.modified_rows:
             info = nodes.info(line)
             total[line] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
         refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
         refused &= ~migrated(self.plugin, nodes, self._handle.listers.csi_nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
-    def _limits(self, nodes: NodeTable) -> Int64Array:
+    def _limits(self, nodes: NodeColumns) -> Int64Array:
         limits = np.zeros(len(nodes), dtype=np.int64)
         for line in np.flatnonzero(nodes.alive).tolist():
             info = nodes.info(line)

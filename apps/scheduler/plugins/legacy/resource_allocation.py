@@ -26,7 +26,7 @@ from apps.scheduler.config.resource_args import (
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeTable, take
+from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns, take
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.types import PodInfo
@@ -72,12 +72,12 @@ class _ByResources(ABC):
         self._resources = tuple(resources)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
         wanted = tuple(requests.get(resource.name, 0) for resource in self._resources)
 
-        def scores(table: NodeTable) -> Int64Array:
+        def scores(table: NodeColumns) -> Int64Array:
             uses = [
                 _use(resource.name, amount, table)
                 for resource, amount in zip(self._resources, wanted, strict=True)
@@ -178,8 +178,8 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
         return np.where((cpu >= 1) | (memory >= 1), 0, even)
 
 
-def _use(name: str, amount: int, nodes: NodeTable) -> Use:
-    line = nodes.resource_line(name)
+def _use(name: str, amount: int, nodes: NodeColumns) -> Use:
+    line = nodes.resource_index(name)
     if line < 0:
         nothing = np.zeros(len(nodes), dtype=np.int64)
         return nothing, nothing

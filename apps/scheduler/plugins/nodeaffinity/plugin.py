@@ -19,7 +19,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, UInt16Array, take
 from apps.scheduler.framework.status import SKIP, Status, error, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError, from_set, node_selector_term_matches
@@ -60,7 +60,7 @@ class NodeAffinity:
         self._added_key = msgspec.json.encode(added)
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         required = required_node_affinity(pod)
         if required is None and self._added is None and not pod.pod.spec.node_selector:
@@ -72,8 +72,8 @@ class NodeAffinity:
             return None, unresolvable(REASON_CONFLICT)
         return PreFilterResult(listed), None
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
-        def verdicts(table: NodeTable) -> UInt16Array:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
+        def verdicts(table: NodeColumns) -> UInt16Array:
             ids = np.where(matches_pod(pod, table), 0, _POD).astype(np.uint16)
             if self._added is not None:
                 ids[~matches_selector(self._added, table)] = _ENFORCED
@@ -83,13 +83,13 @@ class NodeAffinity:
         return Verdicts(nodes.memo(key, verdicts, depends="node"), _STATUSES)
 
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         node = nodes.info(0).node
         return unmet_rules(pod, node) if node is not None else iter(())
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         """Skip where nothing is preferred; an unreadable preference is an error."""
         terms = self._preferred(pod)
@@ -104,12 +104,12 @@ class NodeAffinity:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """The sum of the weights of all preferences the node satisfies."""
         terms = self._preferred(pod)
 
-        def weights(table: NodeTable) -> Int64Array:
+        def weights(table: NodeColumns) -> Int64Array:
             total = np.zeros(len(table), dtype=np.int64)
             for term in terms:
                 total[_prefers(term, table)] += term.weight
@@ -179,7 +179,7 @@ def _required_key(pod: PodInfo) -> bytes:
     return msgspec.json.encode((pod.pod.spec.node_selector, required_node_affinity(pod)))
 
 
-def _prefers(term: PreferredSchedulingTerm, nodes: NodeTable) -> BoolArray:
+def _prefers(term: PreferredSchedulingTerm, nodes: NodeColumns) -> BoolArray:
     if term.weight == 0 or is_empty(term.preference):
         return np.zeros(len(nodes), dtype=np.bool_)
     return matches_term(term.preference, nodes)

@@ -17,7 +17,7 @@ from apps.scheduler.config.resource_args import (
 )
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, take
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources.amounts import amounts
@@ -61,19 +61,19 @@ class NodeResourcesBalancedAllocation:
                 problems.invalid(f"{at}.weight", spec.weight, "must be 1")
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         """Pods that ask for none of the resources would all go to the most uneven node: skip."""
         return None if any(self._requests(pod)) else SKIP
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """50 to 100: ``50 + (50 + evenness with the pod - evenness without it) / 2``."""
         wanted = self._requests(pod)
         requests = dict(zip((r.name for r in self._resources), wanted, strict=True))
 
-        def scores(table: NodeTable) -> Int64Array:
+        def scores(table: NodeColumns) -> Int64Array:
             columns = amounts(self._resources, requests, table, nonzero=False)
             with_pod = evenness([(c.requested + c.pod, c.allocatable) for c in columns], table)
             without = evenness([(c.requested, c.allocatable) for c in columns], table)
@@ -86,7 +86,7 @@ class NodeResourcesBalancedAllocation:
         return [pod.requests.get(resource.name, 0) for resource in self._resources]
 
 
-def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeTable) -> Int64Array:
+def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeColumns) -> Int64Array:
     """``int((1 - standard deviation of the used shares) * 100)`` for (requested, allocatable).
 
     A share is at most 1; a resource that a node does not have does not count there. The order of

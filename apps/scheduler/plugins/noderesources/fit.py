@@ -13,7 +13,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, UInt16Array, take
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources import fit_hints
@@ -58,35 +58,35 @@ class NodeResourcesFit:
         self._status_ids: dict[tuple[tuple[str, ...], bool], int] = {}
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         state.write(NAME, _PreFilterState(self._wanted(pod.spec_requests)))
         return None, None
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = state.read(NAME, _PreFilterState).wanted
         key = (self, "filter", wanted)
         ids = nodes.memo(key, lambda table: self._verdicts(wanted, table), depends="pods")
         return Verdicts(ids, self._statuses)
 
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         node = nodes.info(0)
         nominated = {each.uid for each in self._handle.nominator.pods_for_node(node.name)}
         return missing_room(pod, node, status, nominated)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
 
-        def scores(table: NodeTable) -> Int64Array:
+        def scores(table: NodeColumns) -> Int64Array:
             columns = amounts(self._strategy.resources, requests, table, nonzero=True)
             return self._scorer(columns, len(table))
 
@@ -111,12 +111,12 @@ class NodeResourcesFit:
             name in self._ignored or name.partition("/")[0] in self._ignored_groups
         )
 
-    def _verdicts(self, wanted: _Wanted, nodes: NodeTable) -> UInt16Array:
+    def _verdicts(self, wanted: _Wanted, nodes: NodeColumns) -> UInt16Array:
         short: list[BoolArray] = [nodes.pod_count >= nodes.allowed_pods]
         refused = short[0].copy()
         unresolvable = np.zeros(len(nodes), dtype=np.bool_)
         for name, amount in wanted:
-            line = nodes.resource_line(name)
+            line = nodes.resource_index(name)
             if line < 0:
                 lacking = exceeds = np.ones(len(nodes), dtype=np.bool_)
             else:

@@ -9,7 +9,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError
@@ -61,7 +61,7 @@ class PodTopologySpread:
         self._handle = handle
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         constraints = self._hard_constraints(pod)
         if not constraints:
@@ -69,26 +69,26 @@ class PodTopologySpread:
         state.write(PRE_FILTER_STATE, pre_filter_state(self._handle.snapshot, pod, constraints))
         return None, None
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
         self._change(state, pod, added, nodes, 1)
 
     def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
         self._change(state, pod, removed, nodes, -1)
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = state.read(PRE_FILTER_STATE, PreFilterState)
         return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
 
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         found = state.read(PRE_FILTER_STATE, PreFilterState)
-        return too_uneven(found, int(nodes.rows[0]), self._handle.snapshot)
+        return too_uneven(found, int(nodes.snapshot_rows[0]), self._handle.snapshot)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         if not constraints:
@@ -97,7 +97,7 @@ class PodTopologySpread:
         found = pre_score_state(
             snapshot,
             pod,
-            lines if nodes is snapshot else nodes.rows[lines],
+            lines if nodes is snapshot else nodes.snapshot_rows[lines],
             constraints,
             # With system defaults, nodes without a zone are still spread over by host.
             require_all_topologies=bool(pod.pod.spec.topology_spread_constraints)
@@ -107,7 +107,7 @@ class PodTopologySpread:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """Matching pods in the node's domains, weighted: the fewer the better."""
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw
@@ -132,8 +132,8 @@ class PodTopologySpread:
             raise StatusError(error(f"get constraints from pod: {failure}")) from failure
 
     def _change(
-        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, amount: int
+        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeColumns, amount: int
     ) -> None:
         if other.namespace == pod.namespace:
             found = state.read(PRE_FILTER_STATE, PreFilterState)
-            state.write(PRE_FILTER_STATE, found.changed(other, int(nodes.rows[0]), amount))
+            state.write(PRE_FILTER_STATE, found.changed(other, int(nodes.snapshot_rows[0]), amount))

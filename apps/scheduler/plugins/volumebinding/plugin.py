@@ -16,7 +16,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int64
@@ -84,7 +84,7 @@ class VolumeBinding:
             )
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         if not pod.claim_names:
             return None, SKIP
@@ -97,12 +97,12 @@ class VolumeBinding:
         state.write(_STATE, claims)
         return None, None
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = self._binder.find_pod_volumes(state.read(_STATE, PodClaims), nodes)
         return Verdicts(3 * found.bound + found.delayed, _STATUSES)
 
     def explain_refusal(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, status: Status
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         node = nodes.info(0).node
         if node is None:
@@ -110,20 +110,20 @@ class VolumeBinding:
         return volumes_out_of_reach(pod, node, self._handle.listers)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         """Storage is scored behind a feature gate that is off in 1.36 (StorageCapacityScoring)."""
         return SKIP
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         return constant(len(lines), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Take the volumes, for pods that follow before anything is written."""
         claims = state.find(_STATE, PodClaims)
-        row = self._handle.snapshot.line_of(node_name)
+        row = self._handle.snapshot.row_of(node_name)
         if claims is None or not claims.delayed or row < 0:
             return None
         node = self._handle.snapshot.select(np.array([row], dtype=np.int64))
