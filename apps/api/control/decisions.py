@@ -26,7 +26,8 @@ from apps.cluster.errors import BadRequest, NotFound
 from apps.controlplane import queries
 from apps.controlplane.explanations import presenting
 from apps.controlplane.history import past_clusters
-from apps.controlplane.ledger import codec, finding
+from apps.controlplane.ledger import finding
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 
 _TYPES: dict[finding.Kind, Any] = {
@@ -70,7 +71,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
         refuse_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
         filters = finding.parse(self.request.query_params)
-        return finding.found(filters, cluster_id=self.cluster_id())
+        return finding.find(filters, cluster_id=self.cluster_id())
 
     def cluster_id(self) -> int | None:
         """The cluster whose decisions are asked for; None = of all."""
@@ -113,7 +114,8 @@ class DecisionViewSet(_Decisions):
     def retrieve(self, request: Request, pk: str) -> Response:
         """One decision with the verdict on every node, and the scores of the feasible ones."""
         row = decision_row(pk)
-        decision, draws = codec.load(row), codec.draws_of(row)
+        record = read(row)
+        decision = record.decision
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
             {
@@ -125,8 +127,8 @@ class DecisionViewSet(_Decisions):
                 "rejection": presenting.status(decision.rejection),
                 "search": presenting.search(decision),
                 "preemption": presenting.preemption(decision),
-                "tie_break": draws.tie_break,
-                "seed": draws.seed,
+                "tie_break": record.draws.tie_break,
+                "seed": record.draws.seed,
                 "durations": dict(decision.durations),
                 "plugin_durations": decision.plugin_durations,
                 "extender_calls": presenting.extender_calls(decision),
@@ -138,7 +140,7 @@ class DecisionViewSet(_Decisions):
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
         """What this decision found about one node: why it was refused, or how it scored."""
-        decision = codec.load(decision_row(pk))
+        decision = read(decision_row(pk)).decision
         try:
             return Response(presenting.node_verdict(decision, node))
         except KeyError as error:

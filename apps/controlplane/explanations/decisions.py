@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
 from apps.controlplane.explanations.scores import Comparison, compare, why_here
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.decision import Decision
 
@@ -33,7 +33,7 @@ def explain_decision(
 ) -> DecisionExplanation:
     """Explain a row of the ledger; `node` and `against` name the nodes asked about."""
     if decision is None:
-        decision = codec.load(row)
+        decision = read(row).decision
     here = why_here(decision)
     asked = [name for name in dict.fromkeys((node, against)) if name]
     beside = compare(decision, node, against) if len(asked) == 2 else None

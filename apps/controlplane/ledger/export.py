@@ -89,12 +89,12 @@ class Format:
 def batches(
     filters: finding.Filters, *, cluster_id: int | None = None, limit: int | None = None
 ) -> Iterator[list[Row]]:
-    """The decisions that `decisions.found` finds, newest first, as rows of FIELDS."""
+    """The decisions that `finding.find` gives, newest first, as rows of FIELDS."""
     names = queries.cluster_names()
-    found = finding.found(filters, cluster_id=cluster_id).values(*_COLUMNS)
+    decisions = finding.find(filters, cluster_id=cluster_id).values(*_COLUMNS)
     last, left = None, limit
     while left is None or left > 0:
-        rest = found if last is None else found.filter(id__lt=last)
+        rest = decisions if last is None else decisions.filter(id__lt=last)
         rows = [
             {"id": row["id"], "cluster": names.get(row["cluster_id"], ""), **row}
             for row in rest[: BATCH if left is None else min(BATCH, left)]

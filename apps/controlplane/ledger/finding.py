@@ -1,11 +1,11 @@
 """Finding decisions in the ledger: one set of filters for the API, the pages and the export.
 
-    filters = decisions.parse(request.GET)          # BadRequest names what is wrong
-    rows = decisions.found(filters, cluster_id=cluster.pk)
+    filters = finding.parse(request.GET)            # BadRequest names what is wrong
+    rows = finding.find(filters, cluster_id=cluster.pk)
 
-`found` gives a QuerySet, newest first, without the columns; its ids order the decisions as they
-were recorded, so `id < last` is the next page. Every filter has an index. Decisions of clusters
-that are gone are found by their cluster's id.
+`find` returns a QuerySet, newest first, without the columns; its ids order the decisions as they
+were recorded, so `id < last` is the next page. Every filter has an index. Decisions of deleted
+clusters are found by their cluster's id.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What decisions are wanted; empty = all. Fields are the PARAMETERS."""
+    """Which decisions are asked for; empty = all. Fields are the PARAMETERS."""
 
     pod: str = ""
     namespace: str = ""
@@ -87,7 +87,7 @@ class Filters:
 
 
 def parse(query: Mapping[str, Any]) -> Filters:
-    """The filters among these parameters; others are passed over. BadRequest names a wrong one."""
+    """The filters among these parameters; others are ignored. BadRequest names a wrong one."""
     values: dict[str, Any] = {}
     for name, parameter in _BY_NAME.items():
         text = str(query.get(name) or "").strip()
@@ -98,7 +98,7 @@ def parse(query: Mapping[str, Any]) -> Filters:
     return Filters(**values)
 
 
-def found(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[SchedulingDecision]:
+def find(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[SchedulingDecision]:
     """The decisions that all filters let pass, newest first, without their columns."""
     rows = SchedulingDecision.objects.defer("columns").order_by("-id")
     if cluster_id is not None:
@@ -141,7 +141,7 @@ def _rejecting(
         "victims__contains": filters.victim,
     }
     given = {name: [value] for name, value in wanted.items() if value}
-    # the index leaves out decisions nobody was rejected in
+    # the index leaves out decisions without a rejection
     return rows.exclude(unschedulable_plugins=[]).filter(**given) if given else rows
 
 
@@ -175,6 +175,7 @@ def _value(parameter: Parameter, text: str) -> Any:
 
 
 def moment(name: str, text: str) -> datetime:
+    """The time that a parameter gives; BadRequest names the parameter if it is not one."""
     try:
         # a plus in a query string is a space
         moment = parse_datetime(text.replace(" ", "+") if "T" in text else text)

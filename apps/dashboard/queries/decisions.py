@@ -12,7 +12,8 @@ from django.urls import reverse
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
-from apps.controlplane.ledger import codec, finding
+from apps.controlplane.ledger import finding
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.tables import Field
@@ -51,7 +52,7 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
     """Decisions newest first, as the address asks; none, and why, where it cannot be read."""
     problem, rows = "", SchedulingDecision.objects.none()
     try:
-        rows = finding.found(finding.parse(query), cluster_id=cluster.pk)
+        rows = finding.find(finding.parse(query), cluster_id=cluster.pk)
     except BadRequest as error:
         problem = error.message
     files = () if problem else _files(cluster, query)
@@ -68,7 +69,7 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
     return LedgerEntry(
         row,
-        codec.load(row),
+        read(row).decision,
         attempts=[*reversed(later), row, *earlier],
         previous=earlier[0] if earlier else None,
         next=later[0] if later else None,
@@ -86,7 +87,7 @@ def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _filters(cluster: Cluster) -> list[Field]:
-    """A field for each filter of `apps.controlplane.ledger.codec.finding`, the usual ones first."""
+    """A field for each filter of `apps.controlplane.ledger.finding`, the usual ones first."""
     moment = "2026-01-31 12:00"
     return [
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),

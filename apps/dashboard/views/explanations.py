@@ -9,7 +9,7 @@ from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.rendering import Request, cluster_page, page
 
@@ -22,7 +22,7 @@ _OFFERED = 20
 def decision_explanation(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """Why here; with `?node=`, why not there; with `&against=` both side by side."""
     row = _row(cluster, number)
-    decision = codec.load(row)
+    decision = read(row).decision
     node, against = (request.GET.get(name, "").strip() for name in ("node", "against"))
     if against and not node:
         node, against = against, ""
@@ -40,7 +40,7 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
 @cluster_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """The first nodes of a decision whose name holds what was typed, as options."""
-    decision = codec.load(_row(cluster, number))
+    decision = read(_row(cluster, number)).decision
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
     names = sorted(name for name in decision.nodes if text in name)[:_OFFERED]
     return page(request, "node_options", {"names": names})

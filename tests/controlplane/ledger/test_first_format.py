@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import NodeTable, SchedulingDecision
 from tests.controlplane.ledger.examples import facts
 
@@ -29,10 +29,13 @@ def test_a_row_of_the_first_format_is_read(recorded: dict[str, Any]) -> None:
     )
     blob = base64.b64decode(recorded["columns"])
     row = SchedulingDecision(**recorded["row"], node_table=table, columns=blob)
-    assert facts(codec.load(row)) == recorded["decision"]
-    seen = codec.seen_by(row)
-    assert seen.loaded_at == recorded["seen"]["loaded_at"]
-    assert [list(each) for each in seen.expected] == recorded["seen"]["expected"]
-    assert list(seen.released) == recorded["seen"]["released"]
-    assert seen.undone == recorded["seen"]["undone"]
-    assert list(codec.draws_of(row)) == recorded["draws"]
+    record = read(row)
+    assert facts(record.decision) == recorded["decision"]
+    seen = record.seen
+    assert recorded["seen"] == {
+        "loaded_at": seen.loaded_at,
+        "expected": [list(each) for each in seen.expected],
+        "released": list(seen.released),
+        "undone": record.undone,
+    }
+    assert list(record.draws) == recorded["draws"]
