@@ -35,7 +35,7 @@ Scores = NDArray[np.int64]
 T = TypeVar("T")
 
 
-class _Stored(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class _Stored(msgspec.Struct, array_like=True, gc=False):
     """Stored as an array of its fields; the names are those of the core's class."""
 
 
@@ -145,6 +145,7 @@ def decode(blob: bytes) -> StoredDecision:
 def _stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDecision:
     decision, scores = record.decision, record.decision.scores
     nominating, statuses = decision.nominating, decision.node_statuses
+    wait = decision.permit_wait
     timed = {point: spent for point, spent in decision.plugin_durations.items() if spent}
     return StoredDecision(
         node=decision.node,
@@ -171,7 +172,7 @@ def _stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDecision:
         expected=record.seen.expected,
         released=record.seen.released,
         undone=record.undone,
-        permit_wait=decision.permit_wait and _store(decision.permit_wait, StoredPermitWait),
+        permit_wait=None if wait is None else _store(wait, StoredPermitWait),
         extender_calls=[_store(call, StoredExtenderCall) for call in decision.extender_calls],
         node_statuses=None if statuses is None else _verdicts(statuses, alive),
         weights={plugin: column.weight for plugin, column in scores.items()},
