@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from apps.scheduler.decision import Decision
 from bench import workloads
@@ -86,27 +85,24 @@ def record(cluster_id: int, decisions: Sequence[Decision]) -> None:
     """Write them as the recorder does, in batches."""
     from django.db import transaction
 
-    from apps.controlplane.ledger import codec
+    from apps.controlplane.ledger.records import DecisionRecord
+    from apps.controlplane.ledger.rows import LedgerWriter
 
-    tables = codec.NodeTables(cluster_id)
+    writer = LedgerWriter(cluster_id, profile_revision=1)
     for start in range(0, len(decisions), BATCH):
+        records = []
+        for sequence, decision in enumerate(decisions[start : start + BATCH]):
+            decision.pod_uid = str(uuid.uuid5(uuid.NAMESPACE_URL, decision.pod_uid))
+            record = DecisionRecord(
+                decision=decision,
+                at=datetime.now(UTC),
+                cluster_version=start,
+                sequence=sequence,
+                request_id=uuid.uuid4().hex,
+            )
+            records.append(record)
         with transaction.atomic():
-            tables.begin()
-            rows: list[dict[str, Any]] = []
-            for place, decision in enumerate(decisions[start : start + BATCH]):
-                decision.pod_uid = str(uuid.uuid5(uuid.NAMESPACE_URL, decision.pod_uid))
-                row = codec.row_of(
-                    decision,
-                    cluster_id=cluster_id,
-                    nodes=tables.of(decision.nodes),
-                    at=datetime.now(UTC),
-                    profile_revision=1,
-                    cluster_version=start,
-                    sequence=place,
-                    request_id=uuid.uuid4().hex,
-                )
-                rows.append(row)
-            codec.insert(rows)
+            writer.insert(records)
 
 
 def disk() -> tuple[int, int]:

@@ -265,7 +265,7 @@ class SchedulingDecision(models.Model):
     node_table = models.ForeignKey(
         NodeTable, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
     )
-    #: Everything else as compressed columns; `apps.controlplane.ledger.codec` reads them.
+    #: Everything else as compressed columns; `apps.controlplane.ledger.reading` reads them.
     columns = models.BinaryField()
 
     class Meta:

@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.cluster.models import Cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import log_page
 from apps.scheduler.decision import PermitWait
@@ -166,25 +167,13 @@ def test_pages_run_nothing_inline_and_nothing_from_elsewhere(alice: Client, lab:
 
 def test_a_decision_shows_who_was_asked_and_who_waited(alice: Client, lab: Cluster) -> None:
     row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
-    decision = codec.load(row)
+    record = read(row)
+    decision = record.decision
     url = "https://licences.example/filter"
     call = ExtenderCall("licences", url, ExtenderVerb.FILTER, 4, 0, 2_000_000, "EOF", True)
     decision.extender_calls.append(call)
     decision.permit_wait = PermitWait({"Gatekeeper": 60.0}, 4.5, SUCCESS)
-    codec.insert(
-        [
-            codec.row_of(
-                decision,
-                cluster_id=lab.pk,
-                nodes=codec.NodeTables(lab.pk).of(decision.nodes),
-                at=row.at,
-                profile_revision=1,
-                cluster_version=row.cluster_version,
-                sequence=row.sequence,
-                request_id="",
-            )
-        ]
-    )
+    LedgerWriter(lab.pk, profile_revision=1).insert([record])
     copy = SchedulingDecision.objects.latest("pk")
     page = alice.get(f"/clusters/lab/decisions/{copy.pk}").content.decode()
     assert url in page and "EOF" in page and "ignored" in page

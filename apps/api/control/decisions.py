@@ -25,7 +25,8 @@ from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
 from apps.controlplane.history import past_clusters
-from apps.controlplane.ledger import codec, finding
+from apps.controlplane.ledger import finding
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results import presenting
 from apps.controlplane.results.scores import score_matrix
@@ -107,7 +108,8 @@ class DecisionViewSet(_Decisions):
     def retrieve(self, request: Request, pk: str) -> Response:
         """One decision with the refusals of all nodes, and the scores of the feasible ones."""
         row = queries.decision_numbered(int(pk))
-        decision, draws = codec.load(row), codec.draws_of(row)
+        record = read(row)
+        decision = record.decision
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
             {
@@ -119,8 +121,8 @@ class DecisionViewSet(_Decisions):
                 "rejection": presenting.present_status(decision.rejection),
                 "search": presenting.present_search(decision),
                 "preemption": presenting.present_preemption(decision),
-                "tie_break": draws.tie_break,
-                "seed": draws.seed,
+                "tie_break": record.draws.tie_break,
+                "seed": record.draws.seed,
                 "durations": dict(decision.durations),
                 "plugin_durations": decision.plugin_durations,
                 "extender_calls": presenting.present_extender_calls(decision),
@@ -132,7 +134,7 @@ class DecisionViewSet(_Decisions):
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
         """The result of one node in this decision: its refusal, or its scores."""
-        decision = codec.load(queries.decision_numbered(int(pk)))
+        decision = read(queries.decision_numbered(int(pk))).decision
         try:
             return Response(presenting.present_node(decision, node))
         except KeyError as error:

@@ -10,7 +10,7 @@ from apps.controlplane.explanations.comparison import (
     compare_with_runner_up,
 )
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
@@ -41,7 +41,7 @@ def explain_decision(
     `decision` is the row's decision, for a caller that has read it already.
     """
     if decision is None:
-        decision = codec.load(row)
+        decision = read(row).decision
     matrix = score_matrix(decision)
     here = compare_with_runner_up(decision, matrix)
     asked = [name for name in dict.fromkeys((node, against)) if name]

@@ -19,7 +19,7 @@ from django.db import OperationalError, connection, transaction
 from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Cluster
 from apps.controlplane.history import past_clusters
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import PastCluster, SchedulingDecision
 from apps.controlplane.partitions import daily
 
@@ -138,7 +138,7 @@ def changelog_horizon(cluster: Cluster, policy: Policy, today: date) -> int:
     oldest = SchedulingDecision.objects.filter(cluster_id=cluster.pk).order_by("id").first()
     if oldest is None:
         return horizon
-    needed = codec.seen_by(oldest).loaded_at or oldest.cluster_version
+    needed = read(oldest).seen.loaded_at or oldest.cluster_version
     return min(horizon, needed, oldest.cluster_version)
 
 

@@ -91,10 +91,10 @@ def batches(
 ) -> Iterator[list[Row]]:
     """The decisions that `finding.find` finds, newest first, as rows of FIELDS."""
     names = queries.cluster_names()
-    found = finding.find(filters, cluster_id=cluster_id).values(*_COLUMNS)
+    decisions = finding.find(filters, cluster_id=cluster_id).values(*_COLUMNS)
     last, left = None, limit
     while left is None or left > 0:
-        rest = found if last is None else found.filter(id__lt=last)
+        rest = decisions if last is None else decisions.filter(id__lt=last)
         rows = [
             {"id": row["id"], "cluster": names.get(row["cluster_id"], ""), **row}
             for row in rest[: BATCH if left is None else min(BATCH, left)]

@@ -16,12 +16,11 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.events.ttl import EventTtl
-from apps.controlplane.ledger.codec import Expected
+from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.loop import restoring
 from apps.controlplane.loop.clock import ClusterClock
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
-from apps.controlplane.loop.made import Made
 from apps.controlplane.loop.recorder import Recorder
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import ConfigurationRevision
@@ -86,7 +85,7 @@ class Engine:
         self._crowded = False
         self._acted_at = 0.0
         #: decisions that are not final yet, by the pod's uid
-        self._under_way: dict[str, Made] = {}
+        self._under_way: dict[str, DecisionRecord] = {}
         #: something that waited can go on; and whether anybody is here to see it
         self._progress = threading.Event()
         self._running = False
@@ -179,7 +178,7 @@ class Engine:
         if not self._running:
             announcer.committed(self.cluster.pk, self.informer.position, due=True)
 
-    def _resolve_waiting(self) -> list[Made]:
+    def _resolve_waiting(self) -> list[DecisionRecord]:
         self._progress.clear()
         now = self.cluster.now()
         return [
@@ -187,52 +186,57 @@ class Engine:
             for decision in self.scheduler.resolve_waiting()
         ]
 
-    def _settle(self, batch: list[Made]) -> None:
+    def _settle(self, batch: list[DecisionRecord]) -> None:
         """Let steps end that take hardly any time, before it is written that their pods wait."""
         until = time.monotonic() + SETTLE_SECONDS
         while batch and self.scheduler.is_binding:
             if not self._progress.wait(max(0.0, until - time.monotonic())):
                 break
-            known = {made.decision.pod_uid for made in batch}
-            batch += [m for m in self._resolve_waiting() if m.decision.pod_uid not in known]
+            known = {record.decision.pod_uid for record in batch}
+            batch += [r for r in self._resolve_waiting() if r.decision.pod_uid not in known]
 
-    def _schedule_batch(self, ended: list[Made]) -> list[Made]:
+    def _schedule_batch(self, ended: list[DecisionRecord]) -> list[DecisionRecord]:
         """`ended`: what was resolved just now; nothing of it is written yet."""
-        batch: list[Made] = []
+        batch: list[DecisionRecord] = []
         until = time.monotonic() + BATCH_SECONDS
         self._crowded = True
-        made_after = {
-            made.decision.pod_uid: made.cluster_version
-            for made in (*self._under_way.values(), *ended)
-        }
-        expected = tuple(
-            Expected(uid, node, made_after.get(uid, self.informer.position))
-            for uid, node in self.scheduler.assumed_pods()
-        )
-        released = tuple(
-            made.decision.pod_uid for made in ended if made.decision.result is not Result.SCHEDULED
-        )
+        seen = self._seen_state(ended)
+        draws = Draws(self.cluster.tie_break, self.cluster.seed)
         while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 self._crowded = False
                 break
-            made = Made(
-                decision,
-                self.cluster.now(),
-                self.informer.position,
-                self._next_sequence(),
-                self.informer.request_ids.get(decision.pod_uid, ""),
-                self.informer.loaded_at,
-                expected,
-                released,
-                decision.result is Result.SCHEDULED,
+            record = DecisionRecord(
+                decision=decision,
+                at=self.cluster.now(),
+                cluster_version=self.informer.position,
+                sequence=self._next_sequence(),
+                request_id=self.informer.request_ids.get(decision.pod_uid, ""),
+                seen=seen,
+                draws=draws,
+                took_node=decision.result is Result.SCHEDULED,
             )
-            batch.append(made)
+            batch.append(record)
             if not decision.result.is_final:
-                self._under_way[decision.pod_uid] = made
-                expected += (Expected(decision.pod_uid, decision.node, made.cluster_version),)
+                self._under_way[decision.pod_uid] = record
+                held = Expected(decision.pod_uid, decision.node, record.cluster_version)
+                seen = replace(seen, expected=(*seen.expected, held))
         return batch
+
+    def _seen_state(self, ended: list[DecisionRecord]) -> SeenState:
+        """What the next decision sees besides the objects."""
+        versions = {
+            record.decision.pod_uid: record.cluster_version
+            for record in (*self._under_way.values(), *ended)
+        }
+        expected = tuple(
+            Expected(uid, node, versions.get(uid, self.informer.position))
+            for uid, node in self.scheduler.assumed_pods()
+        )
+        decisions = (record.decision for record in ended)
+        released = tuple(d.pod_uid for d in decisions if d.result is not Result.SCHEDULED)
+        return SeenState(self.informer.loaded_at, expected, released)
 
     def _next_sequence(self) -> int:
         """How many decisions were made before this one that saw the same version."""

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 
@@ -17,11 +16,11 @@ from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Update, Write
 from apps.cluster.writing import store
 from apps.controlplane.events.writer import EventWriter
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.records import DecisionRecord
+from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.loop import decision_log
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.intended_writes import IntendedWrites
-from apps.controlplane.loop.made import Made
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
@@ -48,7 +47,7 @@ class Recorder:
         self._lease = lease
         self._profile_revision = profile_revision
         self._history = history
-        self._node_tables = codec.NodeTables(cluster.pk)
+        self._ledger = LedgerWriter(cluster.pk, profile_revision)
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
 
@@ -69,7 +68,7 @@ class Recorder:
         self,
         scheduler: Scheduler,
         informer: Informer,
-        batch: Sequence[Made],
+        batch: Sequence[DecisionRecord],
         changes: QueueChanges,
         intents: Sequence[Intent] = (),
         wishes: Sequence[int] = (),
@@ -93,25 +92,23 @@ class Recorder:
             for decision, refusal in refused:
                 scheduler.bind_failed(decision, error(refusal.message))
             changes = scheduler.queue.take_changes()
-        for made in batch:
-            if made.decision.result == Result.SCHEDULED:
-                scheduler.bound(made.decision)
-        self._history.leave_out(
-            {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
-        )
+        scheduled = [r.decision for r in batch if r.decision.result == Result.SCHEDULED]
+        for decision in scheduled:
+            scheduler.bound(decision)
+        self._history.leave_out({decision.pod_uid for decision in scheduled})
         decision_log.tell(self._cluster, batch)
 
     def _commit(
         self,
         scheduler: Scheduler,
         informer: Informer,
-        batch: Sequence[Made],
+        batch: Sequence[DecisionRecord],
         changed: Mapping[str, SavedEntry | None],
         intents: Sequence[Intent],
         wishes: Sequence[int],
     ) -> list[tuple[Decision, ApiError]]:
         """One try; with refused bindings nothing is written and they are returned."""
-        bound = {m.decision.pod_uid for m in batch if m.decision.result == Result.SCHEDULED}
+        bound = {r.decision.pod_uid for r in batch if r.decision.result == Result.SCHEDULED}
         kept = {
             uid: entry
             for uid, entry in changed.items()
@@ -122,14 +119,11 @@ class Recorder:
             self._lease.renew(
                 consumed_version=informer.position, profile_revision=self._profile_revision
             )
-            self._node_tables.begin()
-            codec.insert(
-                [self._ledger_row(made) for made in batch if made.decision.result.is_final]
-            )
+            self._ledger.insert(record for record in batch if record.decision.result.is_final)
             self._queue_rows.write(kept, gone)
             if wishes:
                 activation.forget(wishes)
-            self._history.insert(m.decision for m in batch if m.decision.pod_uid in bound)
+            self._history.insert(r.decision for r in batch if r.decision.pod_uid in bound)
             if kept or gone or self._history:
                 # pages show the queue, which is not in the change log
                 told = partial(announcer.committed, self._cluster.pk, informer.position, due=False)
@@ -145,46 +139,26 @@ class Recorder:
             self._queue_rows.committed(kept, gone)
         return refused
 
-    def _ledger_row(self, made: Made) -> dict[str, Any]:
-        decision = made.decision
-        return codec.row_of(
-            decision,
-            cluster_id=self._cluster.pk,
-            nodes=self._node_tables.of(decision.nodes),
-            at=made.at,
-            profile_revision=self._profile_revision,
-            cluster_version=made.cluster_version,
-            sequence=made.sequence,
-            request_id=made.request_id,
-            draws=codec.Draws(self._cluster.tie_break, self._cluster.seed),
-            seen=codec.Seen(
-                made.loaded_at,
-                made.expected,
-                made.released,
-                made.took_node and decision.result is not Result.SCHEDULED,
-            ),
-        )
-
     def _write_metrics(
-        self, scheduler: Scheduler, batch: Sequence[Made], bound: Collection[str]
+        self, scheduler: Scheduler, batch: Sequence[DecisionRecord], bound: Collection[str]
     ) -> None:
         now_ns = time.perf_counter_ns()
-        for made in batch:
-            if made.decision.result.is_final:
-                points = scheduler.profiles[made.decision.profile].profile.plugins
-                at = made.at.timestamp()
-                note_attempt(scheduler.metrics, made.decision, now_ns=now_ns, at=at, points=points)
+        for record in batch:
+            decision, at = record.decision, record.at.timestamp()
+            if decision.result.is_final:
+                points = scheduler.profiles[decision.profile].profile.plugins
+                note_attempt(scheduler.metrics, decision, now_ns=now_ns, at=at, points=points)
         note_state(scheduler, bound)
         if scheduler.metrics.is_dirty:
             stored.write(self._cluster.pk, scheduler.metrics)
 
     def _write_objects(
-        self, informer: Informer, batch: Sequence[Made], intents: Sequence[Intent]
+        self, informer: Informer, batch: Sequence[DecisionRecord], intents: Sequence[Intent]
     ) -> list[tuple[Decision, ApiError]]:
         self._events.begin()
         writes = IntendedWrites(informer, self._events)
         planned: list[tuple[Decision | None, Write]] = [
-            (made.decision, write) for made in batch for write in writes.of(made)
+            (record.decision, write) for record in batch for write in writes.of(record)
         ]
         planned += [
             (None, write)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.attempt import new_attempt
 from apps.scheduler.decision import Decision, Result
@@ -26,8 +26,9 @@ def apply_earlier(
     if row.result == Result.SCHEDULED:
         take_room(scheduler, pod, row.node)
         return
-    decision = codec.load(row)
-    if codec.seen_by(row).undone:
+    record = read(row)
+    decision = record.decision
+    if record.undone:
         take_room(scheduler, pod, decision.node)
     elif decision.nominating is not None:
         _nominate(scheduler, PodInfo(pod), decision)

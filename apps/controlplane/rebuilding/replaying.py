@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.rebuilding.extenders import RecordedExtender
 from apps.controlplane.rebuilding.state import PastState, state_before
@@ -29,7 +29,7 @@ def recompute(row: SchedulingDecision, state: PastState | None = None) -> Decisi
         state = state_before(row)
     else:
         state.advance(row)
-    return decide_again(state, row, codec.load(row))
+    return decide_again(state, row, read(row).decision)
 
 
 def decide_again(state: PastState, row: SchedulingDecision, recorded: Decision) -> Decision:

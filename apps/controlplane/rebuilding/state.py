@@ -14,15 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import msgspec
-import zstandard
-
 from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import WATCHED, decode
-from apps.controlplane.models import ConfigurationRevision, NodeTable, SchedulingDecision
+from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.rebuilding.arrivals import arrival_order
 from apps.controlplane.rebuilding.draws import RecordedDraws
@@ -77,14 +74,14 @@ class PastState:
             (self.cluster.pk, self.version) == (row.cluster_id, row.cluster_version)
             and self.sequence <= row.sequence
             and self.revision == row.profile_revision
-            and self.loaded_at == codec.seen_by(row).loaded_at
+            and self.loaded_at == read(row).seen.loaded_at
             and (self.in_order or not _needs_order(row))
         )
 
     def advance(self, row: SchedulingDecision) -> None:
         """Apply the decisions of this version that came before `row`."""
         assert row.cluster_version == self.version and row.sequence >= self.sequence
-        seen = codec.seen_by(row)
+        seen = read(row).seen
         for uid in seen.released:
             if uid in self.pending:
                 self.scheduler.queue.delete_nominated_pod(PodInfo(self.pending[uid]))
@@ -92,7 +89,7 @@ class PastState:
             if uid in self.pending and self.scheduler.cache.find_pod(uid) is None:
                 pod = _as_of(self.cluster, self.pending[uid], version)
                 take_room(self.scheduler, pod, node)
-        for earlier in _made_before(row, self.sequence):
+        for earlier in _decisions_before(row, self.sequence):
             apply_earlier(self.scheduler, self.pending, earlier)
         self.sequence = row.sequence
 
@@ -118,14 +115,13 @@ def state_before(row: SchedulingDecision) -> PastState:
     Cluster.DoesNotExist when only the ledger is left of the cluster.
     """
     cluster = Cluster.objects.get(pk=row.cluster_id)
-    table = NodeTable.objects.filter(pk=row.node_table_id).first()
-    names = msgspec.json.decode(zstandard.decompress(bytes(table.names))) if table else ()
+    record = read(row)
     state = state_at(
         cluster,
         row.cluster_version,
         revision=row.profile_revision,
-        loaded_at=codec.seen_by(row).loaded_at,
-        rows=names,
+        loaded_at=record.seen.loaded_at,
+        rows=record.decision.nodes,
         in_order=_needs_order(row),
         at=row.at.timestamp(),
     )
@@ -228,7 +224,7 @@ def _as_of(cluster: Cluster, pod: Pod, version: int) -> Pod:
     return found if isinstance(found, Pod) else pod
 
 
-def _made_before(row: SchedulingDecision, since: int) -> list[SchedulingDecision]:
+def _decisions_before(row: SchedulingDecision, since: int) -> list[SchedulingDecision]:
     """The decisions after the same version from number `since` on, in order.
 
     Of what was recorded together the ids rise with the sequence.

@@ -12,7 +12,8 @@ from django.urls import reverse
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
-from apps.controlplane.ledger import codec, finding
+from apps.controlplane.ledger import finding
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import plugin_names
 from apps.dashboard.paging import LogPage, log_page
@@ -66,7 +67,7 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
     return LedgerEntry(
         row,
-        codec.load(row),
+        read(row).decision,
         attempts=[*reversed(later), row, *earlier],
         previous=earlier[0] if earlier else None,
         next=later[0] if later else None,

@@ -9,7 +9,7 @@ from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.dashboard.rendering import Request, cluster_page, page
 
 #: Node names that are suggested.
@@ -21,7 +21,7 @@ _OFFERED = 20
 def decision_explanation(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """Why the node was chosen; `?node=`: why not this node; `&against=`: compared with this one."""
     row = queries.decision_numbered(number, cluster)
-    decision = codec.load(row)
+    decision = read(row).decision
     node, against = (request.GET.get(name, "").strip() for name in ("node", "against"))
     if against and not node:
         node, against = against, ""
@@ -39,7 +39,7 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
 @cluster_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """The first nodes of a decision whose names contain the text of the field, as options."""
-    decision = codec.load(queries.decision_numbered(number, cluster))
+    decision = read(queries.decision_numbered(number, cluster)).decision
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
     names = sorted(name for name in decision.nodes if text in name)[:_OFFERED]
     return page(request, "node_options", {"names": names})

@@ -19,7 +19,7 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.history import retention
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import (
     ConfigurationRevision,
@@ -135,7 +135,7 @@ def test_node_tables_stay_while_a_decision_names_nodes_by_them(cluster: Cluster)
     change_settings(cluster, {"ledger_max_decisions": 1})
     retention.run()
     assert kept(cluster) == ["d"]
-    assert "more" in codec.load(SchedulingDecision.objects.get()).nodes
+    assert "more" in read(SchedulingDecision.objects.get()).decision.nodes
     assert NodeTable.objects.count() == 1
 
 
@@ -149,7 +149,7 @@ def test_a_warm_engine_makes_a_forgotten_node_table_again(cluster: Cluster) -> N
     assert not NodeTable.objects.exists()
     create_pods(cluster, pod("e"))
     engines.run(cluster.pk)
-    assert codec.load(SchedulingDecision.objects.get()).node == node_of(cluster, "e")
+    assert read(SchedulingDecision.objects.get()).decision.node == node_of(cluster, "e")
 
 
 def test_old_changes_are_forgotten_and_every_later_state_is_still_known(cluster: Cluster) -> None:
@@ -185,7 +185,7 @@ def test_what_a_kept_decision_saw_is_not_forgotten(cluster: Cluster) -> None:
     first = SchedulingDecision.objects.order_by("id").first()
     assert first is not None
     retention.run()
-    assert forgotten(cluster) <= codec.seen_by(first).loaded_at <= first.cluster_version
+    assert forgotten(cluster) <= read(first).seen.loaded_at <= first.cluster_version
     change_settings(cluster, {"changelog_covers_ledger": False})
     retention.run()
     assert forgotten(cluster) == cluster.resource_version
@@ -221,7 +221,7 @@ def test_a_deleted_cluster_leaves_its_history_until_that_is_old(cluster: Cluster
     past = PastCluster.objects.get()
     assert (past.id, past.name, past.user) == (cluster.pk, "lab", "alice")
     row = SchedulingDecision.objects.get(cluster_id=cluster.pk, name="a")
-    assert len(codec.load(row).nodes) == 2
+    assert len(read(row).decision.nodes) == 2
     assert ConfigurationRevision.objects.filter(cluster_id=cluster.pk).exists()
     retention.run()
     assert len(kept(cluster)) == 3

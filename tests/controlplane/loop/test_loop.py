@@ -11,7 +11,7 @@ from apps.cluster.models import Cluster, Event, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
@@ -150,7 +150,7 @@ def test_what_the_ledger_kept_is_what_was_decided(cluster: Cluster) -> None:
     )
     rows = SchedulingDecision.objects.filter(cluster=cluster).order_by("id")
     for row, decision in zip(rows, [each.decision for each in made], strict=True):
-        kept = codec.load(row)
+        kept = read(row).decision
         assert kept.message == decision.message
         assert kept.result == decision.result
         assert kept.tied_nodes() == decision.tied_nodes()

@@ -11,7 +11,7 @@ from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.preemption.ranking import Criterion
@@ -125,7 +125,7 @@ def test_the_ledger_keeps_what_the_choice_was_made_of(cluster: Cluster) -> None:
     engines.run(cluster.pk)
     row = SchedulingDecision.objects.get(cluster=cluster, name="vip", attempt=1)
     assert row.nominated_node == "only"
-    decision = codec.load(row)
+    decision = read(row).decision
     assert decision.plugin_durations["PostFilter"]["DefaultPreemption"] > 0
     result = decision.post_filter
     assert result is not None

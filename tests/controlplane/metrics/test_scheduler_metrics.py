@@ -13,9 +13,9 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines
-from apps.controlplane.loop.made import Made
 from apps.controlplane.metrics import exposition
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.workers import lease
@@ -145,7 +145,13 @@ def test_a_batch_that_is_taken_back_is_counted_once_as_what_it_became(cluster: C
     engine = Engine.load(cluster, held)
     scheduler, informer = engine.scheduler, engine.informer
     decisions = [scheduler.schedule_one(), scheduler.schedule_one()]
-    batch = [Made(made, cluster.now(), informer.position, 0) for made in decisions if made]
+    batch = [
+        DecisionRecord(
+            decision=each, at=cluster.now(), cluster_version=informer.position, sequence=0
+        )
+        for each in decisions
+        if each
+    ]
     store.delete(cluster, kinds.POD, "default", "goes", actor=ACTOR)
     engine.recorder.record(scheduler, informer, batch, scheduler.queue.take_changes())
     counted = scrape(cluster).labelled("scheduler_schedule_attempts_total", "result")

@@ -11,7 +11,7 @@ from django.db import ProgrammingError, connection, transaction
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.partitions import daily
@@ -126,7 +126,7 @@ def test_rows_of_a_day_nobody_prepared_are_kept_and_moved(decision: SchedulingDe
     assert partition_of(row_id) == name
     with pytest.raises(ProgrammingError, match="refused"):
         run(f"TRUNCATE {name}")
-    assert codec.load(SchedulingDecision.objects.get(pk=row_id)).node == decision.node
+    assert read(SchedulingDecision.objects.get(pk=row_id)).decision.node == decision.node
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE {name}")
 

@@ -12,7 +12,7 @@ import pytest
 from apps.cluster.models import Cluster
 from apps.controlplane import rebuilding
 from apps.controlplane.clusters.lifecycle import delete_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from tests.controlplane.rebuilding.busy_run import busy_run
 
@@ -51,10 +51,10 @@ def test_the_run_is_as_busy_as_it_should_be(busy: Cluster, db: None) -> None:
     assert results["scheduled"] > 300 and results["unschedulable"] > 100
     assert {row.scheduler_name for row in rows} == {"default-scheduler", "packing", "careful"}
     assert len({row.profile_revision for row in rows}) >= 3
-    assert len({codec.seen_by(row).loaded_at for row in rows}) >= 4
+    assert len({read(row).seen.loaded_at for row in rows}) >= 4
     assert sum(bool(row.nominated_node) for row in rows) >= 3
     assert sum(row.sequence > 0 for row in rows) > 300
-    assert any(codec.seen_by(row).expected for row in rows)
+    assert any(read(row).seen.expected for row in rows)
     plugins = {plugin for row in rows for plugin in row.unschedulable_plugins}
     assert plugins >= {
         "NodeResourcesFit",
@@ -75,7 +75,7 @@ def test_500_past_states_are_rebuilt_and_their_decisions_come_out_equal(
         if state is None or not state.leads_to(row):
             state = rebuilding.state_before(row)
         again = rebuilding.recompute(row, state)
-        assert rebuilding.differences(codec.load(row), again) == [], f"{row} ({row.pk})"
+        assert rebuilding.differences(read(row).decision, again) == [], f"{row} ({row.pk})"
 
 
 def test_a_state_is_the_same_when_it_is_rebuilt_for_one_decision_alone(
@@ -85,4 +85,4 @@ def test_a_state_is_the_same_when_it_is_rebuilt_for_one_decision_alone(
     random.Random(8).shuffle(rows)
     for row in rows[:ALONE]:
         again = rebuilding.recompute(row)
-        assert rebuilding.differences(codec.load(row), again) == [], f"{row} ({row.pk})"
+        assert rebuilding.differences(read(row).decision, again) == [], f"{row} ({row.pk})"
