@@ -1,6 +1,5 @@
 /* Choosing rows of a table: all of a page at once, and how many are chosen. What was chosen
    stays so when the table is refreshed. */
-"use strict";
 
 (() => {
   const boxes = (form) => [...form.querySelectorAll("tbody input[type=checkbox]")];
@@ -13,7 +12,8 @@
     every.checked = chosen > 0 && chosen === all.length;
     every.indeterminate = chosen > 0 && chosen < all.length;
     form.querySelector("[data-choose-count]").textContent = `${chosen || "none"} chosen`;
-    for (const button of form.querySelectorAll("button:not([type=button])")) button.disabled = chosen === 0;
+    for (const button of form.querySelectorAll("button:not([type=button])"))
+      button.disabled = chosen === 0;
   }
 
   const tellAll = () => document.querySelectorAll("form[data-choose]").forEach(tell);

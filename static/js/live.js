@@ -1,6 +1,5 @@
 /* Live pages: one stream a page, closed while the tab is hidden; and clocks that tick.
    Loaded between htmx and its sse extension, which asks htmx.createEventSource for its streams. */
-"use strict";
 
 (() => {
   const FIRST_RETRY_MS = 1000;
@@ -32,17 +31,17 @@
     connect() {
       if (this.source || this.readyState === EventSource.CLOSED) return;
       this.source = new EventSource(this.address);
-      this.source.onopen = () => {
+      this.source.addEventListener("open", () => {
         this.readyState = EventSource.OPEN;
         this.wait = FIRST_RETRY_MS;
         show("live");
-      };
-      this.source.onerror = () => {
+      });
+      this.source.addEventListener("error", () => {
         this.pause();
         show("reconnecting");
         this.timer = setTimeout(() => document.hidden || this.connect(), this.wait);
         this.wait = Math.min(2 * this.wait, LONGEST_RETRY_MS);
-      };
+      });
       for (const type of this.types) this.forward(type);
     }
 
@@ -81,7 +80,12 @@
   }
 
   /* Times in words. The server's clock counts: the page says what it was when it was made. */
-  const SPANS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const SPANS = [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
   const offset = Date.now() - Date.parse(document.body.dataset.now);
 
   function words(seconds) {
@@ -124,7 +128,8 @@
   /* What a filter leaves empty is not in the address. */
   document.addEventListener("htmx:configRequest", ({ detail }) => {
     if (!detail.elt.matches("form.filters")) return;
-    for (const [name, value] of [...detail.formData]) if (value === "") detail.formData.delete(name);
+    const empty = [...detail.formData].filter(([, value]) => value === "");
+    for (const [name] of empty) detail.formData.delete(name);
   });
 
   /* What is drawn is chosen with selects alone. */

@@ -1,16 +1,17 @@
 /* The scores of a decision, all nodes at once: fetched one time, sorted and narrowed here.
    Without this script the same table comes from the server, page by page. */
-"use strict";
 
 (() => {
   const SHADES = 6;
   const ABOVE_AND_BELOW = 12;
+  const DEFAULTS = { value: "weighted", sort: "rank" };
   const section = document.getElementById("scores");
   if (!section) return;
 
   const number = new Intl.NumberFormat("en");
+  /* Scores are 64-bit integers: a raw score may count bytes. A double holds them up to 2^53. */
   const column = (packed, length) =>
-    Array.isArray(packed) ? Int32Array.from(packed) : new Int32Array(length).fill(packed);
+    Array.isArray(packed) ? Float64Array.from(packed) : new Float64Array(length).fill(packed);
   const range = (values) => {
     let least = Infinity;
     let most = -Infinity;
@@ -30,13 +31,13 @@
       this.chosen = data.chosen;
       const length = data.nodes.length;
       this.total = column(data.total, length);
-      this.plugins = data.plugins.map(({ name, weight, raw, normalised }) => {
-        const normal = column(normalised, length);
+      this.plugins = data.plugins.map(({ name, weight, raw, normalized }) => {
+        const normal = column(normalized, length);
         return {
           name,
           weight,
           raw: column(raw, length),
-          normalised: normal,
+          normalized: normal,
           weighted: normal.map((value) => value * weight),
         };
       });
@@ -171,11 +172,11 @@
         cell.className = `num shade-${shade(value, each.range)}`;
         cell.textContent = number.format(value);
       }
-      matrix.plugins.forEach((plugin, place) => {
-        const [raw, normal, weighted] = [plugin.raw, plugin.normalised, plugin.weighted].map(
+      matrix.plugins.forEach((plugin, index) => {
+        const [raw, normal, weighted] = [plugin.raw, plugin.normalized, plugin.weighted].map(
           (numbers) => number.format(numbers[node]),
         );
-        row.cells[place + 3].title = `raw ${raw}, normalised ${normal}, weighted ${weighted}`;
+        row.cells[index + 3].title = `raw ${raw}, normalized ${normal}, weighted ${weighted}`;
       });
       return row;
     }
@@ -205,7 +206,10 @@
       this.canvas = document.createElement("canvas");
       this.canvas.tabIndex = 0;
       this.canvas.setAttribute("role", "slider");
-      this.canvas.setAttribute("aria-label", "All nodes in the order of the table: the place shown");
+      this.canvas.setAttribute(
+        "aria-label",
+        "All nodes in the order of the table: the place shown",
+      );
       this.canvas.setAttribute("aria-valuemin", "1");
       this.says = document.createElement("output");
       this.says.className = "quiet";
@@ -270,7 +274,10 @@
 
     tell(place) {
       const node = this.rows[place];
-      if (node === undefined) return void (this.says.textContent = "");
+      if (node === undefined) {
+        this.says.textContent = "";
+        return;
+      }
       const parts = this.columns.map(
         ({ name, numbers }) => `${name} ${number.format(numbers[node])}`,
       );
@@ -338,8 +345,7 @@
         address.searchParams.delete(name);
       }
       for (const [name, value] of Object.entries({ ...now, sort })) {
-        const plain = { value: "weighted", sort: "rank" }[name] || "";
-        if (value !== plain) address.searchParams.set(name, value);
+        if (value !== (DEFAULTS[name] || "")) address.searchParams.set(name, value);
       }
       history.replaceState(history.state, "", address);
     }

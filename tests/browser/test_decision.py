@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster, Pod
+from apps.controlplane import profiles
 from apps.controlplane.clusters import create_cluster
 from apps.controlplane.engines import Engines
 from apps.controlplane.models import SchedulingDecision
@@ -101,6 +102,24 @@ def test_without_scripts_the_scores_come_page_by_page(seen: Seen, lab: Cluster) 
     page.locator("#scores").get_by_role("button", name="Apply").click()
     expect(rows).to_have_count(10)
     window.close()
+
+
+def test_scores_beyond_32_bits_are_shown_as_the_scheduler_computed_them(
+    seen: Seen, lab: Cluster
+) -> None:
+    weight = "  plugins: {score: {enabled: [{name: NodeResourcesFit, weight: 50000000}]}}\n"
+    profiles.add_revision(lab, profiles.BUILT_IN + weight, user="admin", note="heavy")
+    store.create(lab, kinds.POD, pod("third"), actor=ADMIN)
+    Engines().run(lab.pk)
+    total = SchedulingDecision.objects.get(name="third").total_score
+    assert total is not None and total > 2**31
+    seen.open(decision_of("third"))
+    first = seen.page.locator("#scores tr[aria-rowindex='2']")
+    expect(first.locator("td.num").nth(1)).to_have_text(f"{total:,}")
+    seen.page.get_by_role("link", name="Total").click()
+    seen.page.get_by_role("link", name="Total").click()
+    expect(first).to_contain_text("node-000")
+    assert seen.problems == []
 
 
 def test_after_an_incident_one_finds_what_happened_to_a_pod_that_is_gone(

@@ -119,7 +119,7 @@ def test_the_plugin_that_decides_most_is_the_first_column(scheduled: Decision) -
         ("Flat", 1),
     ]
     steep, flat = score_table(matrix, {"value": "raw"}).page.rows[2].cells
-    assert (steep.shown, steep.raw, steep.normalised, steep.weighted) == (20, 20, 20, 40)
+    assert (steep.shown, steep.raw, steep.normalized, steep.weighted) == (20, 20, 20, 40)
     assert flat.weighted == 10
 
 

@@ -66,7 +66,7 @@ def test_the_matrix_of_a_decision_is_fetched_once(alice: Client, lab: Cluster) -
     assert "immutable" in response.headers["Cache-Control"]
     matrix = response.json()
     assert matrix["nodes"][0] == row.node and len(matrix["nodes"]) == row.feasible_nodes
-    assert {"name", "weight", "raw", "normalised"} == set(matrix["plugins"][0])
+    assert {"name", "weight", "raw", "normalized"} == set(matrix["plugins"][0])
 
 
 def test_the_region_of_scores_alone_is_answered_to_its_own_filter(

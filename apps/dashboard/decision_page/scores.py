@@ -21,7 +21,7 @@ Column = NDArray[np.int64]
 #: Rows the server shows.
 SIZE = 25
 #: What a cell shows: the score as the plugin gave it, within 0 to 100, or times its weight.
-VALUES = ("weighted", "normalised", "raw")
+VALUES = ("weighted", "normalized", "raw")
 #: Shades a cell may have; the greatest value of a column has the last one.
 SHADES = 6
 
@@ -33,11 +33,11 @@ class PluginScores:
     name: str
     weight: int
     raw: Column
-    normalised: Column
+    normalized: Column
 
     @property
     def weighted(self) -> Column:
-        return self.normalised * self.weight
+        return self.normalized * self.weight
 
     @property
     def spread(self) -> int:
@@ -75,7 +75,7 @@ class Cell:
     shown: int
     shade: int
     raw: int
-    normalised: int
+    normalized: int
     weighted: int
 
 
@@ -162,7 +162,7 @@ def as_json(matrix: ScoreMatrix) -> dict[str, Any]:
                 "name": plugin.name,
                 "weight": plugin.weight,
                 "raw": _packed(plugin.raw),
-                "normalised": _packed(plugin.normalised),
+                "normalized": _packed(plugin.normalized),
             }
             for plugin in matrix.plugins
         ],
@@ -203,8 +203,8 @@ def _row(
 ) -> ScoreRow:
     cells = []
     for plugin, shade in zip(matrix.plugins, shades, strict=True):
-        raw, normalised = int(plugin.raw[place]), int(plugin.normalised[place])
-        shown = {"raw": raw, "normalised": normalised, "weighted": normalised * plugin.weight}
+        raw, normalized = int(plugin.raw[place]), int(plugin.normalized[place])
+        shown = {"raw": raw, "normalized": normalized, "weighted": normalized * plugin.weight}
         cells.append(Cell(shown[value], int(shade[place]), **shown))
     return ScoreRow(
         rank=int(matrix.ranks[place]),
