@@ -10,7 +10,7 @@ from django.test import Client
 from apps.cluster import kinds, store
 from apps.cluster.models import Cluster, Node, Pod
 from apps.controlplane.models import Operation
-from tests.dashboard.conftest import ACTOR, add_pods, pod
+from tests.dashboard.conftest import ACTOR, add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -97,7 +97,7 @@ def test_a_node_is_broken_and_mended(alice: Client, lab: Cluster, status: str) -
     alice.post(address, {"type": "Ready", "status": "True"})
     assert node("node-0").ready
     alice.post(address, {"type": "DiskPressure", "status": "True"})
-    page = alice.get("/clusters/lab/nodes/node-0").content.decode()
+    page = shown(alice, "/clusters/lab/nodes/node-0")
     assert "KubeletHasDiskPressure" in page and ">Clear<" in page
     assert alice.post(address, {"type": "Mood", "status": "True"}).status_code == 422
 
