@@ -96,9 +96,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("logout", LogoutView.as_view(), name="logout"),
     path("new-cluster", new_cluster.new_cluster, name="new-cluster"),
     path("search", search.find, name="search"),
-    path("tasks", tasks.tasks, name="tasks"),
-    path("tasks/<int:number>", tasks.task, name="task"),
-    path("tasks/<int:number>/cancel", tasks.cancel, name="cancel-task"),
-    path("tasks/<int:number>/output", tasks.output, name="task-output"),
+    path("operations", tasks.operations, name="operations"),
+    path("operations/<int:number>", tasks.operation, name="operation"),
+    path("operations/<int:number>/cancel", tasks.cancel, name="cancel-operation"),
+    path("operations/<int:number>/output", tasks.output, name="operation-output"),
     path("clusters/<str:cluster>", include(_cluster)),
 ]

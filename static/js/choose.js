@@ -11,7 +11,7 @@
     every.hidden = false;
     every.checked = chosen > 0 && chosen === all.length;
     every.indeterminate = chosen > 0 && chosen < all.length;
-    form.querySelector("[data-choose-count]").textContent = `${chosen || "none"} chosen`;
+    form.querySelector("[data-choose-count]").textContent = `${chosen || "none"} selected`;
     for (const button of form.querySelectorAll("button:not([type=button])"))
       button.disabled = chosen === 0;
   }

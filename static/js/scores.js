@@ -137,7 +137,7 @@
       const cell = row.insertCell();
       cell.colSpan = this.columns.length + 2;
       cell.className = "quiet";
-      cell.textContent = "No feasible node is called like that.";
+      cell.textContent = "No feasible node matches.";
       return row;
     }
 
@@ -208,7 +208,7 @@
       this.canvas.setAttribute("role", "slider");
       this.canvas.setAttribute(
         "aria-label",
-        "All nodes in the order of the table: the place shown",
+        "All nodes in table order: the position shown",
       );
       this.canvas.setAttribute("aria-valuemin", "1");
       this.says = document.createElement("output");

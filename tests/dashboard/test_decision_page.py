@@ -34,7 +34,7 @@ def column(*values: int, weight: int = 1) -> ScoreColumn:
 
 @pytest.fixture
 def scheduled() -> Decision:
-    """d to f are feasible; d and f tie, f was drawn. g was not looked at."""
+    """d to f are feasible; d and f tie, f was drawn. g was not evaluated."""
     statuses = NodeStatuses(np.array([1, 1, 2, 0, 0, 0, -1], dtype=np.int32), [None, CPU, TAINT])
     return Decision(
         pod_key="default/p",
@@ -67,11 +67,11 @@ def test_the_funnel_goes_from_all_nodes_to_one_and_names_who_took_the_others_out
         ("nodes in the cluster", 7, False, ""),
         ("rejected by NodeResourcesFit", 2, True, ""),
         ("rejected by Taint", 1, True, ""),
-        ("not looked at", 1, True, ""),
+        ("not evaluated", 1, True, ""),
         ("feasible", 3, False, ""),
         ("scored", 3, False, ""),
         ("with the best score", 2, False, "110 points"),
-        ("taken", 1, False, "f"),
+        ("selected", 1, False, "f"),
     ]
     first = steps[1]
     assert first.start == pytest.approx(500 / 7) and first.width == pytest.approx(200 / 7)
@@ -81,7 +81,7 @@ def test_what_pre_filter_left_out_is_not_said_to_be_unseen(scheduled: Decision) 
     scheduled.pre_filter_nodes = frozenset("abcdef")
     out = [(step.name, step.nodes) for step in funnel(scheduled) if step.out]
     assert ("rejected by PreFilter", 1) in out
-    assert "not looked at" not in dict(out)
+    assert "not evaluated" not in dict(out)
 
 
 def test_a_refusal_of_the_pod_itself_takes_every_node_out() -> None:
@@ -94,7 +94,7 @@ def test_a_refusal_of_the_pod_itself_takes_every_node_out() -> None:
             ("nodes in the cluster", 2),
             ("rejected by VolumeBinding", 2),
             ("feasible", 0),
-            ("taken", 0),
+            ("selected", 0),
         ]
 
 

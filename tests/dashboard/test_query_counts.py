@@ -51,6 +51,9 @@ BOUNDS = {
     "nodes": 7,
     "object": 9,
     "objects": 7,
+    "operation": 5,
+    "operation-output": 4,
+    "operations": 6,
     "pod": 13,
     "pod-story": 13,
     "pod-waiting": 7,
@@ -61,9 +64,6 @@ BOUNDS = {
     "queue-history": 6,
     "refused-nodes": 9,
     "search": 8,
-    "task": 5,
-    "task-output": 4,
-    "tasks": 6,
 }
 
 

@@ -47,7 +47,7 @@ def test_a_countdown_goes_by_the_clusters_clock(alice: Client, lab: Cluster) -> 
     entry.backoff_expiry = START + timedelta(seconds=9)
     entry.save()
     page = alice.get("/clusters/lab/queue?queue=backoff").content.decode()
-    # a clock that stands still is not counted on by the page
+    # a clock that stopped is not counted on by the page
     assert "data-until" not in page and "data-ago" not in page
     assert ">9 s</time>" in page
     clock.advance(lab, 5)
@@ -63,7 +63,7 @@ def test_a_pod_is_activated_by_a_button(alice: Client, lab: Cluster) -> None:
     wanted = {"pod": "default/huge", "next": before}
     answer = alice.post("/clusters/lab/queue/activate", wanted, follow=True)
     assert answer.redirect_chain == [(before, 302)]
-    assert "default/huge is tried now." in answer.content.decode()
+    assert "Pod default/huge will be retried now." in answer.content.decode()
     wish = QueueActivation.objects.get(cluster=lab)
     assert wish.user == "alice" and wish.request_id
 
@@ -76,7 +76,7 @@ def test_the_history_tells_what_moved_a_pod_and_whose_hint_decided(
     moved = alice.get("/clusters/lab/queue/history?pod=huge").content.decode()
     assert "ScheduleAttemptFailure" in moved and "in flight" in moved
     nothing = alice.get("/clusters/lab/queue/history?event=NodeAdd").content.decode()
-    assert "No move is like that" in nothing
+    assert "No moves match these filters" in nothing
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.framework.diagnosis import NodeStatuses
 
 PRE_FILTER = "PreFilter"
-NOBODY = "not looked at"
+NOBODY = "not evaluated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def funnel(decision: Decision) -> list[Step]:
         if decision.scores:
             steps.append(_step(whole, "scored", len(decision.total)))
         steps.append(_step(whole, "with the best score", len(decision.ties), detail=best))
-    steps.append(_step(whole, "taken", 1 if decision.node else 0, detail=decision.node))
+    steps.append(_step(whole, "selected", 1 if decision.node else 0, detail=decision.node))
     return steps
 
 

@@ -12,9 +12,9 @@ from django.core.exceptions import ValidationError
 from apps.cluster.admission.plugins.registry import PLUGINS
 from apps.dashboard.forms.refusals import ObjectForm
 
-UNSCHEDULABLE_LABEL = "Longest time unschedulable, in seconds"
+UNSCHEDULABLE_LABEL = "Maximum time unschedulable, in seconds"
 UNSCHEDULABLE_HELP = (
-    "A pod that fits nowhere and that no event has helped for so long is tried again all the same."
+    "An unschedulable pod is retried after this time even if no event could help it."
 )
 MOST_SECONDS = 2**31 - 1
 
@@ -37,7 +37,7 @@ class ParametersField(forms.CharField):
         except yaml.YAMLError as error:
             raise ValidationError(f"This is not YAML: {error}") from error
         if not isinstance(parameters, dict):
-            raise ValidationError("These must be names with values.")
+            raise ValidationError("Enter names with values.")
         return parameters
 
 
@@ -45,7 +45,7 @@ class KeptField(forms.IntegerField):
     """A limit of what is kept; empty: what the site says."""
 
     def __init__(self, *, setting: str, **kwargs: Any) -> None:
-        site = f"as the site: {settings.RETENTION[setting]}"
+        site = f"site default: {settings.RETENTION[setting]}"
         super().__init__(
             required=False,
             min_value=0,
@@ -57,7 +57,7 @@ class KeptField(forms.IntegerField):
 
 def _covers_choices() -> list[tuple[str, str]]:
     site = "yes" if settings.RETENTION["changelog_covers_ledger"] else "no"
-    return [("", f"as the site: {site}"), ("True", "yes"), ("False", "no")]
+    return [("", f"site default: {site}"), ("True", "yes"), ("False", "no")]
 
 
 class ClusterSettingsForm(ObjectForm):
@@ -71,42 +71,42 @@ class ClusterSettingsForm(ObjectForm):
     )
     controllers = forms.BooleanField(
         required=False,
-        label="Controllers act",
+        label="Run controllers",
         help_text="Node lifecycle, evictions, workloads, volumes, garbage collection.",
     )
     kubelet = forms.BooleanField(
         required=False,
-        label="Nodes have a mock kubelet",
-        help_text="It runs the pods that are bound to its node, and ends them.",
+        label="Run mock kubelets",
+        help_text="A mock kubelet starts and terminates the pods bound to its node.",
     )
     event_ttl_seconds = forms.IntegerField(
-        label="Events are kept, in seconds",
+        label="Event retention, in seconds",
         min_value=0,
         max_value=MOST_SECONDS,
-        help_text="An event goes when it was last seen so long ago. 0: it stays.",
+        help_text="Events are deleted this long after they were last seen. 0: no limit.",
     )
     ledger_max_days = KeptField(
         setting="ledger_max_days",
-        label="Decisions are kept, in days",
-        help_text="0: however old. Empty: as long as the site keeps them.",
+        label="Decision retention, in days",
+        help_text="0: no limit. Empty: site default.",
     )
     ledger_max_decisions = KeptField(
         setting="ledger_max_decisions",
-        label="Decisions are kept, at most",
-        help_text="The newest stay. 0: however many.",
+        label="Maximum number of decisions",
+        help_text="The newest are kept. 0: no limit.",
     )
     changelog_max_days = KeptField(
         setting="changelog_max_days",
-        label="Changes of objects are kept, in days",
-        help_text="0: however old.",
+        label="Change log retention, in days",
+        help_text="0: no limit.",
     )
     changelog_covers_ledger = forms.TypedChoiceField(
         required=False,
         choices=_covers_choices,
         coerce=lambda chosen: chosen == "True",
         empty_value=None,
-        label="Changes that kept decisions need stay, too",
-        help_text="Without them old decisions can be read, but not be explained from their state.",
+        label="Keep changes that stored decisions need",
+        help_text="Without these changes, old decisions can be shown but not explained.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -124,7 +124,7 @@ class ClusterSettingsForm(ObjectForm):
                 self.fields[_parameters_of(plugin.name)] = ParametersField(
                     label=f"Parameters of {plugin.name}",
                     initial=yaml.safe_dump(dict(given), sort_keys=False) if given else "",
-                    help_text="YAML; what is left out has its default.",
+                    help_text="YAML. Omitted parameters use their defaults.",
                     example=yaml.safe_dump(dict(plugin.example), sort_keys=False),
                 )
 

@@ -52,7 +52,7 @@ STATES = {
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
     "failed": ("cross", "red", "failed"),
-    "gone": ("cross", "quiet", "gone"),
+    "gone": ("cross", "quiet", "deleted"),
     "scheduled": ("check", "teal", "scheduled"),
     "error": ("warning", "red", "error"),
     "ready": ("check", "teal", "ready"),

@@ -15,14 +15,14 @@ from apps.dashboard.paging import numbered_page
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.selectors.clusters import cluster_cards
 from apps.dashboard.selectors.overview import pod_states
-from apps.dashboard.selectors.tasks import unfinished_tasks
+from apps.dashboard.selectors.tasks import unfinished_operations
 from apps.dashboard.streams import site_stamp
 from apps.dashboard.tables import Field, asked_sorting
 
-SORTS = {"name": "name", "made": "created_at"}
+SORTS = {"name": "name", "created": "created_at"}
 FILTERS = [
     Field("q", "Name", hint="contains"),
-    Field("sort", "Order", choices=[("-made", "newest first")], nothing="by name"),
+    Field("sort", "Order", choices=[("-created", "newest first")], nothing="by name"),
 ]
 
 
@@ -38,7 +38,7 @@ def cluster_list(request: Request) -> HttpResponse:
     context = {
         "page": numbered,
         "cards": cluster_cards(list(numbered.rows)),
-        "making": unfinished_tasks(),
+        "making": unfinished_operations(),
         "filters": FILTERS,
         "stamp": stamp,
     }
@@ -51,7 +51,7 @@ def pause(request: Request, cluster: Cluster) -> HttpResponse:
     clusters.pause(cluster)
     back = go_on_to(request, reverse("cluster", args=[cluster.name]))
     undo = reverse("resume", args=[cluster.name])
-    said = f"{cluster.name} is paused: pods stay pending until it is resumed."
+    said = f"Cluster {cluster.name} paused. Pods stay pending until you resume it."
     done_with_undo(request, said, undo, {"next": back})
     return redirect(back)
 
@@ -72,7 +72,7 @@ def delete_cluster(request: Request, cluster: Cluster) -> HttpResponse:
         if request.POST.get("name", "").strip() == cluster.name:
             user, with_history = request.user.get_username(), "history" in request.POST
             clusters.delete_cluster(cluster, with_history=with_history, user=user)
-            messages.success(request, f"Cluster {cluster.name} is deleted.")
+            messages.success(request, f"Cluster {cluster.name} deleted.")
             return redirect("clusters")
         error = f"Type {cluster.name} to delete it."
     card = cluster_cards([cluster])[0]

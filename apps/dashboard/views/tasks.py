@@ -1,4 +1,4 @@
-"""Long work: the list, one task, cancelling it, fetching what came out."""
+"""Long-running operations: the list, one operation, cancelling it, downloading its output."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from apps.cluster.models import Cluster
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.dashboard.rendering import Request, actor, cluster_page, page, refused
-from apps.dashboard.selectors.tasks import task_list
+from apps.dashboard.selectors.tasks import operation_list
 from apps.dashboard.streams import site_stamp
 
 
 @require_GET
-def tasks(request: Request) -> HttpResponse:
+def operations(request: Request) -> HttpResponse:
     stamp = site_stamp()
-    found = task_list(request.GET.dict())
-    return page(request, "tasks", {"tasks": found, "sorting": found.sorting, "stamp": stamp})
+    found = operation_list(request.GET.dict())
+    context = {"operations": found, "sorting": found.sorting, "stamp": stamp}
+    return page(request, "operations", context)
 
 
 @require_GET
-def task(request: Request, number: int) -> HttpResponse:
+def operation(request: Request, number: int) -> HttpResponse:
     stamp = site_stamp()
     try:
-        operation = service.operation_numbered(number)
+        found = service.operation_numbered(number)
     except ApiError as refusal:
         return refused(request, refusal)
-    return page(request, "task", {"task": operation, "stamp": stamp})
+    return page(request, "operation", {"operation": found, "stamp": stamp})
 
 
 @require_POST
@@ -40,15 +41,15 @@ def cancel(request: Request, number: int) -> HttpResponse:
         service.cancel(service.operation_numbered(number))
     except ApiError as refusal:
         return refused(request, refusal)
-    return redirect("task", number=number)
+    return redirect("operation", number=number)
 
 
 @require_GET
 def output(request: Request, number: int) -> HttpResponse:
-    """The file that came out."""
+    """The file that an operation wrote."""
     found = Operation.objects.filter(pk=number).values_list("output", "output_name").first()
     if found is None or found[0] is None:
-        return refused(request, NotFound("outputs of tasks", str(number)))
+        return refused(request, NotFound("outputs of operations", str(number)))
     text = zstandard.decompress(bytes(found[0]))
     headers = {"Content-Disposition": f'attachment; filename="{found[1]}"'}
     return HttpResponse(text, content_type="application/yaml", headers=headers)
@@ -57,8 +58,8 @@ def output(request: Request, number: int) -> HttpResponse:
 @require_POST
 @cluster_page
 def export(request: Request, cluster: Cluster) -> HttpResponse:
-    """Begin to export the cluster as YAML."""
+    """Start to export the cluster as YAML."""
     title = f"Export cluster {cluster.name} as YAML"
-    operation = service.start("export", title, actor=actor(request), cluster=cluster)
-    messages.info(request, "The file can be fetched here when it is done.")
-    return redirect("task", number=operation.pk)
+    started = service.start("export", title, actor=actor(request), cluster=cluster)
+    messages.info(request, "You can download the file here when the operation has finished.")
+    return redirect("operation", number=started.pk)
