@@ -1,5 +1,5 @@
-/* Choosing rows of a table: all of a page at once, and how many are chosen. What was chosen
-   stays so when the table is refreshed. */
+/* Selection of table rows: all rows of a page at once, and the number selected. The selection is
+   kept when the table is refreshed. */
 
 (() => {
   const boxes = (form) => [...form.querySelectorAll("tbody input[type=checkbox]")];
@@ -27,7 +27,7 @@
     tell(form);
   });
 
-  /* a click of shift takes the rows between with it */
+  /* Shift and click selects the rows in between */
   let last = null;
   document.addEventListener("click", (event) => {
     const form = event.target.closest("form[data-choose]");

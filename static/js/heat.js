@@ -1,5 +1,6 @@
-/* The heat map of a cluster's nodes: a cell a node, filled as high as it is full, in groups. Drawn
-   on a canvas from one compact document; arrow keys go from node to node, Enter opens one. */
+/* The heat map of a cluster's nodes: one cell per node, in groups; the height of the fill shows
+   how much is requested. Drawn on a canvas from one compact document. Arrow keys move between
+   nodes, Enter opens one. */
 
 (() => {
   const PLACE = document.getElementById("heat");
@@ -48,7 +49,8 @@
     return nodes <= 300 ? 20 : nodes <= 1200 ? 15 : nodes <= 3000 ? 11 : 9;
   }
 
-  /* Where each node's cell is, group by group, in as many columns as fit; and the height of all. */
+  /* Computes the position of each node's cell, group by group, in as many columns as fit; returns
+     the labels and the total height. */
   function lay(width) {
     const size = sizeOfCell(data.names.length),
       step = size + (size > 12 ? 2 : 1);
@@ -115,7 +117,7 @@
     }
   }
 
-  /* One stroke: cordoned; two: not ready. */
+  /* One stroke for cordoned, two for not ready. */
   function mark(pen, x, y, size, state, ink) {
     pen.strokeStyle = ink;
     pen.lineWidth = 1.2;
@@ -175,7 +177,7 @@
     go(target);
   });
 
-  /* The node that an arrow key goes to: along the order, or the nearest one above or below. */
+  /* Returns the node that a key moves to: the next in order, or the nearest one above or below. */
   function neighbour(key) {
     if (key === "ArrowRight") return Math.min(cells.length - 1, current + 1);
     if (key === "ArrowLeft") return Math.max(0, current - 1);

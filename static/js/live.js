@@ -1,12 +1,12 @@
-/* Live pages: one stream a page, closed while the tab is hidden; and clocks that tick.
+/* Live pages: one stream per page, closed while the tab is hidden, and relative times.
    Loaded between htmx and its sse extension, which asks htmx.createEventSource for its streams. */
 
 (() => {
   const FIRST_RETRY_MS = 1000;
   const LONGEST_RETRY_MS = 30000;
 
-  /* An EventSource that lives as long as its page, but holds a connection only while the page is
-     seen. After each break it asks for what came after the last event it got. */
+  /* An EventSource that lives as long as its page, but is connected only while the page is visible.
+     When it reconnects, it requests the events after the last one it received. */
   class PageStream extends EventTarget {
     constructor(address) {
       super();
@@ -79,7 +79,7 @@
     place.textContent = state;
   }
 
-  /* Times in words. The server's clock counts: the page says what it was when it was made. */
+  /* Relative times, by the server's clock: the page has the time at which it was rendered. */
   const SPANS = [
     [86400, "d"],
     [3600, "h"],
@@ -107,17 +107,17 @@
   setInterval(() => document.hidden || tick(), 1000);
   document.addEventListener("htmx:afterSettle", tick);
 
-  /* A form that came back goes to its first mistake. */
+  /* A rejected form focuses its first invalid field. */
   const mistake = document.querySelector("[aria-invalid=true]");
   if (mistake) mistake.focus();
 
-  /* A fresh region leaves what one has opened open, and what one has chosen chosen. */
+  /* A refreshed region keeps opened details and selected rows. */
   if (window.Idiomorph) keepOpen();
   else document.addEventListener("DOMContentLoaded", keepOpen);
 
   function keepOpen() {
     if (!window.Idiomorph) return;
-    /* what a script draws is its own */
+    /* elements that scripts draw are not replaced */
     Idiomorph.defaults.callbacks.beforeNodeMorphed = (element) =>
       !(element instanceof Element && element.hasAttribute("data-keep"));
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
@@ -125,14 +125,14 @@
       !(name === "checked" && element.closest("[data-choose]"));
   }
 
-  /* What a filter leaves empty is not in the address. */
+  /* Empty filters are left out of the address. */
   document.addEventListener("htmx:configRequest", ({ detail }) => {
     if (!detail.elt.matches("form.filters")) return;
     const empty = [...detail.formData].filter(([, value]) => value === "");
     for (const [name] of empty) detail.formData.delete(name);
   });
 
-  /* What is drawn is chosen with selects alone. */
+  /* The form of the heat map is submitted when a select changes. */
   document.addEventListener("change", ({ target }) => {
     if (target.matches("form#drawn select")) target.form.requestSubmit();
   });

@@ -1,5 +1,5 @@
-/* The scores of a decision, all nodes at once: fetched one time, sorted and narrowed here.
-   Without this script the same table comes from the server, page by page. */
+/* The scores of a decision, for all nodes: fetched once, sorted and filtered here.
+   Without this script the server renders the same table page by page. */
 
 (() => {
   const SHADES = 6;
@@ -22,7 +22,7 @@
     return [least, most];
   };
 
-  /* The nodes x plugins matrix, best node first, and one order of its rows. */
+  /* The nodes x plugins matrix, best node first. */
   class Matrix {
     constructor(data) {
       this.nodes = data.nodes;
@@ -43,7 +43,7 @@
       });
     }
 
-    /* The columns drawn: the total and each plugin's numbers, with the range of each. */
+    /* The columns to draw: the total and each plugin's numbers, with their ranges. */
     columns(value) {
       const all = [{ name: "total", numbers: this.total }];
       for (const plugin of this.plugins) all.push({ name: plugin.name, numbers: plugin[value] });
@@ -71,7 +71,7 @@
   const shade = (value, [least, most]) =>
     most > least ? Math.floor(((value - least) * (SHADES - 1)) / (most - least)) : 0;
 
-  /* A real table of which only the rows in sight exist. */
+  /* A table that contains only the visible rows. */
   class VirtualTable {
     constructor(scroller, matrix, onFocus) {
       this.scroller = scroller;
@@ -194,7 +194,7 @@
     }
   }
 
-  /* All nodes as one strip a column, in the order of the table; where it is read out. */
+  /* All nodes in table order, one strip per column, with the values at the current position. */
   class Overview {
     constructor(before, matrix, onPick) {
       this.matrix = matrix;
@@ -316,7 +316,7 @@
     }
   }
 
-  /* The address keeps what was asked; the form and the headings change it without the server. */
+  /* The form and the headings sort and filter without the server, and update the address. */
   function begin(matrix) {
     const form = document.getElementById("score-filters");
     const scroller = section.querySelector(".rows");
@@ -350,7 +350,7 @@
       history.replaceState(history.state, "", address);
     }
 
-    /* taken before they reach the form, where htmx would ask the server */
+    /* captured before they reach the form, where htmx would send a request */
     const taken = (event) => {
       if (event.target !== form && event.target.form !== form) return;
       event.stopPropagation();

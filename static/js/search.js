@@ -1,4 +1,4 @@
-/* "/" goes to the search; arrow keys go through what it finds, Enter opens it, Escape leaves. */
+/* "/" focuses the search; arrow keys move through the results, Enter opens one, Escape closes. */
 
 (() => {
   const field = document.getElementById("search"),
