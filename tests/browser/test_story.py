@@ -148,7 +148,7 @@ def test_the_keyboard_alone_reaches_the_content_and_whatever_has_a_name(
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     page.keyboard.press("Enter")
     page.keyboard.press("/")
     page.keyboard.type("node-")
