@@ -5,7 +5,8 @@
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
 # make soak    50 kills and stops during runs of 5,000 pods, then ten quiet minutes; on both brokers
-# make check   style, types, layers, settings, migrations
+# make check   style (code, templates, scripts, style sheets), types, layers, settings, migrations
+# make format  format all of these
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -52,6 +53,10 @@ screenshots: development
 check: development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/djangofmt --check templates
+	$(BIN)/djangofmt check templates
+	$(BIN)/oxlint static
+	$(BIN)/python tools/beautify.py --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
@@ -60,6 +65,9 @@ check: development
 format: development
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+	$(BIN)/djangofmt check --fix templates
+	$(BIN)/djangofmt templates
+	$(BIN)/python tools/beautify.py
 
 runtime:
 	@$(PYTHON) tools/venv.py requirements.lock

@@ -31,7 +31,7 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add what pages of details need and no scheduler makes: an object, a finished task."""
+    """Add what pages of details need and no scheduler makes: an object, a finished operation."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
@@ -118,7 +118,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "number": decisions.filter(result="unschedulable").latest("id").pk,
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
-        "task.number": operation.pk,
+        "operation.number": operation.pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,

@@ -56,6 +56,18 @@ def test_every_package_says_what_lives_there(root: str) -> None:
     assert silent == []
 
 
+def test_no_line_of_a_template_script_or_style_sheet_is_longer_than_120_characters() -> None:
+    patterns = ("templates/**/*.html", "static/js/*.js", "static/css/*.css")
+    own = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    too_long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in own
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if len(line) > 120
+    ]
+    assert len(own) > 100 and not too_long
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -98,67 +98,67 @@ class ClusterSettings(models.Model):
     tie_break = _setting(
         models.CharField(max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM),
         label="Ties",
-        help="Which of the best nodes gets the pod when several score the same.",
+        help="How a node is selected when several have the best score.",
         changed_by="no one",
     )
     seed = _setting(
         models.BigIntegerField(default=0),
         label="Seed",
-        help="The same seed draws the same nodes again. Empty: a random one.",
+        help="The same seed repeats the same random selection. Empty: a random seed.",
         changed_by="no one",
         draw=partial(secrets.randbits, 32),
     )
     controllers = _setting(
         models.BooleanField(default=True),
-        label="Controllers act",
+        label="Run controllers",
         help="Node lifecycle, evictions, workloads, volumes, garbage collection.",
         group="actors",
     )
     kubelet = _setting(
         models.BooleanField(default=True),
-        label="Nodes have a mock kubelet",
-        help="It runs the pods that are bound to its node, and ends them.",
+        label="Run mock kubelets",
+        help="A mock kubelet starts and terminates the pods bound to its node.",
         group="actors",
     )
     # Kubernetes' documents of before 1.24 say 60.
     pod_max_in_unschedulable_pods_seconds = _setting(
         models.PositiveIntegerField(default=300, validators=[MinValueValidator(1)]),
-        label="Longest time unschedulable, in seconds",
-        help="A pod that fits nowhere and that no event helps is retried after this time.",
+        label="Maximum time unschedulable, in seconds",
+        help="An unschedulable pod is retried after this time even if no event could help it.",
     )
     # kube-apiserver --event-ttl
     event_ttl_seconds = _setting(
         models.PositiveIntegerField(default=3600),
-        label="Events are kept, in seconds",
-        help="An event is deleted this long after it was last seen. 0: never.",
+        label="Event retention, in seconds",
+        help="Events are deleted this long after they were last seen. 0: no limit.",
     )
     admission_plugins = _setting(
         models.JSONField(default=dict, blank=True),
         label="Admission plugins",
-        help="Plugins that act beside those of every cluster, with their parameters.",
+        help="Plugins that run in addition to those of every cluster, with their parameters.",
         group="admission",
     )
     ledger_max_days = _setting(
         models.PositiveIntegerField(null=True, default=None),
-        label="Decisions are kept, in days",
-        help="0: no limit. Empty: as long as the site keeps them.",
+        label="Decision retention, in days",
+        help="0: no limit. Empty: site default.",
         group="history",
     )
     ledger_max_decisions = _setting(
         models.PositiveIntegerField(null=True, default=None),
-        label="Decisions are kept, at most",
-        help="The newest are kept. 0: no limit. Empty: as many as the site keeps.",
+        label="Maximum number of decisions",
+        help="The newest are kept. 0: no limit. Empty: site default.",
         group="history",
     )
     changelog_max_days = _setting(
         models.PositiveIntegerField(null=True, default=None),
-        label="Changes of objects are kept, in days",
-        help="0: no limit. Empty: as long as the site keeps them.",
+        label="Change log retention, in days",
+        help="0: no limit. Empty: site default.",
         group="history",
     )
     changelog_covers_ledger = _setting(
         models.BooleanField(null=True, default=None),
-        label="Changes that kept decisions need are kept, too",
+        label="Keep changes that stored decisions need",
         help="Without them an old decision can be read, but its state cannot be rebuilt.",
         group="history",
     )

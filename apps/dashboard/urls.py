@@ -16,13 +16,13 @@ from apps.dashboard.views import (
     node_actions,
     nodes,
     objects,
+    operations,
     overview,
     pods,
     profiles,
     queue,
     search,
     settings,
-    tasks,
 )
 
 _cluster: list[URLPattern | URLResolver] = [
@@ -33,7 +33,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/pause", clusters.pause, name="pause"),
     path("/resume", clusters.resume, name="resume"),
     path("/delete", clusters.delete_cluster, name="delete-cluster"),
-    path("/export", tasks.export, name="export"),
+    path("/export", operations.export, name="export"),
     path("/settings", settings.settings, name="cluster-settings"),
     path("/queue", queue.queue, name="queue"),
     path("/queue/history", queue.history, name="queue-history"),
@@ -103,9 +103,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("logout", LogoutView.as_view(), name="logout"),
     path("new-cluster", new_cluster.new_cluster, name="new-cluster"),
     path("search", search.find, name="search"),
-    path("tasks", tasks.tasks, name="tasks"),
-    path("tasks/<int:number>", tasks.task, name="task"),
-    path("tasks/<int:number>/cancel", tasks.cancel, name="cancel-task"),
-    path("tasks/<int:number>/output", tasks.output, name="task-output"),
+    path("operations", operations.operations, name="operations"),
+    path("operations/<int:number>", operations.operation, name="operation"),
+    path("operations/<int:number>/cancel", operations.cancel, name="cancel-operation"),
+    path("operations/<int:number>/output", operations.output, name="operation-output"),
     path("clusters/<str:cluster>", include(_cluster)),
 ]

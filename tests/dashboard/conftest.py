@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,12 @@ def pod(name: str, *, cpu: str = "500m", **spec: Any) -> dict[str, Any]:
 def add_pods(cluster: Cluster, *bodies: dict[str, Any]) -> None:
     writes = [Create(kinds.POD, body, "default") for body in bodies]
     store.write(cluster, writes, actor=ACTOR)
+
+
+def shown(client: Client, address: str) -> str:
+    """A page without the whitespace around its tags, on one line."""
+    text = " ".join(client.get(address).content.decode().split())
+    return re.sub(r" ?([<>]) ?", r"\1", text)
 
 
 @pytest.fixture

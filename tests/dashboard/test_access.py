@@ -27,7 +27,7 @@ _ARGUMENTS = {
 }
 _POST_ONLY = {
     "activate-pod",
-    "cancel-task",
+    "cancel-operation",
     "change-nodes",
     "clock",
     "delete-pods",
@@ -113,6 +113,6 @@ def test_a_form_from_elsewhere_changes_nothing(lab: Cluster) -> None:
     strict.force_login(User.objects.create_user("carol"))
     response = strict.post("/clusters/lab/pause")
     assert response.status_code == 403
-    assert "load the page again" in response.content.decode()
+    assert "reload the page" in response.content.decode()
     lab.refresh_from_db()
     assert not lab.paused

@@ -51,7 +51,7 @@ def test_the_funnel_goes_from_all_nodes_to_one_and_names_who_took_the_others_out
         ("feasible", 3, False, ""),
         ("scored", 3, False, ""),
         ("with the best score", 2, False, "110 points"),
-        ("chosen", 1, False, "f"),
+        ("selected", 1, False, "f"),
     ]
     first = steps[1]
     assert first.start == pytest.approx(500 / 7) and first.width == pytest.approx(200 / 7)
@@ -73,7 +73,7 @@ def test_a_refusal_of_the_pod_itself_takes_every_node_out() -> None:
             ("nodes in the cluster", 2),
             ("rejected by VolumeBinding", 2),
             ("feasible", 0),
-            ("chosen", 0),
+            ("selected", 0),
         ]
 
 

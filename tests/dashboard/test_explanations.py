@@ -38,7 +38,7 @@ def test_a_node_that_refused_tells_its_figures(alice: Client, lab: Cluster) -> N
     assert "<html" not in page
     both = text(alice, f"/clusters/lab/decisions/{number}/explanation?node=node-1&against=gpu-1")
     assert "the pod does not tolerate the taint dedicated=gpu:NoSchedule" in both
-    assert "would refuse it, too" in both
+    assert "would also reject it" in both
 
 
 def test_nodes_are_offered_while_one_types(alice: Client, lab: Cluster) -> None:

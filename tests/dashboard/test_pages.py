@@ -38,8 +38,8 @@ PAGES = [
     ("/changes/1", "was created", 6),
     ("/profiles", "built in", 5),
     ("/profiles/1", "NodeResourcesFit", 9),
-    ("/compare-profiles", "Nothing: both make", 7),
-    ("/profiles/1/activate", "It is active already", 8),
+    ("/compare-profiles", "No difference", 7),
+    ("/profiles/1/activate", "This revision is already active", 8),
     ("/objects", "PriorityClass", 4),
     ("/objects/priorityclasses.scheduling.k8s.io", "system-node-critical", 6),
     ("/objects/priorityclasses.scheduling.k8s.io/system-node-critical", "2000001000", 8),
@@ -51,7 +51,7 @@ PAGES = [
     ("/delete", "Type <code>lab</code>", 8),
     ("/edit/pods/default/web-1", "nodeName: node-", 5),
     ("/delete/nodes/node-1", "left without a node", 6),
-    ("/delete/pods/default/web-1", "What it requests becomes free", 5),
+    ("/delete/pods/default/web-1", "Its requests are freed", 5),
 ]
 
 
@@ -106,10 +106,10 @@ def test_htmx_gets_the_region_alone(alice: Client, lab: Cluster, path: str) -> N
         ("/queue", "Add a pod"),
         ("/queue/history", "Add a pod"),
         ("/nodes", "Add a node"),
-        ("/pods", "There is no pod yet"),
-        ("/decisions", "Nothing was decided yet"),
-        ("/events", "Nothing has happened yet"),
-        ("/objects/services", "Make one from an example"),
+        ("/pods", "No pods yet"),
+        ("/decisions", "No decisions yet"),
+        ("/events", "No events yet"),
+        ("/objects/services", "Create one from an example"),
     ],
 )
 def test_an_empty_page_says_what_to_do_next(

@@ -53,6 +53,9 @@ BOUNDS = {
     "nodes": 7,
     "object": 9,
     "objects": 7,
+    "operation": 5,
+    "operation-output": 4,
+    "operations": 6,
     "pod": 13,
     "pod-story": 13,
     "pod-waiting": 7,
@@ -63,9 +66,6 @@ BOUNDS = {
     "queue-history": 6,
     "refused-nodes": 9,
     "search": 8,
-    "task": 5,
-    "task-output": 4,
-    "tasks": 6,
 }
 
 

@@ -38,7 +38,7 @@ def test_a_page_without_the_database_says_so_and_when_to_come_back(
 ) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert "The database does not answer" in answer.content.decode()
+    assert "The database is unavailable" in answer.content.decode()
 
 
 @pytest.mark.usefixtures("database_away")

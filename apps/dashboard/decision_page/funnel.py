@@ -35,7 +35,7 @@ def funnel_steps(decision: Decision, refusals: Sequence[RefusalGroup]) -> list[S
         if decision.scores:
             steps.append(_step(total, "scored", len(decision.total)))
         steps.append(_step(total, "with the best score", len(decision.ties), detail=best))
-    steps.append(_step(total, "chosen", 1 if decision.node else 0, detail=decision.node))
+    steps.append(_step(total, "selected", 1 if decision.node else 0, detail=decision.node))
     return steps
 
 

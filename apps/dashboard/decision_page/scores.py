@@ -24,6 +24,12 @@ class Cell:
     shown: int
     shade: int
 
+    @property
+    def title(self) -> str:
+        """The three values of the score, whichever of them the cell shows."""
+        score = self.score
+        return f"raw {score.raw:,}, normalized {score.normalized}, weighted {score.weighted:,}"
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:

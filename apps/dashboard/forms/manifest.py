@@ -60,7 +60,7 @@ class EditForm(ObjectForm):
         except Unreadable as error:
             raise ValidationError(f"this is not YAML: {error}") from None
         if not isinstance(body, dict):
-            raise ValidationError("an object with apiVersion, kind and metadata is expected")
+            raise ValidationError("expected an object with apiVersion, kind and metadata")
         return body
 
 

@@ -65,7 +65,9 @@ class ClusterForm(SettingsForm):
         widget=forms.TextInput({"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
     )
     paused = forms.BooleanField(
-        required=False, label="Start paused", help_text="Nothing is scheduled before you resume it."
+        required=False,
+        label="Start paused",
+        help_text="No pods are scheduled until you resume the cluster.",
     )
 
     def cluster(self) -> dict[str, Any]:
@@ -89,16 +91,16 @@ class GeneratedForm(OwnSettingsForm):
     arguments = (*OwnSettingsForm.arguments, "nodes", "zones")
 
     nodes = forms.IntegerField(
-        initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: begin empty."
+        initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: no nodes."
     )
     zones = forms.IntegerField(
-        initial=2, min_value=1, max_value=1000, help_text="The nodes are spread over them evenly."
+        initial=2, min_value=1, max_value=1000, help_text="Nodes are spread evenly across zones."
     )
     sizes = SizesField(
-        label="Sizes of nodes",
+        label="Node sizes",
         example="8 32Gi 110\n64 256Gi 250",
-        help_text="One size a line: CPU, memory, pods. In each zone the nodes take turns. "
-        "Empty: all have 8 CPUs, 32 GiB and room for 110 pods.",
+        help_text="One size per line: CPU, memory, pods. The nodes of each zone cycle through "
+        "the sizes. Empty: all nodes have 8 CPUs, 32 GiB and 110 pods.",
     )
 
     def cluster(self) -> dict[str, Any]:
@@ -135,8 +137,8 @@ class CopyForm(ClusterForm):
         self.fields["source"] = forms.ChoiceField(
             choices=[(name, name) for name in names],
             label="Copy of",
-            help_text="Its objects as they are, bound pods bound, and its active profile. The "
-            "copy's decisions and changes begin anew.",
+            help_text="Copies its objects, including bindings, and its active profile. The "
+            "copy starts with no decisions or changes.",
         )
         self.fields["paused"].initial = True
 

@@ -137,7 +137,7 @@ def _number(setting: Setting, given: dict[str, Any]) -> forms.Field:
 def _site(setting: Setting) -> str:
     """What an empty field stands for."""
     value = settings.RETENTION[setting.name]
-    return f"as the site: {_yes_or_no(value) if setting.kind == 'switch' else value}"
+    return f"site default: {_yes_or_no(value) if setting.kind == 'switch' else value}"
 
 
 def _yes_or_no(value: object) -> str:

@@ -21,7 +21,7 @@ from apps.dashboard.tables import Field
 LOOKS_BACK = 20_000
 #: Fields named in a row.
 MOST_FIELDS = 4
-VERBS = (("ADDED", "created"), ("MODIFIED", "changed"), ("DELETED", "deleted"))
+VERBS = (("ADDED", "created"), ("MODIFIED", "updated"), ("DELETED", "deleted"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ STATES: Mapping[str, Callable[[NodeUse], bool]] = {
 }
 #: What the button says that turns a condition to its bad side.
 _BREAK = {
-    "MemoryPressure": "Give it memory pressure",
-    "DiskPressure": "Give it disk pressure",
-    "PIDPressure": "Give it PID pressure",
-    "NetworkUnavailable": "Take its network away",
+    "MemoryPressure": "Set memory pressure",
+    "DiskPressure": "Set disk pressure",
+    "PIDPressure": "Set PID pressure",
+    "NetworkUnavailable": "Disconnect network",
 }
 PODS_OF_NODE = 100
 RECENT = 10
@@ -83,8 +83,8 @@ class NodeCondition:
             return []
         failing = "False" if self.healthy == "True" else "True"
         if self.type == "Ready":
-            words = {"True": "Make it Ready", "False": "Make it NotReady"}
-            words["Unknown"] = "Lose its kubelet"
+            words = {"True": "Set Ready", "False": "Set NotReady"}
+            words["Unknown"] = "Stop kubelet"
         else:
             words = {self.healthy: "Clear", failing: _BREAK[self.type]}
         now = self.status or ("" if self.type == "Ready" else self.healthy)
@@ -156,7 +156,7 @@ def _filters(zones: Sequence[str], resources: Sequence[str]) -> list[Field]:
         Field("state", "State", choices=[(name, name.replace("-", " ")) for name in STATES]),
     ]
     if resources:
-        fields.append(Field("resource", "Also show", choices=resources, nothing="nothing more"))
+        fields.append(Field("resource", "Also show", choices=resources, nothing="nothing"))
     return fields
 
 

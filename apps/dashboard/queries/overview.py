@@ -11,7 +11,7 @@ from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
 from apps.dashboard.queries.clusters import Throughput, throughputs
-from apps.dashboard.queries.tasks import tasks_of
+from apps.dashboard.queries.operations import operations_of
 from apps.dashboard.queries.usage import (
     ZONE_LABEL,
     NodesUse,
@@ -61,7 +61,7 @@ class Overview:
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
     events: Sequence[Event]
-    tasks: Sequence[Operation]
+    operations: Sequence[Operation]
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
@@ -82,7 +82,7 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
-        tasks=tasks_of(cluster),
+        operations=operations_of(cluster),
     )
 
 

@@ -19,10 +19,10 @@ from apps.scheduler.framework import events
 
 #: What each queue holds and what ends the wait there, for people.
 MEANINGS = {
-    QueueEntry.Queue.ACTIVE: "ready to be tried, the first one next",
-    QueueEntry.Queue.BACKOFF: "failed not long ago; tried again when their time is over",
-    QueueEntry.Queue.UNSCHEDULABLE: "fit nowhere; wait for an event that may change that",
-    QueueEntry.Queue.GATED: "not to be tried before their gates are gone",
+    QueueEntry.Queue.ACTIVE: "ready to be scheduled, in this order",
+    QueueEntry.Queue.BACKOFF: "failed recently; retried when the backoff ends",
+    QueueEntry.Queue.UNSCHEDULABLE: "fit on no node; retried after an event that may help",
+    QueueEntry.Queue.GATED: "not scheduled until their gates are removed",
 }
 
 
@@ -90,7 +90,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
-            Field("plugin", "Held or rejected by", suggestions=plugin_names()),
+            Field("plugin", "Gated or rejected by", suggestions=plugin_names()),
         ],
         sorting,
     )

@@ -33,7 +33,7 @@ def change(request: Request, cluster: Cluster) -> HttpResponse:
     names = request.POST.getlist("node")[:MOST_CHOSEN]
     back = go_on_to(request, reverse("nodes", args=[cluster.name]))
     if not names:
-        messages.warning(request, "No node was chosen.")
+        messages.warning(request, "No nodes selected.")
         return redirect(back)
     action = request.POST.get("action", "")
     try:
@@ -59,13 +59,13 @@ def _change(
             undo["node"] = names
             words = f"{action}ed"
         case "taint":
-            wanted, words = node_changes.tainted(text), f"tainted with {text}"
+            wanted, words = node_changes.tainted(text), _set_or_removed("taint", text)
             undo |= {"action": action, "text": f"{_without_value(text)}-"}
         case "label":
-            wanted, words = node_changes.labelled(text), f"labelled {text}"
+            wanted, words = node_changes.labelled(text), _set_or_removed("label", text)
             undo |= {"action": action, "text": f"{text.partition('=')[0]}-"}
         case _:
-            raise BadRequest(f"nothing is called {action!r} here")
+            raise BadRequest(f"unknown action {action!r}")
     found = node_changes.change_nodes(cluster, names, wanted, actor=actor(request))
     said = f"{_nodes(found.done, names)} {words}."
     if not found.done or text.endswith("-"):
@@ -78,14 +78,14 @@ def _change(
 @require_POST
 @cluster_page
 def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    """Break or mend the node: write one of its conditions."""
+    """Set one of the node's conditions."""
     condition, status = request.POST.get("type", ""), request.POST.get("status", "")
     wanted = node_changes.with_status(condition, status, cluster.now())
     found = node_changes.change_nodes(
         cluster, [name], wanted, actor=actor(request), subresource="status"
     )
     if found.done:
-        messages.success(request, f"{condition} of {name} is {status}.")
+        messages.success(request, f"Condition {condition} of node {name} set to {status}.")
     _tell_refusals(request, found)
     return redirect("node", cluster=cluster.name, name=name)
 
@@ -93,7 +93,7 @@ def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    """Say what would move where; begin to drain on POST."""
+    """Show which pods would move where; start to drain on POST."""
     queries.get(cluster, kinds.NODE, "", name)
     if request.method == "POST":
         seconds = whole_number(request.POST, "timeout") or DEFAULT_TIMEOUT
@@ -105,7 +105,7 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
         operation = service.start(
             "drain", f"Drain {name}", actor=actor(request), cluster=cluster, arguments=arguments
         )
-        return redirect("task", number=operation.pk)
+        return redirect("operation", number=operation.pk)
     plan = drains.plan(cluster, name)
     context = {
         "cluster": cluster,
@@ -147,10 +147,15 @@ def _without_value(taint: str) -> str:
     return f"{rest.partition('=')[0]}:{effect}"
 
 
+def _set_or_removed(what: str, text: str) -> str:
+    removed = text.endswith("-")
+    return f"updated: {what} {text[:-1]} removed" if removed else f"updated: {what} {text} set"
+
+
 def _nodes(done: int, names: Sequence[str]) -> str:
     if done == 1 and len(names) == 1:
-        return f"{names[0]} is"
-    return f"{done:,} node is" if done == 1 else f"{done:,} nodes are"
+        return f"Node {names[0]}"
+    return f"{done:,} node{'' if done == 1 else 's'}"
 
 
 def _tell_refusals(request: Request, found: Changed) -> None:

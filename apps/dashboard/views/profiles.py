@@ -73,7 +73,7 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
         except ConfigError as refusal:
             show_causes(form, "configuration", refusal.causes)
         else:
-            messages.success(request, f"Revision {made.revision} is active.")
+            messages.success(request, f"Revision {made.revision} is now active.")
             return redirect("profile", cluster=cluster.name, revision=made.revision)
     context = {"cluster": cluster, "form": form}
     return page(request, "new_profile", context, status=422 if form.errors else 200)
@@ -108,7 +108,7 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
     if request.method == "POST":
         wanted(cluster, revision)
         revisions.activate(cluster, revision)
-        messages.success(request, f"Revision {revision} is active.")
+        messages.success(request, f"Revision {revision} is now active.")
         return redirect("profiles", cluster=cluster.name)
     found = compare(cluster, revisions.active(cluster).revision, revision)
     waiting = queries.queue_sizes(cluster)

@@ -28,7 +28,7 @@ def settings(request: Request, cluster: Cluster) -> HttpResponse:
         except Invalid as refusal:
             show_refusal(form, refusal)
         else:
-            messages.success(request, f"The settings of {cluster.name} are changed.")
+            messages.success(request, f"Settings of cluster {cluster.name} updated.")
             return redirect("cluster", cluster=cluster.name)
     context = {"cluster": cluster, "form": form}
     return page(request, "cluster_settings", context, status=422 if form.errors else 200)

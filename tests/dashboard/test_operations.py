@@ -25,34 +25,34 @@ def csv(name: str, text: str = "sn\n") -> SimpleUploadedFile:
 @pytest.mark.parametrize(
     ("way", "fields", "kind", "title"),
     [
-        ("yaml", {**DRAWN, "manifest": "{}"}, "create-from-yaml", "Make cluster mine from YAML"),
+        ("yaml", {**DRAWN, "manifest": "{}"}, "create-from-yaml", "Create cluster mine from YAML"),
         ("copy", {**NAMED, "source": "lab"}, "copy", "Copy cluster lab as mine"),
         (
             "generated",
             {**DRAWN, "nodes": "2000", "zones": "3", "sizes": "4 8Gi"},
             "generate",
-            "Make cluster mine of 2,000 nodes",
+            "Create cluster mine of 2,000 nodes",
         ),
     ],
 )
-def test_what_takes_its_time_is_a_task(
+def test_what_takes_its_time_is_an_operation(
     alice: Client, lab: Cluster, way: str, fields: dict[str, Any], kind: str, title: str
 ) -> None:
     response = alice.post("/new-cluster", {"way": way, **fields})
     operation = Operation.objects.get()
     assert (operation.kind, operation.title, operation.user) == (kind, title, "alice")
-    assert response.headers["Location"] == f"/tasks/{operation.pk}"
-    page = alice.get(f"/tasks/{operation.pk}").content.decode()
-    assert title in page and "waits for a worker" in page
+    assert response.headers["Location"] == f"/operations/{operation.pk}"
+    page = alice.get(f"/operations/{operation.pk}").content.decode()
+    assert title in page and "waiting for a worker" in page
     assert title in alice.get("/").content.decode()
 
 
-def test_a_long_import_is_a_task(alice: Client, lab: Cluster) -> None:
+def test_a_long_import_is_an_operation(alice: Client, lab: Cluster) -> None:
     text = "# a comment\n" * 20_000
     response = alice.post("/clusters/lab/import", {"manifest": text})
     operation = Operation.objects.get()
     assert (operation.kind, operation.cluster) == ("import", lab)
-    assert response.headers["Location"] == f"/tasks/{operation.pk}"
+    assert response.headers["Location"] == f"/operations/{operation.pk}"
 
 
 def test_a_trace_is_uploaded_as_two_files(alice: Client) -> None:
@@ -69,7 +69,7 @@ def test_a_trace_is_uploaded_as_two_files(alice: Client) -> None:
         ("yaml", {**DRAWN, "name": "No", "manifest": "{}"}, "lower-case letters"),
         ("trace", DRAWN, "required"),
         ("generated", {**DRAWN, "nodes": "2", "zones": "1", "sizes": "4"}, "not of the form"),
-        ("generated", {**DRAWN, "nodes": "2", "zones": "1", "sizes": "4 lots"}, "no quantity"),
+        ("generated", {**DRAWN, "nodes": "2", "zones": "1", "sizes": "4 lots"}, "not a quantity"),
     ],
 )
 def test_what_cannot_be_made_says_why_at_the_field(
@@ -88,7 +88,7 @@ def test_nodes_of_several_sizes_take_turns_in_each_zone(alice: Client) -> None:
     assert found == [("zone-1", 4000), ("zone-2", 4000), ("zone-1", 64000), ("zone-2", 64000)]
 
 
-def test_a_task_that_failed_tells_its_cause_everywhere(alice: Client, lab: Cluster) -> None:
+def test_an_operation_that_failed_shows_its_cause_everywhere(alice: Client, lab: Cluster) -> None:
     operation = Operation.objects.create(
         kind="export",
         title="Export lab",
@@ -99,12 +99,12 @@ def test_a_task_that_failed_tells_its_cause_everywhere(alice: Client, lab: Clust
         started_at=timezone.now(),
         finished_at=timezone.now(),
     )
-    for path in ("/tasks", f"/tasks/{operation.pk}", "/clusters/lab"):
+    for path in ("/operations", f"/operations/{operation.pk}", "/clusters/lab"):
         assert "the disk is full" in alice.get(path).content.decode(), path
-    assert "Export lab" not in alice.get("/tasks?state=running").content.decode()
-    assert alice.post(f"/tasks/{operation.pk}/cancel").status_code == 409
-    assert alice.get(f"/tasks/{operation.pk}/output").status_code == 404
-    assert alice.get("/tasks/999999").status_code == 404
+    assert "Export lab" not in alice.get("/operations?state=running").content.decode()
+    assert alice.post(f"/operations/{operation.pk}/cancel").status_code == 409
+    assert alice.get(f"/operations/{operation.pk}/output").status_code == 404
+    assert alice.get("/operations/999999").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_controllers_are_switched_off_and_the_clock_stands_still(
     lab.refresh_from_db()
     assert not lab.controllers and lab.manual_time is not None
     page = alice.get("/clusters/lab").content.decode()
-    assert "Advance" in page and "stands still" in page
+    assert "Advance" in page and "stopped" in page
 
 
 def test_the_heat_map_is_one_compact_document(alice: Client, lab: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Long work: the list, one task, cancelling it, fetching what came out."""
+"""Long-running operations: the list, one operation, cancelling it, downloading its output."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.operations import service
-from apps.dashboard.queries.tasks import task_list
+from apps.dashboard.queries.operations import operation_list
 from apps.dashboard.rendering import Request, actor, cluster_page, page, refused
 from apps.dashboard.streams import site_stamp
 
 
 @require_GET
-def tasks(request: Request) -> HttpResponse:
+def operations(request: Request) -> HttpResponse:
     stamp = site_stamp()
-    found = task_list(request.GET.dict())
-    return page(request, "tasks", {"tasks": found, "sorting": found.sorting, "stamp": stamp})
+    found = operation_list(request.GET.dict())
+    context = {"operations": found, "sorting": found.sorting, "stamp": stamp}
+    return page(request, "operations", context)
 
 
 @require_GET
-def task(request: Request, number: int) -> HttpResponse:
+def operation(request: Request, number: int) -> HttpResponse:
     stamp = site_stamp()
     try:
-        operation = service.operation_numbered(number)
+        found = service.operation_numbered(number)
     except ApiError as refusal:
         return refused(request, refusal)
-    return page(request, "task", {"task": operation, "stamp": stamp})
+    return page(request, "operation", {"operation": found, "stamp": stamp})
 
 
 @require_POST
@@ -38,7 +39,7 @@ def cancel(request: Request, number: int) -> HttpResponse:
         service.cancel(service.operation_numbered(number))
     except ApiError as refusal:
         return refused(request, refusal)
-    return redirect("task", number=number)
+    return redirect("operation", number=number)
 
 
 @require_GET
@@ -55,8 +56,8 @@ def output(request: Request, number: int) -> HttpResponse:
 @require_POST
 @cluster_page
 def export(request: Request, cluster: Cluster) -> HttpResponse:
-    """Begin to export the cluster as YAML."""
+    """Start to export the cluster as YAML."""
     title = f"Export cluster {cluster.name} as YAML"
-    operation = service.start("export", title, actor=actor(request), cluster=cluster)
-    messages.info(request, "The file can be fetched here when it is done.")
-    return redirect("task", number=operation.pk)
+    started = service.start("export", title, actor=actor(request), cluster=cluster)
+    messages.info(request, "You can download the file here when the operation has finished.")
+    return redirect("operation", number=started.pk)
