@@ -1,1 +1,1 @@
-"""PostgreSQL from a Python package, run beside the application."""
+"""PostgreSQL from a Python package, run as a child process."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.api.kubernetes import protobuf
 from apps.api.kubernetes.protobuf.messages import KINDS
-from apps.cluster.documents import Unreadable
+from apps.cluster.documents import UnreadableDocument
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
 
@@ -198,7 +198,7 @@ def test_other_kinds_unknown_fields_and_nonsense_are_refused(kube: Kube) -> None
     for raw, told in (
         (envelope("v1", "Pod", b""), "a Pod can only be sent as JSON or YAML"),
         (envelope("v1", "Namespace", field(9, b"x")), "field 9 of Namespace is not known"),
-        (b"k8s\x00\xff", "cut off"),
+        (b"k8s\x00\xff", "truncated"),
         (b"{}", "magic number"),
     ):
         answer = kube.post(PODS, raw, content_type=PROTOBUF)
@@ -213,7 +213,7 @@ def test_any_bytes_are_read_or_refused(kind: str, raw: bytes) -> None:
     for body in (raw, field(1, raw), field(2, field(1, raw))):
         try:
             protobuf.decode(envelope(api_version or "v1", name, body))
-        except Unreadable as refusal:
+        except UnreadableDocument as refusal:
             assert str(refusal).startswith("protobuf: ")
 
 

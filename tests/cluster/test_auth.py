@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
-from apps.cluster.auth import NotAuthentic, authenticate
+from apps.cluster.auth import InvalidCredentials, authenticate
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +45,7 @@ def test_a_request_without_a_known_identity_is_a_stranger(headers: dict[str, str
 
 @pytest.mark.parametrize("value", ["Bearer", "Bearer two words", "Token \x00", "Bearer unknown"])
 def test_a_wrong_key_is_refused(value: str) -> None:
-    with pytest.raises(NotAuthentic):
+    with pytest.raises(InvalidCredentials):
         authenticate({"authorization": value})
 
 
@@ -54,6 +54,6 @@ def test_an_inactive_user_is_refused_with_key_and_session(alice: User) -> None:
     browser.force_login(alice)
     key = Token.objects.create(user=alice).key
     User.objects.update(is_active=False)
-    with pytest.raises(NotAuthentic):
+    with pytest.raises(InvalidCredentials):
         authenticate({"authorization": f"Bearer {key}"})
     assert authenticate({"cookie": f"sessionid={browser.cookies['sessionid'].value}"}) is None

@@ -110,7 +110,7 @@ def test_many_changes_are_told_together(cluster: Cluster, cookie: dict[str, str]
 def test_the_page_of_a_deleted_cluster_is_told_so(cluster: Cluster, cookie: dict[str, str]) -> None:
     async def scene(stream: Stream) -> None:
         await in_thread(lambda: delete_cluster(cluster))
-        await in_thread(lambda: announcer.committed(cluster.pk, 1, due=False))
+        await in_thread(lambda: announcer.announce(cluster.pk, 1, due=False))
         await stream.lines(2 + 3)
 
     stream = watch("/clusters/lab/live", cookie, scene)

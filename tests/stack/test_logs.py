@@ -7,24 +7,24 @@ import logging
 import sys
 
 from apps.cluster.context import request_context
-from schedweb.logs import JsonLine, Line, RequestId
+from schedweb.logs import JsonFormatter, RequestIdFilter, TextFormatter
 
 
 def record(message: str = "Bound the pod", **extra: object) -> logging.LogRecord:
     made = logging.LogRecord("kube-scheduler", logging.INFO, "", 0, message, (), None)
     for name, value in extra.items():
         setattr(made, name, value)
-    RequestId().filter(made)
+    RequestIdFilter().filter(made)
     return made
 
 
 def test_a_line_for_people_has_its_fields_at_the_end() -> None:
-    line = Line().format(record(request_id="r-1", fields={"pod": 'a"b\nc', "score": 7}))
+    line = TextFormatter().format(record(request_id="r-1", fields={"pod": 'a"b\nc', "score": 7}))
     assert line.endswith(' INFO kube-scheduler [r-1] Bound the pod pod="a\\"b\\nc" score=7')
 
 
 def test_a_line_for_programs_is_one_json_object() -> None:
-    told = json.loads(JsonLine().format(record(request_id="r-1", fields={"pod": "a\nb"})))
+    told = json.loads(JsonFormatter().format(record(request_id="r-1", fields={"pod": "a\nb"})))
     assert told.pop("time").endswith("+00:00")
     assert told == {
         "level": "INFO",
@@ -41,7 +41,7 @@ def test_a_traceback_stays_on_its_line() -> None:
         raise ValueError("broken")
     except ValueError:
         failed.exc_info = sys.exc_info()
-    line = JsonLine().format(failed)
+    line = JsonFormatter().format(failed)
     assert "\n" not in line
     assert "ValueError: broken" in json.loads(line)["traceback"]
 

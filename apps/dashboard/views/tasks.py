@@ -28,7 +28,7 @@ def tasks(request: Request) -> HttpResponse:
 def task(request: Request, number: int) -> HttpResponse:
     stamp = site_stamp()
     try:
-        operation = service.operation_numbered(number)
+        operation = service.get_operation(number)
     except ApiError as refusal:
         return refused(request, refusal)
     return page(request, "task", {"task": operation, "stamp": stamp})
@@ -37,7 +37,7 @@ def task(request: Request, number: int) -> HttpResponse:
 @require_POST
 def cancel(request: Request, number: int) -> HttpResponse:
     try:
-        service.cancel(service.operation_numbered(number))
+        service.cancel(service.get_operation(number))
     except ApiError as refusal:
         return refused(request, refusal)
     return redirect("task", number=number)

@@ -46,7 +46,7 @@ async def break_connections() -> None:
 
 async def settle(subscription: Subscription) -> None:
     """Take the news that a fresh connection gives everybody."""
-    while await subscription.news(timeout=0.05) is not None:
+    while await subscription.wait(timeout=0.05) is not None:
         pass
 
 
@@ -56,8 +56,8 @@ def test_a_stream_hears_of_its_own_cluster_alone() -> None:
             await settle(mine)
             await settle(other)
             await announce(1, 7)
-            assert await mine.news(timeout=5) == 7
-            assert await other.news(timeout=0.1) is None
+            assert await mine.wait(timeout=5) == 7
+            assert await other.wait(timeout=0.1) is None
 
     run(scene)
 
@@ -68,10 +68,10 @@ def test_news_that_pile_up_are_told_once() -> None:
             await settle(mine)
             for version in (3, 4, 5):
                 await announce(1, version)
-            while await beside.news(timeout=5) != 5:
+            while await beside.wait(timeout=5) != 5:
                 pass
-            assert await mine.news(timeout=5) == 5
-            assert await mine.news(timeout=0.1) is None
+            assert await mine.wait(timeout=5) == 5
+            assert await mine.wait(timeout=0.1) is None
 
     run(scene)
 
@@ -81,9 +81,9 @@ def test_a_lost_connection_is_made_again_and_everybody_looks_again() -> None:
         async with listener().subscribe(1) as mine:
             await settle(mine)
             await break_connections()
-            assert await mine.news(timeout=8) is not None
+            assert await mine.wait(timeout=8) is not None
             await announce(1, 9)
-            assert await mine.news(timeout=5) == 9
+            assert await mine.wait(timeout=5) == 9
 
     run(scene)
 
@@ -96,7 +96,7 @@ def test_a_change_that_nobody_announced_is_found() -> None:
             await execute(
                 "UPDATE cluster_cluster SET resource_version = 42 WHERE id = %s", str(cluster.pk)
             )
-            while await mine.news(timeout=5) != 42:
+            while await mine.wait(timeout=5) != 42:
                 pass
 
     run(scene)
@@ -114,6 +114,6 @@ def test_a_message_of_somebody_else_is_passed_over() -> None:
             await settle(mine)
             await execute("SELECT pg_notify(%s, %s)", CHANNEL, "hello")
             await announce(1, 7)
-            assert await mine.news(timeout=5) == 7
+            assert await mine.wait(timeout=5) == 7
 
     run(scene)

@@ -11,7 +11,7 @@ from apps.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, In
 from apps.cluster.models import Change, Cluster, Node, Pod, Taint
 from apps.cluster.writes import Actor, Create, Delete, Update
 from apps.cluster.writing import store
-from apps.cluster.writing.binding import binding_to
+from apps.cluster.writing.binding import make_binding
 from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db
@@ -126,20 +126,20 @@ def test_a_dry_run_answers_and_writes_nothing(cluster: Cluster) -> None:
 
 def test_a_pod_is_bound_once_and_takes_its_nodes_zone(cluster: Cluster) -> None:
     create_pod(cluster, "p")
-    bound = store.bind(cluster, "default", "p", binding_to("node-0"), actor=ACTOR)
+    bound = store.bind(cluster, "default", "p", make_binding("node-0"), actor=ACTOR)
     assert bound["spec"]["nodeName"] == "node-0"
     assert bound["metadata"]["labels"]["topology.kubernetes.io/zone"] == "zone-1"
     conditions = {each["type"]: each["status"] for each in bound["status"]["conditions"]}
     assert conditions["PodScheduled"] == "True"
     with pytest.raises(Conflict, match='pod p is already assigned to node "node-0"'):
-        store.bind(cluster, "default", "p", binding_to("node-1"), actor=ACTOR)
+        store.bind(cluster, "default", "p", make_binding("node-1"), actor=ACTOR)
     assert Pod.objects.get(cluster=cluster, name="p").node_name == "node-0"
 
 
 def test_a_gated_pod_cannot_be_bound(cluster: Cluster) -> None:
     create_pod(cluster, "p", schedulingGates=[{"name": "example.com/wait"}])
     with pytest.raises(Conflict, match="has non-empty .spec.schedulingGates"):
-        store.bind(cluster, "default", "p", binding_to("node-0"), actor=ACTOR)
+        store.bind(cluster, "default", "p", make_binding("node-0"), actor=ACTOR)
 
 
 def test_a_binding_without_a_target_names_the_field(cluster: Cluster) -> None:
@@ -165,8 +165,8 @@ def test_an_object_with_finalizers_stays_until_they_are_gone(cluster: Cluster) -
     held = pod("p")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     store.create(cluster, kinds.POD, held, actor=ACTOR, namespace="default")
-    marked = store.delete(cluster, kinds.POD, "default", "p", actor=ACTOR)
-    assert marked["metadata"]["deletionTimestamp"]
+    mark_deleted = store.delete(cluster, kinds.POD, "default", "p", actor=ACTOR)
+    assert mark_deleted["metadata"]["deletionTimestamp"]
     store.patch(
         cluster,
         kinds.POD,

@@ -57,7 +57,7 @@ class Scrape:
 
 
 def scrape(cluster: Cluster) -> Scrape:
-    return Scrape(exposition.of_cluster(cluster).text)
+    return Scrape(exposition.expose_cluster(cluster).text)
 
 
 def test_attempts_are_counted_by_result_as_in_the_ledger(cluster: Cluster) -> None:

@@ -42,7 +42,7 @@ def begun(kind: str, cluster: Cluster | None = None, **more: Any) -> Operation:
 
 def finished(operation: Operation) -> Operation:
     running.run(operation.pk)
-    return service.operation_numbered(operation.pk)
+    return service.get_operation(operation.pk)
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_a_trace_makes_a_cluster_of_its_nodes_and_pods() -> None:
     done = finished(
         begun("create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload)
     )
-    assert (done.state, done.message) == ("succeeded", "2 nodes and 2 pods made")
+    assert (done.state, done.message) == ("succeeded", "2 nodes and 2 pods created")
     assert done.cluster is not None and done.cluster.name == "trace"
     assert (done.done, done.total) == (4, 4)
     assert Operation.objects.get(pk=done.pk).payload is None
@@ -128,9 +128,9 @@ def test_what_is_cancelled_at_work_is_taken_back(lab: Cluster, monkeypatch: Any)
 
     monkeypatch.setattr(Progress, "step", cancel_first)
     done = finished(operation)
-    assert (done.state, done.message) == ("cancelled", "cancelled: nothing of it was written")
+    assert (done.state, done.message) == ("cancelled", "cancelled: nothing was changed")
     assert not kinds.by_name("Namespace").model._default_manager.filter(name="n-0").exists()
-    with pytest.raises(ApiError, match="is over"):
+    with pytest.raises(ApiError, match="has ended"):
         service.cancel(done)
 
 
@@ -160,7 +160,7 @@ def test_work_whose_worker_died_is_given_to_another(lab: Cluster) -> None:
         if attempt < tending.MOST_ATTEMPTS:
             assert operation.state == "waiting"
     assert operation.state == "failed"
-    assert "its worker died while it was at work" in operation.cause
+    assert "its worker died while it was running" in operation.cause
 
 
 def test_work_of_a_live_worker_is_left_to_it(lab: Cluster) -> None:

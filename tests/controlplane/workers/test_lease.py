@@ -33,7 +33,7 @@ def expire(cluster: Cluster) -> None:
 
 
 @contextmanager
-def standing_still(held: lease.Lease) -> Iterator[None]:
+def standing_still(held: lease.ClusterLease) -> Iterator[None]:
     """The holder in the middle of a transaction that has renewed its lease."""
     inside, leave = threading.Event(), threading.Event()
 
@@ -77,7 +77,7 @@ def test_who_comes_back_after_another_one_has_worked_starts_anew(cluster: Cluste
     other = lease.acquire(cluster.pk, "other")
     assert other is not None
     Engine.load(cluster, other).close()
-    other.rest()
+    other.release()
     create_pods(cluster, pod("p"))
     mine.run(cluster.pk)
     assert Pod.objects.get(cluster=cluster, name="p").node_name

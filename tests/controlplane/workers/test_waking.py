@@ -127,11 +127,11 @@ def test_a_worker_that_died_is_forgotten_with_its_queue() -> None:
 def test_after_a_start_nobody_counts_as_alive_before_he_says_so(quiet: Cluster) -> None:
     heartbeat.touch("loop_old")
     heartbeat.touch("beat")
-    heartbeat.distrust()
-    assert heartbeat.dead() == ["loop_old"]
+    heartbeat.expire()
+    assert heartbeat.dead_workers() == ["loop_old"]
     assert (heartbeat.age("beat") or 0) >= heartbeat.DEAD_SECONDS
     heartbeat.touch("loop_old")
-    assert heartbeat.dead() == []
+    assert heartbeat.dead_workers() == []
 
 
 def test_a_worker_that_ends_is_sent_nothing_more_and_soon_forgotten(quiet: Cluster) -> None:
@@ -143,4 +143,4 @@ def test_a_worker_that_ends_is_sent_nothing_more_and_soon_forgotten(quiet: Clust
     pulse.start()
     pulse.stop()
     assert heartbeat.queue_of_holder(quiet.pk) is None
-    assert heartbeat.dead() == ["loop_going"]
+    assert heartbeat.dead_workers() == ["loop_going"]
