@@ -47,7 +47,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object per line: time, level, logger, message, request, fields and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds"),
             "level": record.levelname,
             "logger": record.name,
@@ -56,8 +56,8 @@ class JsonFormatter(logging.Formatter):
             **_fields(record),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, default=str, ensure_ascii=False)
+            values["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(values, default=str, ensure_ascii=False)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

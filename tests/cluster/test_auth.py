@@ -1,4 +1,4 @@
-"""One answer to "who is asking", whatever the edge."""
+"""Authentication by key and by session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_key_is_accepted_under_either_keyword(alice: User, keyword: str) -> No
     assert authenticate({"authorization": f"{keyword} {key}"}) == alice
 
 
-def test_a_browser_is_known_by_its_session(alice: User) -> None:
+def test_a_browser_is_authenticated_by_its_session(alice: User) -> None:
     browser = Client()
     assert browser.login(username="alice", password="correct horse")
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
@@ -39,7 +39,7 @@ def test_a_browser_is_known_by_its_session(alice: User) -> None:
         {"cookie": "\x00=;;"},
     ],
 )
-def test_a_request_without_a_known_identity_is_a_stranger(headers: dict[str, str]) -> None:
+def test_a_request_without_credentials_is_anonymous(headers: dict[str, str]) -> None:
     assert authenticate(headers) is None
 
 

@@ -1,4 +1,4 @@
-"""What the environment may say, and what is said of a wrong value."""
+"""Environment variables, and errors about invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines, for people and for programs."""
+"""Log lines as text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def record(message: str = "Bound the pod", **extra: object) -> logging.LogRecord
     return made
 
 
-def test_a_line_for_people_has_its_fields_at_the_end() -> None:
+def test_a_text_line_ends_with_its_fields() -> None:
     line = TextFormatter().format(record(request_id="r-1", fields={"pod": 'a"b\nc', "score": 7}))
     assert line.endswith(' INFO kube-scheduler [r-1] Bound the pod pod="a\\"b\\nc" score=7')
 
 
-def test_a_line_for_programs_is_one_json_object() -> None:
+def test_a_json_line_is_one_object() -> None:
     told = json.loads(JsonFormatter().format(record(request_id="r-1", fields={"pod": "a\nb"})))
     assert told.pop("time").endswith("+00:00")
     assert told == {
@@ -46,7 +46,7 @@ def test_a_traceback_stays_on_its_line() -> None:
     assert "ValueError: broken" in json.loads(line)["traceback"]
 
 
-def test_a_record_belongs_to_the_request_at_work_unless_it_names_another() -> None:
+def test_a_record_has_the_current_request_id_unless_it_has_its_own() -> None:
     with request_context("at-work"):
         assert vars(record())["request_id"] == "at-work"
         assert vars(record(request_id="older"))["request_id"] == "older"

@@ -118,8 +118,8 @@ class KubernetesView(APIView):
         accept = request.META.get("HTTP_ACCEPT", "")
         target = paths.parse(path)
         if target is None:
-            told = component.answer(request._request, cluster, path)
-            return told or documents.answer(request._request, path, accept)
+            response = component.answer(request._request, cluster, path)
+            return response or documents.answer(request._request, path, accept)
         params.check_text(request._request.GET)
         call = Call(
             cluster=cluster,

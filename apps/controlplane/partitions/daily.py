@@ -89,15 +89,15 @@ def prepare_days(table: str) -> list[str]:
     start = today()
     wanted = {start + timedelta(days=n) for n in range(DAYS_AHEAD + 1)}
     wanted |= _stray_days(table)
-    made = []
+    created = []
     for day in sorted(wanted - set(list_days(table))):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
             # concurrent workers take turns; the second finds the partition
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [table])
             if day not in list_days(table):
-                made.append(add_day(cursor, table, day))
-    return made
+                created.append(add_day(cursor, table, day))
+    return created
 
 
 def drop_days(table: str, expired: date | None = None) -> list[str]:

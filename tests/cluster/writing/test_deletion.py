@@ -1,4 +1,4 @@
-"""What a DELETE makes of objects, as functions over plain bodies."""
+"""The effects of DELETE on objects, as functions over plain bodies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_pod_gets_its_grace_period(
     assert is_held(kinds.POD, {"metadata": metadata}) == bool(grace)
 
 
-def test_a_later_deletion_can_only_hurry() -> None:
+def test_a_second_deletion_can_only_shorten_the_grace_period() -> None:
     first = mark_deleted(kinds.POD, pod(), {"gracePeriodSeconds": 60}, NOW)
     later = datetime(2030, 1, 1, 0, 0, 20, tzinfo=UTC)
     assert mark_deleted(kinds.POD, first, {}, later) == first
@@ -61,7 +61,7 @@ def test_a_later_deletion_can_only_hurry() -> None:
         ({"orphanDependents": True}, ["x.io/own", "orphan"]),
     ],
 )
-def test_what_becomes_of_dependants_is_asked_by_a_finalizer(
+def test_the_propagation_policy_sets_a_finalizer(
     options: dict[str, Any], finalizers: list[str]
 ) -> None:
     body = {"metadata": {"name": "s", "finalizers": ["x.io/own"]}}

@@ -82,7 +82,7 @@ def test_a_series_names_pod_node_scheduler_and_priority(cluster: Cluster) -> Non
     }
 
 
-def test_overhead_is_told_of_the_pods_that_have_one(cluster: Cluster) -> None:
+def test_overhead_has_series_only_for_pods_with_overhead(cluster: Cluster) -> None:
     found = {
         name: (labels["namespace"], labels["pod"], value)
         for name, labels, value in samples(exposition.expose_cluster(cluster).text)
@@ -94,7 +94,7 @@ def test_overhead_is_told_of_the_pods_that_have_one(cluster: Cluster) -> None:
     }
 
 
-def test_a_limit_covers_sidecars_and_the_greediest_init_step() -> None:
+def test_a_limit_covers_sidecars_and_the_largest_init_step() -> None:
     sidecar = container("s", {}, {"cpu": "1"}, restartPolicy="Always")
     step = container("i", {}, {"cpu": "4"})
     main = container("c", {}, {"cpu": "2", "memory": "1Ki"})

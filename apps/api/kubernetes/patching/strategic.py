@@ -105,9 +105,9 @@ def _apply_list_directives(merged: Body, patch: Body, definition: str) -> None:
     for directive in patch:
         if directive.startswith(_DELETE_ITEMS):
             name = directive.removeprefix(_DELETE_ITEMS)
-            gone = _directive_list(patch, directive)
+            deleted_items = _directive_list(patch, directive)
             if isinstance(merged.get(name), list):
-                merged[name] = [item for item in merged[name] if item not in gone]
+                merged[name] = [item for item in merged[name] if item not in deleted_items]
         elif directive.startswith(_SET_ORDER):
             name = directive.removeprefix(_SET_ORDER)
             order = _directive_list(patch, directive)

@@ -59,8 +59,8 @@ def mark_rejected(refusal: PodRejection, now: datetime) -> Change:
     """Failed before any container was started."""
 
     def change(pod: Body) -> Body:
-        told = {"reason": refusal.reason, "message": refusal.message}
-        status = {**(pod.get("status") or {}), "phase": "Failed", **told}
+        reason = {"reason": refusal.reason, "message": refusal.message}
+        status = {**(pod.get("status") or {}), "phase": "Failed", **reason}
         return {**pod, "status": {**status, "startTime": timestamp(now)}}
 
     return change

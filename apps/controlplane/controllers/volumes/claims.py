@@ -139,8 +139,8 @@ def _bind(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
         name = body["metadata"]["name"]
         if cache.body((VOLUME, "", name)) is None:
             note = f"Successfully provisioned volume {name}"
-            told = _event(ref, claim, "ProvisioningSucceeded", note)
-            yield ReportedWrite(Create(kinds.by_name(VOLUME), body), lambda _: told)
+            event = _event(ref, claim, "ProvisioningSucceeded", note)
+            yield ReportedWrite(Create(kinds.by_name(VOLUME), body), lambda _: event)
     elif class_name and storage_class is None:
         note = f'storageclass.storage.k8s.io "{class_name}" not found'
         yield _event(ref, claim, "ProvisioningFailed", note, warning=True)

@@ -204,8 +204,8 @@ def _scale(deployment: Body, replica_set: Body, size: int) -> ReportedWrite:
         return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
 
     write = update_object(_ref(replica_set), replica_set["metadata"]["uid"], change)
-    told = _scale_event(deployment, replica_set, _size(replica_set), size)
-    return ReportedWrite(write, lambda _: told)
+    event = _scale_event(deployment, replica_set, _size(replica_set), size)
+    return ReportedWrite(write, lambda _: event)
 
 
 def _scale_event(deployment: Body, replica_set: Body, before: int, size: int) -> PendingEvent:

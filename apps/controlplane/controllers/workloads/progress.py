@@ -51,17 +51,17 @@ def _progressing(
     if new is None:
         return before or None
     name = f'ReplicaSet "{new["metadata"]["name"]}"'
-    told = (before.get("status"), before.get("reason"))
+    state = (before.get("status"), before.get("reason"))
     if _is_complete(deployment, status):
         why = (COMPLETE, f"{name} has successfully progressed.")
         return _condition(deployment, "Progressing", "True", *why, now)
-    if told == ("True", COMPLETE) and before.get("message", "").startswith(name):
+    if state == ("True", COMPLETE) and before.get("message", "").startswith(name):
         # a completed rollout stays complete, even if pods are lost later
         return before
-    if told[1] == "DeploymentPaused":
+    if state[1] == "DeploymentPaused":
         why = ("DeploymentResumed", "Deployment is resumed")
         return _condition(deployment, "Progressing", "Unknown", *why, now)
-    if not before or told[1] == COMPLETE or _has_progressed(deployment, status):
+    if not before or state[1] == COMPLETE or _has_progressed(deployment, status):
         why = ("ReplicaSetUpdated", f"{name} is progressing.")
         return _condition(deployment, "Progressing", "True", *why, now, renewed=True)
     end = _timeout(deployment, before)

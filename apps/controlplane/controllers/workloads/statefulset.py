@@ -134,8 +134,8 @@ def _create_member(stateful: Body, ordinal: int, digest: str) -> Step:
 
 
 def _delete_member(stateful: Body, pod: Pod) -> Step:
-    told = _event(stateful, "delete", pod.metadata.name, "SuccessfulDelete")
-    return ReportedWrite(delete_pod(pod), lambda _: told)
+    event = _event(stateful, "delete", pod.metadata.name, "SuccessfulDelete")
+    return ReportedWrite(delete_pod(pod), lambda _: event)
 
 
 def _event(
