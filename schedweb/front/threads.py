@@ -1,8 +1,8 @@
-"""A WSGI application in threads, seen from ASGI.
+"""Runs a WSGI application in threads as an ASGI application.
 
-Made for responses that are ready when the application returns, as nearly all of Django's are:
-they cross from the thread to the event loop once. Large ones follow in pieces, each taken when
-the client has taken the one before.
+Optimized for responses that are complete when the application returns, as nearly all of Django's
+are: they are passed from the thread to the event loop once. Large ones are sent in pieces, each
+after the client has received the previous one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from urllib.parse import unquote_to_bytes
 
 from schedweb.front.asgi import Receive, Scope, Send, respond
 
-#: Bytes of a request's body that are taken at most; the settings tell Django the same.
+#: Maximum size of a request body in bytes; the settings configure Django with the same limit.
 LARGEST_BODY = 64 * 1024 * 1024
 
-#: Bytes of a response that are collected before they are sent.
+#: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
 
 
 class BodyTooLarge(Exception):
-    """The client sends more than :data:`LARGEST_BODY`."""
+    """The request body is larger than :data:`LARGEST_BODY`."""
 
 
-class ClientGone(Exception):
-    """The client hung up before its request was complete."""
+class ClientDisconnected(Exception):
+    """The client disconnected before its request was complete."""
 
 
 class WsgiInThreads:
@@ -42,7 +42,7 @@ class WsgiInThreads:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await read_body(receive)
-        except ClientGone:
+        except ClientDisconnected:
             return
         except BodyTooLarge:
             await respond(send, 413, b"the body is too large\n", content_type="text/plain")
@@ -54,12 +54,12 @@ class WsgiInThreads:
         await exchange.send_piece(rest, more=False)
 
     def close(self) -> None:
-        """Wait for the requests at work."""
+        """Wait for running requests."""
         self._pool.shutdown()
 
 
 class _Exchange:
-    """One request: its response's head, and the way of its body to the client."""
+    """One request: collects the response and sends it to the client."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, send: Send) -> None:
         self._loop = loop
@@ -68,7 +68,7 @@ class _Exchange:
         self._head_sent = False
 
     def run(self, application: Any, environ: dict[str, Any]) -> bytes:
-        """In the thread: call the application; returns the last piece of the body."""
+        """Call the application, in the thread; returns the last piece of the body."""
         chunks: Iterable[bytes] = application(environ, self._start_response)
         waiting: list[bytes] = []
         size = 0
@@ -105,14 +105,14 @@ class _Exchange:
 
 
 async def read_body(receive: Receive) -> bytes:
-    """The whole body. Raises :class:`BodyTooLarge` or :class:`ClientGone`."""
+    """The whole body. Raises :class:`BodyTooLarge` or :class:`ClientDisconnected`."""
     pieces: list[bytes] = []
     size = 0
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         piece = message.get("body", b"")
         size += len(piece)
         if size > LARGEST_BODY:
@@ -145,7 +145,7 @@ def wsgi_environ(scope: Scope, body: bytes) -> dict[str, Any]:
         "wsgi.run_once": False,
     }
     for raw_name, raw_value in scope["headers"]:
-        # "X_Y" would become the same variable as "X-Y", and could pass for it.
+        # "X_Y" would become the same variable as "X-Y", and could spoof it.
         if b"_" not in raw_name and raw_name not in (b"content-length", b"transfer-encoding"):
             _add_header(environ, raw_name.decode("latin-1"), raw_value.decode("latin-1"))
     return environ

@@ -156,7 +156,7 @@ def test_a_drain_says_what_would_move_where_and_is_followed(seen: Seen, lab: Clu
     page.reload()
     # no kubelet runs here, so the pod does not end
     running.run(Operation.objects.get().pk)
-    expect(page.locator("#operation")).to_contain_text("the time is up and 1 pods are still there")
+    expect(page.locator("#operation")).to_contain_text("timed out with 1 pods remaining")
     seen.open("/clusters/lab/nodes/node-0")
     expect(page.locator("#node .facts")).to_contain_text("cordoned")
     assert seen.problems == []
@@ -176,7 +176,7 @@ def test_a_clock_is_set_by_hand_and_an_operation_is_cancelled(seen: Seen, lab: C
     page.get_by_text("More", exact=True).click()
     page.get_by_role("button", name="Export as YAML").click()
     page.get_by_role("button", name="Cancel Export").click()
-    expect(page.locator("#operation")).to_contain_text("cancelled before it began")
+    expect(page.locator("#operation")).to_contain_text("cancelled before it started")
     assert seen.problems == []
 
 

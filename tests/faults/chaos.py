@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
 #: How processes are found: by their command lines.
 PROCESSES = {
@@ -58,7 +58,7 @@ BROKER_FAULTS = (Fault("broker", signal.SIGKILL, 2), Fault("broker", signal.SIGS
 class Chaos:
     """A seeded source of faults. Each kind comes once before any comes again."""
 
-    house: House
+    house: RunningSite
     seed: int
     faults: tuple[Fault, ...] = FAULTS
     #: living processes besides the house's own, by id: the broker

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.faults.invariants import NOWHERE
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
 _CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
 #: An answer that does not come for so long is asked for again.
@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 60.0
 class Client:
     """One connection to a house, opened anew after every failure; counts what it meets."""
 
-    def __init__(self, house: House, token: str) -> None:
+    def __init__(self, house: RunningSite, token: str) -> None:
         # a house that starts again may not have said yet where it is
         self._port = house.port()
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -73,7 +73,7 @@ class Client:
 class Poster(threading.Thread):
     """Sends the pods of one cluster, each again and again until the server has it."""
 
-    def __init__(self, house: House, token: str, cluster: str, count: int, seed: int) -> None:
+    def __init__(self, house: RunningSite, token: str, cluster: str, count: int, seed: int) -> None:
         super().__init__(name=f"poster {cluster}", daemon=True)
         self.client = Client(house, token)
         self.cluster = cluster
@@ -123,7 +123,7 @@ class Watcher(threading.Thread):
     A watch that cannot go on where it ended (410) is a wrong answer: nothing is forgotten here.
     """
 
-    def __init__(self, house: House, token: str, cluster: str) -> None:
+    def __init__(self, house: RunningSite, token: str, cluster: str) -> None:
         super().__init__(name=f"watcher {cluster}", daemon=True)
         self.cluster = cluster
         self.versions: list[int] = []

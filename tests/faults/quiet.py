@@ -16,7 +16,7 @@ import psycopg
 
 from tests.faults.load import Client
 from tests.faults.run import token_of
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
 CLUSTERS = 100
 #: So many of them get a pod every so many seconds, and lose one.
@@ -49,7 +49,7 @@ class Sample:
     connections: int
 
 
-def soak(house: House, seconds: float, say: Callable[[str], None]) -> int:
+def soak(house: RunningSite, seconds: float, say: Callable[[str], None]) -> int:
     """Watch a house with many quiet clusters; how many things grew."""
     token = token_of(house)
     client = Client(house, token)
@@ -77,7 +77,7 @@ def soak(house: House, seconds: float, say: Callable[[str], None]) -> int:
     return _judge(samples, say)
 
 
-def _keep_busy(house: House, token: str, cluster: str, done: threading.Event) -> None:
+def _keep_busy(house: RunningSite, token: str, cluster: str, done: threading.Event) -> None:
     client = Client(house, token)
     path = f"/k8s/{cluster}/api/v1/namespaces/default/pods"
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
@@ -92,7 +92,7 @@ def _keep_busy(house: House, token: str, cluster: str, done: threading.Event) ->
     client.close()
 
 
-def _sample(house: House) -> Sample:
+def _sample(house: RunningSite) -> Sample:
     processes = house.processes()
     memory: dict[str, int] = {}
     cpu = dict.fromkeys(("web", "worker", "beat", "database"), 0.0)
@@ -108,7 +108,7 @@ def _sample(house: House) -> Sample:
     return Sample(time.monotonic(), memory, cpu, *_database(house))
 
 
-def _database(house: House) -> tuple[int, int, int]:
+def _database(house: RunningSite) -> tuple[int, int, int]:
     """Messages that wait, transactions since the start, connections."""
     with psycopg.connect(house.database_url, autocommit=True) as database:
 

@@ -12,7 +12,7 @@ import yaml
 
 from tests.faults.invariants import NOWHERE, violations
 from tests.faults.load import Poster, Watcher
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
 #: Longer than any single fault keeps anything from going on, on a machine that does other things.
 QUIET_SECONDS = 300.0
@@ -39,13 +39,13 @@ class Outcome:
     wrong: list[str]
 
 
-def token_of(house: House) -> str:
+def token_of(house: RunningSite) -> str:
     config = yaml.safe_load(house.manage("kubeconfig", "demo", "--user", "admin"))
     return str(config["users"][0]["user"]["token"])
 
 
 def run(
-    house: House,
+    house: RunningSite,
     token: str,
     clusters: dict[str, int],
     strike: Callable[[Callable[[], float]], None],
@@ -81,7 +81,7 @@ def run(
     return Outcome(total, time.monotonic() - began, met, reconnects, wrong)
 
 
-def wait_until_quiet(house: House, clusters: list[str]) -> list[str]:
+def wait_until_quiet(house: RunningSite, clusters: list[str]) -> list[str]:
     """Wait until every pod has its node or its reason; what is wrong when that takes too long."""
     deadline = time.monotonic() + QUIET_SECONDS
     left = -1
@@ -97,7 +97,7 @@ def wait_until_quiet(house: House, clusters: list[str]) -> list[str]:
     return [f"after {QUIET_SECONDS:.0f} s there is still something to do: {left}"]
 
 
-def _wait_until_ready(house: House) -> list[str]:
+def _wait_until_ready(house: RunningSite) -> list[str]:
     deadline = time.monotonic() + QUIET_SECONDS
     status, text = house.get("/readyz")
     while status != 200 and time.monotonic() < deadline:
@@ -106,7 +106,7 @@ def _wait_until_ready(house: House) -> list[str]:
     return [] if status == 200 else [f"the house is not ready: {text}"]
 
 
-def _missed(house: House, watchers: list[Watcher]) -> list[str]:
+def _missed(house: RunningSite, watchers: list[Watcher]) -> list[str]:
     """Each watch has told every version of every pod, once and in order."""
     wrong = []
     for watcher in watchers:
@@ -123,7 +123,7 @@ def _missed(house: House, watchers: list[Watcher]) -> list[str]:
     return wrong
 
 
-def _versions(house: House, cluster: str) -> list[int]:
+def _versions(house: RunningSite, cluster: str) -> list[int]:
     with psycopg.connect(house.database_url) as database:
         rows = database.execute(
             "SELECT version FROM cluster_change WHERE kind = 'Pod' AND version > 1 AND cluster_id "

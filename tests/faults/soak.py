@@ -26,7 +26,7 @@ from tests.faults.broker import NAMES, Broker, free_port, program
 from tests.faults.chaos import BROKER_FAULTS, FAULTS, Chaos
 from tests.faults.load import Client
 from tests.faults.run import run, token_of
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
 CLUSTERS = 3
 #: Faults in one run, at most; enough runs follow.
@@ -76,7 +76,7 @@ def _parts(kind: str, options: argparse.Namespace, broker: Broker | None) -> int
 
 
 def _with_house(
-    options: argparse.Namespace, broker: Broker | None, part: Callable[[House], int]
+    options: argparse.Namespace, broker: Broker | None, part: Callable[[RunningSite], int]
 ) -> int:
     folder = tempfile.mkdtemp(prefix="schedweb-soak-")
     Path(folder).chmod(0o755)
@@ -85,7 +85,7 @@ def _with_house(
     variables |= {"SCHEDWEB_WORKERS": str(options.workers), "SCHEDWEB_ADMIN_PASSWORD": "soak"}
     if broker is not None:
         variables["SCHEDWEB_BROKER_URL"] = broker.url
-    house = House(Path(folder), **variables)
+    house = RunningSite(Path(folder), **variables)
     say(f"data and logs are in {folder}")
     try:
         house.start()
@@ -98,7 +98,7 @@ def _with_house(
     return failed
 
 
-def kills(house: House, options: argparse.Namespace, broker: Broker | None, kind: str) -> int:
+def kills(house: RunningSite, options: argparse.Namespace, broker: Broker | None, kind: str) -> int:
     """Runs until enough faults have struck; how often something was wrong."""
     token = token_of(house)
     faults = FAULTS + (BROKER_FAULTS if broker else ())

@@ -20,7 +20,7 @@ from tests.faults.chaos import PROCESSES, Chaos, Fault
 from tests.faults.invariants import violations
 from tests.faults.load import Client, Poster
 from tests.faults.run import run, token_of, wait_until_quiet
-from tests.stack.house import House, wait_until
+from tests.stack.running_site import RunningSite, wait_until
 
 pytestmark = pytest.mark.stack
 
@@ -33,10 +33,10 @@ KILLS = (
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[House]:
+def house() -> Iterator[RunningSite]:
     with tempfile.TemporaryDirectory(prefix="schedweb-faults-") as folder:
         Path(folder).chmod(0o755)
-        house = House(
+        house = RunningSite(
             Path(folder),
             SCHEDWEB_ADMIN_PASSWORD="correct horse battery",
             SCHEDWEB_WORKERS="2",
@@ -48,12 +48,12 @@ def house() -> Iterator[House]:
         house.close()
 
 
-def rows(house: House, statement: str) -> list[tuple[Any, ...]]:
+def rows(house: RunningSite, statement: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(house.database_url) as database:
         return database.execute(statement.encode()).fetchall()
 
 
-def holders(house: House) -> dict[str, tuple[str, int]]:
+def holders(house: RunningSite) -> dict[str, tuple[str, int]]:
     """Who is at work in the test's clusters just now, and under which epoch."""
     at_work = rows(
         house,
@@ -64,7 +64,7 @@ def holders(house: House) -> dict[str, tuple[str, int]]:
     return {name: (holder, epoch) for name, holder, epoch in at_work}
 
 
-def silent(house: House) -> str:
+def silent(house: RunningSite) -> str:
     """The worker that has shown no life for longer than any other."""
     return str(
         rows(
@@ -75,7 +75,7 @@ def silent(house: House) -> str:
     )
 
 
-def fill_paused(house: House, token: str, names: list[str], pods: int) -> list[Poster]:
+def fill_paused(house: RunningSite, token: str, names: list[str], pods: int) -> list[Poster]:
     """Paused clusters with pods that wait."""
     client = Client(house, token)
     for name in names:
@@ -92,7 +92,7 @@ def fill_paused(house: House, token: str, names: list[str], pods: int) -> list[P
 
 
 def test_a_worker_that_was_stopped_beyond_its_lease_comes_back_too_late_to_write(
-    house: House,
+    house: RunningSite,
 ) -> None:
     """Six busy clusters are spread over two workers; one of them is stopped at work."""
     names = [f"spread-{number}" for number in range(6)]
@@ -130,7 +130,7 @@ def test_a_worker_that_was_stopped_beyond_its_lease_comes_back_too_late_to_write
 
 
 def test_kill_9_of_each_part_loses_nothing_and_does_nothing_twice(
-    house: House, capsys: pytest.CaptureFixture[str]
+    house: RunningSite, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Order and moments are drawn, the seed is printed."""
     seed = random.randrange(10**6)
@@ -150,7 +150,9 @@ def test_kill_9_of_each_part_loses_nothing_and_does_nothing_twice(
     assert outcome.wrong == []
 
 
-def test_a_house_that_lost_every_process_at_once_comes_up_with_all_it_had(house: House) -> None:
+def test_a_house_that_lost_every_process_at_once_comes_up_with_all_it_had(
+    house: RunningSite,
+) -> None:
     """Kill -9 of the supervisor: the kernel ends all the others with it."""
     token = token_of(house)
     client = Client(house, token)

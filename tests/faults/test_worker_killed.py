@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from tests.openb_trace import write_trace
-from tests.stack.house import House, wait_until
+from tests.stack.running_site import RunningSite, wait_until
 
 pytestmark = pytest.mark.stack
 PODS = 1500
@@ -41,23 +41,23 @@ _BINDINGS = """
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
+def house() -> Iterator[RunningSite]:
     with tempfile.TemporaryDirectory(prefix="schedweb-faults-") as folder:
         Path(folder).chmod(0o755)
-        house = House(Path(folder), SCHEDWEB_ADMIN_PASSWORD="correct horse battery")
+        house = RunningSite(Path(folder), SCHEDWEB_ADMIN_PASSWORD="correct horse battery")
         house.start()
         yield house
         house.end(signal.SIGTERM)
         house.close()
 
 
-def query(house: House, statement: str) -> list[tuple[Any, ...]]:
+def query(house: RunningSite, statement: str) -> list[tuple[Any, ...]]:
     url = (house.data / "run" / "database").read_text().strip()
     with psycopg.connect(url) as database:
         return database.execute(statement).fetchall()
 
 
-def bound(house: House) -> int:
+def bound(house: RunningSite) -> int:
     return query(
         house,
         "SELECT count(*) FROM cluster_pod p JOIN cluster_cluster c ON c.id = p.cluster_id "
@@ -66,7 +66,7 @@ def bound(house: House) -> int:
 
 
 def test_kill_9_of_the_worker_loses_nothing_and_binds_nothing_twice(
-    house: House, tmp_path: Path
+    house: RunningSite, tmp_path: Path
 ) -> None:
     nodes, pods = write_trace(tmp_path, nodes=300, pods=PODS)
     house.manage("delete_cluster", "demo", "--with-history")

@@ -103,13 +103,13 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
 
     def retrieve(self, request: Request, pk: str) -> Response:
         """One of them."""
-        return Response(self.get_serializer(service.operation_numbered(int(pk))).data)
+        return Response(self.get_serializer(service.get_operation(int(pk))).data)
 
     @extend_schema(request=None, responses={200: OperationSerializer, **_REFUSALS})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Stop it at its next step; imports and copies leave nothing behind."""
-        operation = service.cancel(service.operation_numbered(int(pk)))
+        operation = service.cancel(service.get_operation(int(pk)))
         return Response(self.get_serializer(operation).data)
 
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR, 404: ErrorSerializer})

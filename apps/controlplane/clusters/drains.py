@@ -13,7 +13,7 @@ import msgspec
 from apps.cluster import kinds, queries
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
-from apps.cluster.writing.eviction import budgets_among
+from apps.cluster.writing.eviction import matching_budgets
 from apps.controlplane.explanations.states import states
 from apps.controlplane.rebuilding import PastState
 from apps.scheduler import objects
@@ -140,7 +140,7 @@ def _leaving(budgets: Sequence[Body], body: Body, allowed: dict[tuple[str, str],
         return Leaving(body, "stays", "is a static pod of the node itself")
     if owner is not None and owner["kind"] == "DaemonSet":
         return Leaving(body, "stays", f"belongs to the DaemonSet {owner['name']}")
-    found = budgets_among(budgets, body)
+    found = matching_budgets(budgets, body)
     held = False
     words = []
     for budget in found:

@@ -142,7 +142,7 @@ def _lock_objects(cursor: CursorWrapper, cluster: Cluster, kind: Kind) -> None:
 def pause(cluster: Cluster) -> None:
     """Stop scheduling and controllers; what is in flight is finished or undone."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
-    announcer.committed(cluster.pk, cluster.resource_version, due=False)
+    announcer.announce(cluster.pk, cluster.resource_version, due=False)
 
 
 def resume(cluster: Cluster) -> None:

@@ -9,7 +9,7 @@ import yaml
 from django.db import transaction
 
 from apps.cluster import kinds
-from apps.cluster.documents import Unreadable, parse_yaml_stream
+from apps.cluster.documents import UnreadableDocument, parse_yaml_stream
 from apps.cluster.errors import AlreadyExists, ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
@@ -118,7 +118,7 @@ def _exported(cluster: Cluster) -> Iterator[Body]:
 def _objects(text: str) -> Iterator[Numbered]:
     try:
         documents = list(parse_yaml_stream(text))
-    except Unreadable as error:
+    except UnreadableDocument as error:
         raise ManifestError(f"this is not YAML: {error}") from error
     for number, document in enumerate(documents, start=1):
         if document is not None:

@@ -17,7 +17,7 @@ from apps.cluster.errors import ApiError, BadRequest, Cause, Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
-from apps.cluster.writing.binding import with_condition
+from apps.cluster.writing.binding import set_condition
 
 Body = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Body]
@@ -127,7 +127,7 @@ def with_status(condition: str, status: str, now: datetime) -> Change:
     def change(node: Mapping[str, Any]) -> Body:
         written = dict(node.get("status") or {})
         new = {"type": condition, "status": status, "reason": reason, "message": message}
-        written["conditions"] = with_condition(written.get("conditions") or [], new, now)
+        written["conditions"] = set_condition(written.get("conditions") or [], new, now)
         return {**node, "status": written}
 
     return change

@@ -58,6 +58,6 @@ def forget_history(cursor: CursorWrapper, cluster_id: int) -> None:
     """Delete the history of a cluster in the caller's transaction."""
     for table in HISTORY:
         if table in daily.TABLES:
-            daily.act_as_retention(cursor)
+            daily.set_retention_role(cursor)
         cursor.execute(f"DELETE FROM {table} WHERE cluster_id = %s", [cluster_id])
-        daily.act_as_oneself(cursor)
+        daily.reset_role(cursor)

@@ -27,7 +27,7 @@ from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
-from apps.controlplane.workers.lease import Lease
+from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Result
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.scheduler import Scheduler
@@ -58,7 +58,9 @@ class Engine:
     database, and rebuilt from rows and objects, which are always the truth.
     """
 
-    def __init__(self, cluster: Cluster, lease: Lease, profile: ConfigurationRevision) -> None:
+    def __init__(
+        self, cluster: Cluster, lease: ClusterLease, profile: ConfigurationRevision
+    ) -> None:
         self.cluster = cluster
         self.lease = lease
         self.profile = profile
@@ -99,7 +101,7 @@ class Engine:
         self.scheduler.close()
 
     @classmethod
-    def load(cls, cluster: Cluster, lease: Lease) -> Engine:
+    def load(cls, cluster: Cluster, lease: ClusterLease) -> Engine:
         """An engine that knows the cluster and has its queue as it was last recorded."""
         engine = cls(cluster, lease, revisions.active(cluster))
         engine.scheduler.metrics.restore(stored.load(cluster.pk))
@@ -116,7 +118,7 @@ class Engine:
         engine.recorder.start_with(kept.entries, gone)
         return engine
 
-    def fits(self, cluster: Cluster, lease: Lease) -> bool:
+    def fits(self, cluster: Cluster, lease: ClusterLease) -> bool:
         """Whether this engine may go on under `lease`, with the cluster's active profile."""
         return (
             self.lease.epoch == lease.epoch
@@ -142,7 +144,7 @@ class Engine:
     def _run(self, seconds: float, stopping: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + seconds
         while True:
-            self.cluster.look_again()
+            self.cluster.refresh_settings()
             self.informer.catch_up()
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
@@ -176,7 +178,7 @@ class Engine:
         """Called from any thread: a pod that waited can go on, or a plugin wants something."""
         self._progress.set()
         if not self._running:
-            announcer.committed(self.cluster.pk, self.informer.position, due=True)
+            announcer.announce(self.cluster.pk, self.informer.position, due=True)
 
     def _resolve_waiting(self) -> list[DecisionRecord]:
         self._progress.clear()

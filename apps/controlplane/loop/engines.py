@@ -49,12 +49,12 @@ class Engines:
         finally:
             lock.release()
 
-    def _run(self, cluster: Cluster, held: lease.Lease) -> bool:
+    def _run(self, cluster: Cluster, held: lease.ClusterLease) -> bool:
         """One slice; keeps the lease if this process goes on with the next one."""
         goes_on = False
         try:
             engine = self._engine(cluster, held)
-            with lease.kept(held):
+            with lease.keep_renewed(held):
                 more = engine.run(SLICE_SECONDS, self._stopping.is_set)
             goes_on = more and not self._stopping.is_set()
             return more
@@ -68,7 +68,7 @@ class Engines:
             raise
         finally:
             if not goes_on:
-                held.rest()
+                held.release()
 
     def has_others_at_work(self, cluster_id: int) -> bool:
         """Whether this process runs other clusters just now: they share one interpreter."""
@@ -86,7 +86,7 @@ class Engines:
         for engine in warm.values():
             engine.close()
 
-    def _engine(self, cluster: Cluster, held: lease.Lease) -> Engine:
+    def _engine(self, cluster: Cluster, held: lease.ClusterLease) -> Engine:
         with self._guard:
             engine = self._warm.get(cluster.pk)
             if engine is not None and engine.fits(cluster, held):

@@ -154,14 +154,14 @@ class Informer:
             if row is None:
                 raise Cluster.DoesNotExist(f"cluster {self.cluster_id}")
             present = start = row[0]
-            if since is not None and history.reaches_back(cursor, self.cluster_id, since):
+            if since is not None and history.is_retained(cursor, self.cluster_id, since):
                 start = since
             self.position = self.loaded_at = start
             for kind in WATCHED:
                 if start == present:
-                    found = history.everything(cursor, self.cluster_id, kind)
+                    found = history.list_all(cursor, self.cluster_id, kind)
                 else:
-                    found = history.everything_at(cursor, self.cluster_id, kind, start)
+                    found = history.list_all_at(cursor, self.cluster_id, kind, start)
                 fetched.append((kind.name, found))
         for name, found in fetched:
             for body, created_at in found:

@@ -9,8 +9,8 @@ from typing import Any
 
 from apps.cluster import kinds, merge_patch
 from apps.cluster.writes import Delete, Update, Write
-from apps.cluster.writing.binding import bind_change, binding_to, with_condition
-from apps.controlplane.events.writer import EventWriter, Told, about_pod
+from apps.cluster.writing.binding import bind_change, make_binding, set_condition
+from apps.controlplane.events.writer import EventWriter, PendingEvent, pod_reference
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.informer import Informer
 from apps.scheduler.decision import Decision, Result
@@ -49,7 +49,7 @@ class IntendedWrites:
 
     def _intended(self, record: DecisionRecord, intent: Intent) -> Iterator[Write]:
         if isinstance(intent, Binding):
-            binding = binding_to(intent.node, uid=intent.uid)
+            binding = make_binding(intent.node, uid=intent.uid)
             change = bind_change(binding, self._informer.node_labels(intent.node), record.at)
             if intent.bound_by:
                 change = _unless_bound(intent, change)
@@ -71,8 +71,8 @@ class IntendedWrites:
                 trusted=True,
             )
         elif isinstance(intent, PodEvent):
-            told = Told(
-                about_pod(intent.namespace, intent.name, intent.uid),
+            told = PendingEvent(
+                pod_reference(intent.namespace, intent.name, intent.uid),
                 intent.reason,
                 intent.note,
                 intent.reporter,
@@ -90,7 +90,7 @@ class IntendedWrites:
             yield from self._delete_victim(record, victim)
         else:
             note += " (in kube-scheduler memory)."
-        reference = about_pod(victim.namespace, victim.name, victim.uid)
+        reference = pod_reference(victim.namespace, victim.name, victim.uid)
         preemptor = _pod_reference(decision)
         yield from self._event(
             reference, record, "Preempted", note, "Preempting", related=preemptor
@@ -120,10 +120,10 @@ class IntendedWrites:
         related: Mapping[str, str] | None = None,
     ) -> Iterator[Write]:
         profile = record.decision.profile
-        told = Told(pod, reason, note, profile, action, warning=warning, related=related)
-        yield from self._tell(told, record.at)
+        event = PendingEvent(pod, reason, note, profile, action, warning=warning, related=related)
+        yield from self._tell(event, record.at)
 
-    def _tell(self, told: Told, now: datetime) -> Iterator[Write]:
+    def _tell(self, told: PendingEvent, now: datetime) -> Iterator[Write]:
         write = self._events.write(told, now)
         if write is not None:
             yield write
@@ -184,7 +184,7 @@ def _failed(record: DecisionRecord) -> Callable[[Body], Body]:
 def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
     def change(pod: Body) -> Body:
         status = pod.get("status") or {}
-        conditions = with_condition(
+        conditions = set_condition(
             status.get("conditions") or [],
             condition,
             now,
@@ -197,4 +197,4 @@ def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
 
 def _pod_reference(decision: Decision) -> dict[str, str]:
     namespace, _, name = decision.pod_key.partition("/")
-    return about_pod(namespace, name, decision.pod_uid)
+    return pod_reference(namespace, name, decision.pod_uid)

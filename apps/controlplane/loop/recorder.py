@@ -25,7 +25,7 @@ from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
 from apps.controlplane.queue.rows import QueueRows
-from apps.controlplane.workers.lease import Lease
+from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.status import error
@@ -41,7 +41,7 @@ class Recorder:
     """Writes what the loop decided, as long as the lease is its own."""
 
     def __init__(
-        self, cluster: Cluster, lease: Lease, profile_revision: int, history: QueueHistory
+        self, cluster: Cluster, lease: ClusterLease, profile_revision: int, history: QueueHistory
     ) -> None:
         self._cluster = cluster
         self._lease = lease
@@ -126,7 +126,7 @@ class Recorder:
             self._history.insert(r.decision for r in batch if r.decision.pod_uid in bound)
             if kept or gone or self._history:
                 # pages show the queue, which is not in the change log
-                told = partial(announcer.committed, self._cluster.pk, informer.position, due=False)
+                told = partial(announcer.announce, self._cluster.pk, informer.position, due=False)
                 transaction.on_commit(told)
             refused = self._write_objects(informer, batch, intents)
             if refused:
@@ -134,7 +134,7 @@ class Recorder:
             else:
                 self._write_metrics(scheduler, batch, bound)
         if not refused:
-            self._events.committed()
+            self._events.confirm()
             self._history.committed()
             self._queue_rows.committed(kept, gone)
         return refused
@@ -177,7 +177,7 @@ class Recorder:
             if not isinstance(outcome, ApiError):
                 continue
             if write.kind is kinds.EVENT:
-                self._events.refused(write)
+                self._events.discard(write)
             elif decision is None:
                 log.warning("what a plugin asked for was refused: %s", outcome.message)
             elif _must_succeed(decision, write):

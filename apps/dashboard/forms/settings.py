@@ -11,7 +11,7 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from apps.cluster.admission.plugins.plugin import Plugin
+from apps.cluster.admission.plugins.plugin import AdmissionPlugin
 from apps.cluster.admission.plugins.registry import PLUGINS
 from apps.cluster.settings import CHANGEABLE, Group, Setting
 from apps.dashboard.forms.refusals import ObjectForm
@@ -166,12 +166,12 @@ def _plugin_fields(shown: Any) -> dict[str, forms.Field]:
     return fields
 
 
-def _names_of(plugin: Plugin) -> list[str]:
+def _names_of(plugin: AdmissionPlugin) -> list[str]:
     return [plugin.name, f"{plugin.name}_parameters"] if plugin.example else [plugin.name]
 
 
 def _chosen(typed: dict[str, Any]) -> dict[str, Any]:
-    """Plugin -> parameters, of those that are on."""
+    """AdmissionPlugin -> parameters, of those that are on."""
     return {
         plugin.name: typed.get(f"{plugin.name}_parameters", {})
         for plugin in PLUGINS

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.cluster import kinds
-from apps.cluster.differences import Difference, differences
+from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import NotFound
 from apps.cluster.log import changelog
 from apps.cluster.models import Change, Cluster
@@ -57,7 +57,7 @@ class OneChange:
     before: Mapping[str, Any] | None
     #: Whether the version before it is no longer kept.
     forgotten: bool
-    fields: Sequence[Difference]
+    fields: Sequence[FieldDifference]
     #: Versions of the same object's neighbouring changes.
     previous: int | None
     next: int | None

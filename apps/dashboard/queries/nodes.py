@@ -13,7 +13,7 @@ from apps.cluster.models import Cluster, Event, Node, Pod, Taint
 from apps.controlplane import queries
 from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.models import Operation, SchedulingDecision
-from apps.controlplane.operations.service import drain_at_work
+from apps.controlplane.operations.service import running_drain
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
 from apps.dashboard.tables import Field, Sorting, asked_sorting
@@ -177,7 +177,7 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         pod_count=len(requests),
         events=list(events[:RECENT]),
         decisions=list(queries.decisions(cluster, node=name)[:RECENT]),
-        drain=drain_at_work(cluster),
+        drain=running_drain(cluster),
     )
 
 

@@ -112,7 +112,7 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
         "name": name,
         "plan": plan,
         "timeout": DEFAULT_TIMEOUT,
-        "at_work": service.drain_at_work(cluster),
+        "at_work": service.running_drain(cluster),
     }
     return page(request, "drain", context)
 

@@ -27,7 +27,7 @@ def operations(request: Request) -> HttpResponse:
 def operation(request: Request, number: int) -> HttpResponse:
     stamp = site_stamp()
     try:
-        found = service.operation_numbered(number)
+        found = service.get_operation(number)
     except ApiError as refusal:
         return refused(request, refusal)
     return page(request, "operation", {"operation": found, "stamp": stamp})
@@ -36,7 +36,7 @@ def operation(request: Request, number: int) -> HttpResponse:
 @require_POST
 def cancel(request: Request, number: int) -> HttpResponse:
     try:
-        service.cancel(service.operation_numbered(number))
+        service.cancel(service.get_operation(number))
     except ApiError as refusal:
         return refused(request, refusal)
     return redirect("operation", number=number)

@@ -78,7 +78,7 @@ def drain(lab: Cluster, node: str, **arguments: Any) -> Operation:
     asked = {"node": node, "force": False, "timeout": 20, **arguments}
     operation = service.start("drain", "Drain", actor=ACTOR, cluster=lab, arguments=asked)
     running.run(operation.pk)
-    return service.operation_numbered(operation.pk)
+    return service.get_operation(operation.pk)
 
 
 def budget(lab: Cluster, least: int) -> None:
@@ -147,7 +147,7 @@ def test_a_budget_that_allows_nothing_ends_the_drain_with_its_name(lab: Cluster)
     done = drain(lab, node, timeout=1)
     assert time.monotonic() - started < 15
     assert done.state == "failed"
-    assert "2 pods are still there" in done.cause
+    assert "timed out with 2 pods remaining" in done.cause
     assert "The disruption budget web needs 3 healthy pods" in done.cause
     assert Pod.objects.filter(cluster=lab, node_name=node).count() == 2
 
@@ -170,9 +170,7 @@ def test_pods_that_nobody_makes_again_are_lost_only_if_that_is_allowed(lab: Clus
     }
     store.create(lab, kinds.POD, alone, actor=ACTOR, namespace="default")
     done = drain(lab, crowded(lab))
-    assert (
-        done.state == "failed" and "have no controller that makes them again (alone)" in done.cause
-    )
+    assert done.state == "failed" and "have no controller that recreates them (alone)" in done.cause
 
 
 def grace_to_none(lab: Cluster) -> None:

@@ -59,7 +59,7 @@ def recorded_days_ago(days: int, like: SchedulingDecision) -> int:
     names = [f.column for f in SchedulingDecision._meta.concrete_fields if f.column != "id"]
     columns = ", ".join(f'"{name}"' for name in names)
     with transaction.atomic(), connection.cursor() as cursor:
-        if day not in daily.days(LEDGER):
+        if day not in daily.list_days(LEDGER):
             daily.add_day(cursor, LEDGER, day)
         row_id = daily.first_id(day) + 1
         cursor.execute(
@@ -98,7 +98,7 @@ def test_decisions_go_when_they_were_recorded_too_long_ago(cluster: Cluster) -> 
     ids = set(SchedulingDecision.objects.values_list("id", flat=True))
     assert young in ids and old not in ids
     assert len(ids) == 4
-    assert daily.today() - timedelta(days=8) not in daily.days(LEDGER)
+    assert daily.today() - timedelta(days=8) not in daily.list_days(LEDGER)
     change_settings(cluster, {"ledger_max_days": 1})
     retention.run()
     assert kept(cluster) == ["a", "b", "c"]

@@ -194,7 +194,7 @@ def test_the_lease_is_kept_while_an_extender_is_slow(
     held = lease.acquire(cluster.pk)
     assert held is not None
     rows = LoopLease.objects.filter(cluster=cluster)
-    with lease.kept(held):
+    with lease.keep_renewed(held):
         rows.update(expires_at=timezone.now())
         until = timezone.now() + timedelta(seconds=5)
         while rows.get().expires_at <= timezone.now() + timedelta(seconds=5):

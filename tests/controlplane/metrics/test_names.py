@@ -48,7 +48,7 @@ UPSTREAM = {
 
 
 def one_of_each() -> Families:
-    """Every family with one series, as a scheduler would have counted it."""
+    """Every family with one series, as a scheduler counts it."""
     metrics = MetricsRegistry()
     for metric in definitions.ALL:
         if metric.kind == "counter":
@@ -103,7 +103,7 @@ def test_a_bucket_holds_what_is_not_greater_than_its_bound() -> None:
     assert series.sum == 73
 
 
-def test_bounds_are_written_as_go_writes_them() -> None:
+def test_bounds_are_formatted_as_in_go() -> None:
     text = render("", one_of_each().collect).text.decode()
     for bound in ("1", "16", "0.001", "16.384", "1e-05", "+Inf"):
         assert f'le="{bound}"' in text

@@ -1,4 +1,4 @@
-"""Admission of a pod by kubelet: the node checks again that it can run a pod bound to it."""
+"""Admission of pods by the kubelet, which checks every pod bound to its node."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _TERMINAL = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class PodRejection:
-    """Why kubelet does not admit a pod, which fails: a reason in one word, and the details."""
+    """Why the kubelet rejects a pod: `reason` is one word, `why` a sentence."""
 
     reason: str
-    details: str
+    why: str
 
     @property
     def message(self) -> str:
-        """The message of the pod's status."""
-        return f"Pod was rejected: {self.details}"
+        """The message in the pod's status."""
+        return f"Pod was rejected: {self.why}"
 
 
 @dataclass(slots=True)
-class Room:
-    """What a node has left, while the pods that came are admitted one by one."""
+class FreeCapacity:
+    """The free capacity of a node while its new pods are admitted one by one."""
 
     node: Node
     #: resource -> milli-CPU, bytes or units
@@ -38,8 +38,8 @@ class Room:
     pods: int
 
     @classmethod
-    def of(cls, node: Node, present: Iterable[Pod]) -> Room:
-        """The room beside the pods that are on the node already."""
+    def of(cls, node: Node, present: Iterable[Pod]) -> FreeCapacity:
+        """The free capacity besides the pods on the node."""
         allocatable, max_pods = node_allocatable(node.status.allocatable)
         room = cls(node, allocatable, {}, max_pods, 0)
         for pod in present:
@@ -48,43 +48,41 @@ class Room:
         return room
 
     def admit(self, pod: Pod) -> PodRejection | None:
-        """Count the pod in; the rejection if the node cannot run it."""
+        """Admit the pod, or return the reason for its rejection."""
         requests = pod_requests(pod, use_status=True)
-        rejection = self._reject_misplaced(pod) or self._reject_oversized(requests)
-        if rejection is None:
+        refusal = self._check_placement(pod) or self._check_capacity(requests)
+        if refusal is None:
             self._take(requests)
-        return rejection
+        return refusal
 
     def _take(self, requests: dict[str, int]) -> None:
         self.pods += 1
         for name, amount in requests.items():
             self.used[name] = self.used.get(name, 0) + amount
 
-    def _reject_misplaced(self, pod: Pod) -> PodRejection | None:
+    def _check_placement(self, pod: Pod) -> PodRejection | None:
         if not selects(pod, self.node):
-            return _fail_predicate(
-                "NodeAffinity", "node(s) didn't match Pod's node affinity/selector"
-            )
+            return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
         for taint in self.node.spec.taints:
             if taint.effect == "NoExecute" and not tolerated(pod.spec.tolerations, taint):
-                return _fail_predicate("TaintToleration", "node(s) had untolerated taint(s)")
+                return _predicate("TaintToleration", "node(s) had untolerated taint(s)")
         return None
 
-    def _reject_oversized(self, requests: dict[str, int]) -> PodRejection | None:
+    def _check_capacity(self, requests: dict[str, int]) -> PodRejection | None:
         if self.pods + 1 > self.max_pods:
-            return _run_out_of("pods", 1, self.pods, self.max_pods)
+            return _insufficient("pods", 1, self.pods, self.max_pods)
         for name, amount in sorted(requests.items()):
             used, capacity = self.used.get(name, 0), self.allocatable.get(name, 0)
             if amount and used + amount > capacity:
-                return _run_out_of(name, amount, used, capacity)
+                return _insufficient(name, amount, used, capacity)
         return None
 
 
-def _fail_predicate(name: str, details: str) -> PodRejection:
-    return PodRejection(name, f"Predicate {name} failed: {details}")
+def _predicate(name: str, why: str) -> PodRejection:
+    return PodRejection(name, f"Predicate {name} failed: {why}")
 
 
-def _run_out_of(name: str, requested: int, used: int, capacity: int) -> PodRejection:
+def _insufficient(name: str, requested: int, used: int, capacity: int) -> PodRejection:
     return PodRejection(
         f"OutOf{name}",
         f"Node didn't have enough resource: {name}, requested: {requested}, "
@@ -93,7 +91,7 @@ def _run_out_of(name: str, requested: int, used: int, capacity: int) -> PodRejec
 
 
 def selects(pod: Pod, node: Node) -> bool:
-    """Whether nodeSelector and required node affinity let the pod be on this node."""
+    """Whether nodeSelector and required node affinity of the pod match the node."""
     labels, name = node.metadata.labels, node.metadata.name
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False

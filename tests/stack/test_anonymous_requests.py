@@ -1,4 +1,4 @@
-"""Whoever does not say who he is gets nothing: every address and every stream is asked."""
+"""Every URL and every stream rejects anonymous requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedweb.front.streams import STREAMS, Front
 
 pytestmark = pytest.mark.django_db
 
-#: What anybody may see; static files are no address of Django's.
+#: Public URLs; static files are not served by Django's URL patterns.
 OPEN = {"/healthz", "/livez", "/readyz", "/login"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -24,7 +24,7 @@ _ARGUMENTS = {
     "path": "api/v1/pods",
 }
 
-#: An address of each stream; a stream without one fails the test.
+#: A URL of each stream; a stream without one fails the test.
 _STREAM_ADDRESSES = {
     STREAMS[0].path: ("/k8s/lab/api/v1/pods", b"watch=true"),
     STREAMS[1].path: ("/k8s/lab/api/v1/watch/pods", b""),
@@ -34,7 +34,7 @@ _STREAM_ADDRESSES = {
 
 
 def every_address() -> Iterator[str]:
-    """One address of every URL pattern of the site, whoever serves it."""
+    """One URL of every pattern of the site."""
     routes = get_resolver().reverse_dict
     for key in routes:
         for possibilities, *_ in routes.getlist(key):
@@ -46,14 +46,14 @@ def every_address() -> Iterator[str]:
 ADDRESSES = sorted(set(every_address()))
 
 
-def test_the_addresses_are_those_of_the_whole_site() -> None:
+def test_every_url_of_the_site_is_tested() -> None:
     served = {resolve(address).func.__module__.split(".")[1] for address in ADDRESSES}
     assert served >= {"health", "api", "dashboard"}
     assert set(ADDRESSES) >= OPEN
 
 
 @pytest.mark.parametrize("address", [each for each in ADDRESSES if each not in OPEN])
-def test_a_stranger_is_turned_away(client: Client, address: str) -> None:
+def test_an_anonymous_request_is_rejected(client: Client, address: str) -> None:
     for method in METHODS:
         answer = client.generic(method, address)
         turned_away = answer.status_code == 401 or _is_sent_to_login(answer)
@@ -65,14 +65,14 @@ def _is_sent_to_login(answer: Any) -> bool:
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=lambda stream: stream.path)
-def test_a_stranger_hears_nothing(transactional_db: None, stream: Any) -> None:
+def test_an_anonymous_stream_is_rejected(transactional_db: None, stream: Any) -> None:
     address, query = _STREAM_ADDRESSES[stream.path]
     sent = asyncio.run(_ask(address, query))
     assert [message["status"] for message in sent if "status" in message] == [401]
 
 
 async def _ask(address: str, query: bytes) -> list[dict[str, Any]]:
-    """What the front sends to a GET without credentials."""
+    """The front's response to a GET without credentials."""
     sent: list[dict[str, Any]] = []
 
     async def keep(message: Any) -> None:

@@ -1,4 +1,4 @@
-"""A whole house of real processes, for the tests that start one."""
+"""A site of real processes, for tests that start one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def wait_until(met: Callable[[], bool], *, seconds: float = 30) -> None:
-    """Return when *met* holds; fail the test when it does not in time."""
+    """Return when *met* holds; fail the test on timeout."""
     deadline = time.monotonic() + seconds
     while not met():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
 
 
-class House:
+class RunningSite:
     """``make up`` on the data folder *data*, on free ports."""
 
     def __init__(self, data: Path, **variables: str) -> None:
@@ -43,7 +43,7 @@ class House:
 
     @property
     def output(self) -> str:
-        """What the supervisor has said since it was started."""
+        """The output of the supervisor since its start."""
         if self._said is None:
             return ""
         self._said.seek(0)
@@ -59,15 +59,15 @@ class House:
         return self._process.pid
 
     def start(self) -> str:
-        """Start and wait until the house is ready; returns everything it said until then."""
+        """Start and wait until the site is ready; returns its output until then."""
         if self._said is not None:
             self._said.close()
-        # a file, since nobody reads while the house runs
+        # a file, because nothing reads a pipe while the site runs
         self._said = tempfile.TemporaryFile("a+")  # noqa: SIM115
         self._process = self.spawn(self._said)
         while "ready after" not in self.output:
             if self._process.poll() is not None or "not everything works" in self.output:
-                raise AssertionError(f"the house did not start:\n{self.output}{self._logs()}")
+                raise AssertionError(f"the site did not start:\n{self.output}{self._logs()}")
             time.sleep(0.05)
         return self.output
 
@@ -121,7 +121,7 @@ class House:
         return int(found[1])
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and text of a page; (0, "") when nobody answers."""
+        """Status and text of a page; (0, "") without a response."""
         web = http.client.HTTPConnection("localhost", self.port(), timeout=30)
         try:
             web.request("GET", path)
@@ -133,7 +133,7 @@ class House:
             web.close()
 
     def post(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> int:
-        """Send a JSON body; returns the status of the answer."""
+        """Send a JSON body; returns the status of the response."""
         web = http.client.HTTPConnection("localhost", self.port(), timeout=30)
         try:
             headers = {"Content-Type": "application/json", **headers}
@@ -143,7 +143,7 @@ class House:
             web.close()
 
     def manage(self, *arguments: str) -> str:
-        """What ``manage.py`` says, run as from another terminal."""
+        """The output of ``manage.py``, run as in another terminal."""
         return subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
@@ -173,7 +173,7 @@ def command_line(pid: int) -> str:
 
 
 def alive(pid: int) -> bool:
-    """True while the process runs; one that only waits to be reaped does not."""
+    """Whether the process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

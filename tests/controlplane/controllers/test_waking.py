@@ -1,4 +1,4 @@
-"""Which waiting pods an event brings back, seen from outside: by the attempts they made."""
+"""Which pending pods an event moves to the active queue, observed by their attempts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_pod_that_waits_for_a_partner_wakes_when_the_partner_is_assigned(lab: 
     lab.pod("big", cpu="100")
     lab.settle()
     assert (attempts(lab, "web"), node_of(lab, "web")) == (1, "")
-    # a stranger does not help it
+    # an unrelated pod does not help it
     lab.pod("other", labels={"app": "cache"})
     lab.settle()
     assert attempts(lab, "web") == 1

@@ -1,4 +1,4 @@
-"""What the controllers know of a cluster: its objects, and who is whose, kept up with the log."""
+"""The controllers' cache of a cluster: its objects and their owners, updated from the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Body = dict[str, Any]
 Ref = tuple[str, str, str]
 T = TypeVar("T", bound=KubeObject)
 
-#: Kinds of which controllers read more than the scheduler does: their bodies are kept whole.
+#: Kinds of which controllers read more fields than the scheduler: their bodies are cached.
 _WHOLE = frozenset(
     {
         "DaemonSet",
@@ -29,28 +29,28 @@ _WHOLE = frozenset(
         "StatefulSet",
     }
 )
-#: Of these nothing is known here; they may own and be owned without anybody noticing.
+#: Kinds that are not cached; their owner references are ignored.
 UNWATCHED = frozenset({"Event", "Lease"})
 
 
-class World:
-    """The objects of one cluster by kind and name, with the indexes that controllers ask."""
+class ControllerCache:
+    """The objects of one cluster by kind and name, with indexes for the controllers."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._objects: dict[str, dict[tuple[str, str], KubeObject]] = defaultdict(dict)
         self._bodies: dict[Ref, Body] = {}
-        #: node -> the pods bound to it, in the order in which they came
+        #: node -> the pods bound to it, in order of arrival
         self._pods_on: dict[str, dict[Ref, None]] = defaultdict(dict)
         #: (namespace, claim) -> the pods that mount it
         self._users_of: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
-        #: (namespace, claim) -> the volumes that name it
+        #: (namespace, claim) -> the volumes that refer to it
         self._volumes_for: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
-        #: uid of an owner -> the objects that name it
+        #: uid of an owner -> its dependants
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
-        #: pods that are to leave their node, and when
+        #: pods to evict from their node, and when
         self.leaving: dict[Ref, datetime] = {}
-        #: node that pods name and that is not there -> when that was first seen
+        #: missing node that pods refer to -> when it was first missed
         self.missing_since: dict[str, datetime] = {}
 
     def take_in(
@@ -58,18 +58,18 @@ class World:
     ) -> None:
         """An object was added, changed or (`new` None) deleted."""
         if old is not None:
-            self._forget(kind, old)
+            self._unindex(kind, old)
             if new is None:
                 self.leaving.pop(ref_of(kind, old), None)
         if new is not None:
-            self._remember(kind, new, body)
+            self._index(kind, new, body)
 
     def get(self, ref: Ref, expected: type[T]) -> T | None:
-        """The object at `ref`, which is of the type `expected`; None if there is none."""
+        """The object at `ref`, which has the type `expected`; None if there is none."""
         return cast("T | None", self._objects[ref[0]].get(ref[1:]))
 
     def body(self, ref: Ref) -> Body | None:
-        """The whole object, of a kind that is kept whole."""
+        """The whole object, for kinds whose bodies are cached."""
         return self._bodies.get(ref)
 
     def node(self, name: str) -> Node | None:
@@ -78,14 +78,14 @@ class World:
     def pod(self, ref: Ref) -> Pod | None:
         return self.get(ref, Pod)
 
-    def every(self, kind: str, expected: type[T], namespace: str | None = None) -> list[T]:
-        """All objects of a kind, of one namespace or of all."""
+    def list_all(self, kind: str, expected: type[T], namespace: str | None = None) -> list[T]:
+        """All objects of a kind, in one namespace or in all."""
         found = self._objects[kind]
         if namespace is None:
             return cast("list[T]", list(found.values()))
         return cast("list[T]", [item for key, item in found.items() if key[0] == namespace])
 
-    def everything(self) -> Iterator[tuple[str, KubeObject]]:
+    def all_objects(self) -> Iterator[tuple[str, KubeObject]]:
         """Every object with its kind."""
         for kind, found in list(self._objects.items()):
             for item in list(found.values()):
@@ -100,12 +100,12 @@ class World:
         return self._pods(self._users_of.get((namespace, claim), ()))
 
     def volumes_for(self, namespace: str, claim: str) -> list[PersistentVolume]:
-        """The volumes whose claimRef names a claim."""
+        """The volumes whose claimRef refers to a claim."""
         refs = self._volumes_for.get((namespace, claim), ())
         return [found for ref in refs if (found := self.get(ref, PersistentVolume)) is not None]
 
     def owned_by(self, uid: str) -> list[Ref]:
-        """The objects that name `uid` among their owners."""
+        """The objects that have `uid` among their owners."""
         return list(self._owned_by.get(uid, ()))
 
     def pods_of(self, uid: str) -> list[Pod]:
@@ -116,7 +116,7 @@ class World:
     def _pods(self, refs: Iterable[Ref]) -> list[Pod]:
         return [pod for ref in refs if (pod := self.pod(ref)) is not None]
 
-    def _remember(self, kind: str, item: KubeObject, body: Body | None) -> None:
+    def _index(self, kind: str, item: KubeObject, body: Body | None) -> None:
         ref = ref_of(kind, item)
         self._objects[kind][ref[1:]] = item
         if kind in _WHOLE and body is not None:
@@ -131,24 +131,24 @@ class World:
             for claim in claims_of(item):
                 self._users_of[ref[1], claim][ref] = None
 
-    def _forget(self, kind: str, item: KubeObject) -> None:
+    def _unindex(self, kind: str, item: KubeObject) -> None:
         ref = ref_of(kind, item)
         self._objects[kind].pop(ref[1:], None)
         self._bodies.pop(ref, None)
         for owner in item.metadata.owner_references:
-            _drop(self._owned_by, owner.uid, ref)
+            _remove_from_index(self._owned_by, owner.uid, ref)
         if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
-            _drop(self._volumes_for, (named.namespace, named.name), ref)
+            _remove_from_index(self._volumes_for, (named.namespace, named.name), ref)
         if isinstance(item, Pod):
-            _drop(self._pods_on, item.spec.node_name, ref)
+            _remove_from_index(self._pods_on, item.spec.node_name, ref)
             for claim in claims_of(item):
-                _drop(self._users_of, (ref[1], claim), ref)
+                _remove_from_index(self._users_of, (ref[1], claim), ref)
 
 
 K = TypeVar("K")
 
 
-def _drop(index: dict[K, dict[Ref, None]], key: K, ref: Ref) -> None:
+def _remove_from_index(index: dict[K, dict[Ref, None]], key: K, ref: Ref) -> None:
     entries = index.get(key)
     if entries is not None:
         entries.pop(ref, None)
@@ -161,12 +161,12 @@ def ref_of(kind: str, item: KubeObject) -> Ref:
 
 
 def controller_of(item: KubeObject) -> str:
-    """The uid of the owner that keeps the object; "" if none does."""
+    """The uid of the object's controller; "" if it has none."""
     return next((each.uid for each in item.metadata.owner_references if each.controller), "")
 
 
 def claims_of(pod: Pod) -> list[str]:
-    """The names of the claims a pod mounts, those of its ephemeral volumes included."""
+    """The names of the claims that a pod mounts, including those of ephemeral volumes."""
     names = []
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
@@ -177,7 +177,7 @@ def claims_of(pod: Pod) -> list[str]:
 
 
 def owner_reference(owner: Mapping[str, Any]) -> Body:
-    """How an object names the controller that made it."""
+    """The owner reference to the controller of an object."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -189,7 +189,7 @@ def owner_reference(owner: Mapping[str, Any]) -> Body:
 
 
 def is_watched(api_version: str, kind: str) -> bool:
-    """Whether objects of this type are known here, so that their absence means something."""
+    """Whether objects of this type are cached, so that a missing one does not exist."""
     try:
         return kinds.by_api_version(api_version, kind).name not in UNWATCHED
     except KeyError:
