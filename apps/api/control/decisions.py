@@ -94,7 +94,7 @@ class PastDecisionViewSet(_Decisions):
     """Attempts to schedule the pods of a deleted cluster."""
 
     def cluster_id(self) -> int:
-        return past_clusters.past_cluster(int(self.kwargs["cluster_id"])).pk
+        return past_clusters.get_past_cluster(int(self.kwargs["cluster_id"])).pk
 
 
 @extend_schema_view(

@@ -126,9 +126,9 @@ def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = 
                     f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
                 )
         if with_history:
-            past_clusters.forget_history(cursor, cluster.pk)
+            past_clusters.delete_history(cursor, cluster.pk)
         else:
-            past_clusters.remember(cluster, user=user)
+            past_clusters.record_deletion(cluster, user=user)
         cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
 
 

@@ -46,7 +46,7 @@ class Command(ControlPlaneCommand):
             return self.cluster(options["cluster"]).pk
         if options["cluster_id"] is None:
             return None
-        return past_clusters.past_cluster(options["cluster_id"]).pk
+        return past_clusters.get_past_cluster(options["cluster_id"]).pk
 
 
 def _write(chunks: Any, file: BinaryIO) -> None:
