@@ -82,10 +82,10 @@ def test_the_history_tells_what_moved_a_pod_and_whose_hint_decided(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("default/held", "is held back by SchedulingGates"),
-        ("default/web-0", "is on node"),
+        ("default/held", "is gated by SchedulingGates"),
+        ("default/web-0", "is already bound to node"),
         ("default/foreign", "another scheduler"),
-        ("default/nobody", "is no pod of this cluster"),
+        ("default/nobody", "does not exist in this cluster"),
     ],
 )
 def test_what_cannot_be_activated_is_told(

@@ -146,14 +146,16 @@ class Engine:
             self.informer.catch_up()
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
-            wishes = activation.carry_out(self.cluster, self.scheduler.queue)
+            activations = activation.apply(self.cluster, self.scheduler.queue)
             batch = self._resolve_waiting()
             batch += self._schedule_batch(batch)
             self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
-            if batch or intents or wishes or self.recorder.concerns(changes):
-                self.recorder.record(self.scheduler, self.informer, batch, changes, intents, wishes)
+            if batch or intents or activations or self.recorder.concerns(changes):
+                self.recorder.record(
+                    self.scheduler, self.informer, batch, changes, intents, activations
+                )
             elif not acted and self._rest() and not self._progress.is_set():
                 return False
             if self._stopped():
