@@ -44,7 +44,7 @@ def cluster_names() -> dict[int, str]:
 
 def scheduler_names(cluster: Cluster) -> list[str]:
     """The schedulerNames of the cluster's active configuration."""
-    configuration = revisions.configuration(revisions.active(cluster))
+    configuration = revisions.load_configuration(revisions.get_active(cluster))
     return [profile.scheduler_name for profile in configuration.profiles]
 
 

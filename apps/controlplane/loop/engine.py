@@ -58,14 +58,14 @@ class Engine:
     database, and rebuilt from rows and objects, which are always the truth.
     """
 
-    def __init__(self, cluster: Cluster, lease: Lease, profile: ConfigurationRevision) -> None:
+    def __init__(self, cluster: Cluster, lease: Lease, revision: ConfigurationRevision) -> None:
         self.cluster = cluster
         self.lease = lease
-        self.profile = profile
+        self.revision = revision
         self._bindings = ThreadPoolExecutor(BINDING_THREADS, f"binding-{cluster.pk}")
         self.history = QueueHistory(cluster)
         self.scheduler = Scheduler(
-            revisions.configuration(profile),
+            revisions.load_configuration(revision),
             clock=ClusterClock(cluster),
             tie_break=cast(TieBreak, cluster.tie_break),
             seed=cluster.seed,
@@ -78,7 +78,7 @@ class Engine:
         self.controllers = Controllers(cluster, lease)
         self.event_ttl = EventTtl(cluster, lease)
         self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
-        self.recorder = Recorder(cluster, lease, profile.revision, self.history)
+        self.recorder = Recorder(cluster, lease, revision.revision, self.history)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
@@ -101,7 +101,7 @@ class Engine:
     @classmethod
     def load(cls, cluster: Cluster, lease: Lease) -> Engine:
         """An engine that knows the cluster and has its queue as it was last recorded."""
-        engine = cls(cluster, lease, revisions.active(cluster))
+        engine = cls(cluster, lease, revisions.get_active(cluster))
         engine.scheduler.metrics.restore(stored.load(cluster.pk))
         kept = restoring.what_is_kept(cluster)
         pending = engine.informer.load(since=kept.version if kept.entries else None)
@@ -110,19 +110,19 @@ class Engine:
             pending,
             scheduler=engine.scheduler,
             loaded_at=engine.informer.loaded_at,
-            profile_revision=engine.profile.revision,
+            profile_revision=engine.revision.revision,
         )
         gone = [uid for uid in kept.entries if uid not in pending]
         engine.recorder.start_with(kept.entries, gone)
         return engine
 
     def fits(self, cluster: Cluster, lease: Lease) -> bool:
-        """Whether this engine may go on under `lease`, with the cluster's active profile."""
+        """Whether this engine may go on under `lease`, with the cluster's active revision."""
         return (
             self.lease.epoch == lease.epoch
             # of an older one, it would miss what retention has forgotten
             and self.informer.position >= cluster.forgotten_version
-            and revisions.active(cluster).revision == self.profile.revision
+            and revisions.get_active(cluster).revision == self.revision.revision
         )
 
     def run(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool:
@@ -265,7 +265,7 @@ class Engine:
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         with transaction.atomic():
             self.lease.renew(
-                consumed_version=self.informer.position, profile_revision=self.profile.revision
+                consumed_version=self.informer.position, profile_revision=self.revision.revision
             )
             note_state(self.scheduler)
             if self.scheduler.metrics.is_dirty:
