@@ -1,4 +1,4 @@
-"""What others read of the control plane: queues, placements, decisions."""
+"""Queries on the control plane for the API and the pages: queues, placements, decisions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from apps.controlplane.profiles import revisions
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one pod landed, or why it fits nowhere."""
+    """The node of one pod, or why it is unschedulable."""
 
-    #: The pod's name; with its namespace in front where that is not "default".
+    #: The pod's name, with the prefix "namespace/" if the namespace is not "default".
     pod: str
     node: str
     total_score: int | None
@@ -37,7 +37,7 @@ _SIZES = """
 
 
 def cluster_names() -> dict[int, str]:
-    """The names of all clusters by id, those of the deleted ones included."""
+    """The names of all clusters by id, including deleted ones."""
     past = PastCluster.objects.values_list("pk", "name")
     return dict(Cluster.objects.values_list("pk", "name").union(past))
 
@@ -56,24 +56,24 @@ def pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
 
 
 def queue_sizes(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
-    """How many pods are in each queue, the empty ones included."""
+    """The number of pods in each queue, including empty queues."""
     with connection.cursor() as cursor:
         cursor.execute(
             _SIZES,
             [cluster.pk, scheduler_names(cluster)],
         )
-        counted = dict(cursor.fetchall())
-    return {name: counted.get(name.value, 0) for name in QueueEntry.Queue}
+        sizes = dict(cursor.fetchall())
+    return {name: sizes.get(name.value, 0) for name in QueueEntry.Queue}
 
 
 def decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
-    """Decisions, newest first, without their columns."""
+    """Decisions, newest first, with `columns` deferred."""
     found = SchedulingDecision.objects.filter(cluster=cluster, **filters)
     return found.defer("columns").order_by("-id")
 
 
 def placements(cluster: Cluster) -> Iterator[Placement]:
-    """Every pod in the order of creation, with what its last attempt said."""
+    """Every pod in the order of creation, with the result of its last attempt."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT p.namespace, p.name, p.node_name, d.total_score, d.feasible_nodes, "

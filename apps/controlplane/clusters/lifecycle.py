@@ -21,7 +21,7 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,
-    built_in_objects,
+    generate_built_in_objects,
     generate_nodes,
 )
 from apps.controlplane.clusters.settings import faults
@@ -72,7 +72,7 @@ def create_cluster(
         LoopLease.objects.create(cluster=cluster)
         revisions.add_built_in(cluster, user=user)
         actor = Actor(user, request_id)
-        store.create_many(cluster, list(built_in_objects()), actor=actor)
+        store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
         generated = list(generate_nodes(nodes, zones, sizes))
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)

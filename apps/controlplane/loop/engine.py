@@ -103,17 +103,17 @@ class Engine:
         """An engine that knows the cluster and has its queue as it was last recorded."""
         engine = cls(cluster, lease, revisions.get_active(cluster))
         engine.scheduler.metrics.restore(stored.load(cluster.pk))
-        kept = restoring.what_is_kept(cluster)
-        pending = engine.informer.load(since=kept.version if kept.entries else None)
+        saved = restoring.load_saved_queue(cluster)
+        pending = engine.informer.load(since=saved.version if saved.entries else None)
         restoring.restore_queue(
-            kept,
+            saved,
             pending,
             scheduler=engine.scheduler,
             loaded_at=engine.informer.loaded_at,
             profile_revision=engine.revision.revision,
         )
-        gone = [uid for uid in kept.entries if uid not in pending]
-        engine.recorder.start_with(kept.entries, gone)
+        gone = [uid for uid in saved.entries if uid not in pending]
+        engine.recorder.start_with(saved.entries, gone)
         return engine
 
     def fits(self, cluster: Cluster, lease: Lease) -> bool:

@@ -14,7 +14,7 @@ from apps.cluster import kinds, queries
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster, Node
 from apps.controlplane.clusters import drains, node_changes
-from apps.controlplane.clusters.node_changes import Changed
+from apps.controlplane.clusters.node_changes import BulkResult
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import done_with_undo, go_on_to
@@ -52,16 +52,16 @@ def _change(
     undo: dict[str, str | Sequence[str]] = {"node": names, "next": back}
     match action:
         case "cordon" | "uncordon":
-            wanted = node_changes.cordoned(action == "cordon")
+            wanted = node_changes.cordon(action == "cordon")
             undo["action"] = "uncordon" if action == "cordon" else "cordon"
             names = _those_that_change(cluster, names, action == "cordon")
             undo["node"] = names
             words = f"{action}ed"
         case "taint":
-            wanted, words = node_changes.tainted(text), f"tainted with {text}"
+            wanted, words = node_changes.change_taint(text), f"tainted with {text}"
             undo |= {"action": action, "text": f"{_without_value(text)}-"}
         case "label":
-            wanted, words = node_changes.labelled(text), f"labelled {text}"
+            wanted, words = node_changes.change_label(text), f"labelled {text}"
             undo |= {"action": action, "text": f"{text.partition('=')[0]}-"}
         case _:
             raise BadRequest(f"nothing is called {action!r} here")
@@ -79,7 +79,7 @@ def _change(
 def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Break or mend the node: write one of its conditions."""
     condition, status = request.POST.get("type", ""), request.POST.get("status", "")
-    wanted = node_changes.with_status(condition, status, cluster.now())
+    wanted = node_changes.set_condition(condition, status, cluster.now())
     found = node_changes.change_nodes(
         cluster, [name], wanted, actor=actor(request), subresource="status"
     )
@@ -105,7 +105,7 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
             "drain", f"Drain {name}", actor=actor(request), cluster=cluster, arguments=arguments
         )
         return redirect("task", number=operation.pk)
-    plan = drains.plan(cluster, name)
+    plan = drains.plan_drain(cluster, name)
     context = {
         "cluster": cluster,
         "name": name,
@@ -120,8 +120,8 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
 @cluster_page
 def landings(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Where the moving pods of a node would land: the slower half of the preview."""
-    moving = drains.plan(cluster, name).moving
-    found = list(zip(moving, drains.landings(cluster, name, moving), strict=True))
+    moving = drains.plan_drain(cluster, name).moving
+    found = list(zip(moving, drains.preview_landings(cluster, name, moving), strict=True))
     nowhere = sum(not landing.node for _, landing in found)
     context = {"cluster": cluster, "landings": found, "nowhere": nowhere, "name": name}
     return page(request, "landings", context)
@@ -158,6 +158,6 @@ def _nodes(done: int, names: Sequence[str]) -> str:
     return f"{done:,} node is" if done == 1 else f"{done:,} nodes are"
 
 
-def _tell_refusals(request: Request, found: Changed) -> None:
+def _tell_refusals(request: Request, found: BulkResult) -> None:
     for refusal in found.refusals[:5]:
         messages.error(request, refusal)

@@ -105,10 +105,7 @@ def test_what_fails_says_why_and_leaves_nothing_half_made() -> None:
         begun("create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload)
     )
     assert done.state == "failed"
-    assert (
-        done.cause
-        == "nodes.csv, line 2: column cpu_milli: 'many' is not a whole number of 0 or more"
-    )
+    assert done.cause == "nodes.csv, line 2: column cpu_milli: 'many' is not a non-negative integer"
     assert not Cluster.objects.filter(name="trace").exists()
 
 

@@ -97,7 +97,7 @@ def test_nobody_waits_for_a_holder_that_stands_still_in_a_transaction(cluster: C
 def test_a_second_task_of_a_busy_cluster_gives_its_slot_back(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(engines, "LOCK_TIMEOUT_SECONDS", 0.01)
     mine = Engines()
     with mine._lock_of(cluster.pk):
         assert mine.run(cluster.pk) is False

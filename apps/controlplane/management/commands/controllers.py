@@ -1,4 +1,4 @@
-"""manage.py controllers NAME [--controllers on|off] [--kubelet on|off]: who acts in a cluster."""
+"""manage.py controllers NAME [--controllers on|off] [--kubelet on|off]: switch controllers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SWITCH = {"on": True, "off": False, None: None}
 
 
 class Command(ControlPlaneCommand):
-    help = "Show or switch the controllers and the mock kubelets of a cluster."
+    help = "Show the controllers and mock kubelets of a cluster, or switch them on or off."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
@@ -21,9 +21,9 @@ class Command(ControlPlaneCommand):
         parser.add_argument("--kubelet", choices=["on", "off"])
 
     def run(self, **options: Any) -> None:
-        cluster = self.cluster(options["name"])
-        wanted = {name: _SWITCH[options[name]] for name in ("controllers", "kubelet")}
-        changes = {name: on for name, on in wanted.items() if on is not None}
+        cluster = self.get_cluster(options["name"])
+        chosen = {name: _SWITCH[options[name]] for name in ("controllers", "kubelet")}
+        changes = {name: on for name, on in chosen.items() if on is not None}
         cluster_settings.change_settings(cluster, changes)
         shown = {"controllers": cluster.controllers, "kubelet": cluster.kubelet}
         states = [f"{name} {'on' if on else 'off'}" for name, on in shown.items()]

@@ -1,4 +1,4 @@
-"""manage.py create_cluster NAME: make a mock cluster."""
+"""manage.py create_cluster NAME: create a mock cluster."""
 
 from __future__ import annotations
 
