@@ -37,7 +37,7 @@ class Engines:
         waits for the first one, which usually finishes soon. After a timeout it gives up its slot
         to other clusters, and beat wakes the cluster again.
         """
-        lock = self._get_lock(cluster_id)
+        lock = self._lock_of(cluster_id)
         if not lock.acquire(timeout=LOCK_TIMEOUT_SECONDS):
             return False
         try:
@@ -107,7 +107,7 @@ class Engines:
         if engine is not None:
             engine.close()
 
-    def _get_lock(self, cluster_id: int) -> threading.Lock:
+    def _lock_of(self, cluster_id: int) -> threading.Lock:
         with self._guard:
             return self._locks.setdefault(cluster_id, threading.Lock())
 
