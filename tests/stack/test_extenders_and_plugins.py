@@ -1,4 +1,4 @@
-"""Extenders and plugins from outside, in a house of real processes."""
+"""Extenders and plugins from outside, in a site of real processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.scheduler.extenders.running import RunningExtender, running_extender
-from tests.stack.house import ROOT, House, wait_until
+from tests.stack.site import ROOT, Site, wait_until
 
 pytestmark = pytest.mark.stack
 
@@ -23,18 +23,18 @@ GPU = "example.com/gpu"
 
 
 class Client:
-    """Speaks to the house as `admin`."""
+    """Speaks to the site as `admin`."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        config = yaml.safe_load(house.manage("kubeconfig", "lab", "--user", "admin"))
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        config = yaml.safe_load(site.manage("kubeconfig", "lab", "--user", "admin"))
         self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
 
     def post(self, path: str, body: dict[str, Any]) -> None:
-        assert self._house.post(path, body, self._headers) == 201
+        assert self._site.post(path, body, self._headers) == 201
 
     def get(self, path: str) -> Any:
-        url = f"http://localhost:{self._house.port()}{path}"
+        url = f"http://localhost:{self._site.port()}{path}"
         with urllib.request.urlopen(urllib.request.Request(url, headers=self._headers)) as answer:
             return json.load(answer)
 
@@ -59,14 +59,14 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with tempfile.TemporaryDirectory(prefix="schedweb-house-") as folder:
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-") as folder:
         Path(folder).chmod(0o755)
         plugins = "tests.controlplane.profiles.outside_plugins:Gatekeeper"
-        house = House(Path(folder), SCHEDWEB_PLUGINS=plugins, PYTHONPATH=str(ROOT))
-        house.start()
-        house.manage("create_cluster", "lab", "--nodes", "2", "--tie-break", "first-name")
-        yield Client(house)
-        house.close()
+        site = Site(Path(folder), SCHEDWEB_PLUGINS=plugins, PYTHONPATH=str(ROOT))
+        site.start()
+        site.manage("create_cluster", "lab", "--nodes", "2", "--tie-break", "first-name")
+        yield Client(site)
+        site.close()
 
 
 @pytest.fixture

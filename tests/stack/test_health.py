@@ -50,7 +50,7 @@ def test_ready_when_everything_has_been_seen_lately(client: Client) -> None:
     assert response.content.decode().count("[+]") == 5
 
 
-def test_a_house_without_worker_and_beat_is_not_ready(client: Client) -> None:
+def test_a_site_without_worker_and_beat_is_not_ready(client: Client) -> None:
     response = client.get("/readyz")
     assert response.status_code == 503
     assert response.content.decode().splitlines() == [

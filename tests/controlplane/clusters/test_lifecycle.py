@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from apps.cluster.errors import AlreadyExists, NotFound
 from apps.cluster.models import Cluster, Node
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from tests.stack.house import wait_until
+from tests.stack.site import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,4 +1,4 @@
-"""A whole house of real processes, for the tests that start one."""
+"""A whole site of real processes, for the tests that start one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wait_until(met: Callable[[], bool], *, seconds: float = 30) -> None:
         time.sleep(0.05)
 
 
-class House:
+class Site:
     """``make up`` on the data folder *data*, on free ports."""
 
     def __init__(self, data: Path, **variables: str) -> None:
@@ -59,15 +59,15 @@ class House:
         return self._process.pid
 
     def start(self) -> str:
-        """Start and wait until the house is ready; returns everything it said until then."""
+        """Start and wait until the site is ready; returns everything it said until then."""
         if self._said is not None:
             self._said.close()
-        # a file, since nobody reads while the house runs
+        # a file, since nobody reads while the site runs
         self._said = tempfile.TemporaryFile("a+")  # noqa: SIM115
         self._process = self.spawn(self._said)
         while "ready after" not in self.output:
             if self._process.poll() is not None or "not everything works" in self.output:
-                raise AssertionError(f"the house did not start:\n{self.output}{self._logs()}")
+                raise AssertionError(f"the site did not start:\n{self.output}{self._logs()}")
             time.sleep(0.05)
         return self.output
 

@@ -22,7 +22,7 @@ import yaml
 
 from schedweb.embedded.postgres import Postgres
 from schedweb.front.listening import listen
-from tests.stack.house import House, alive, wait_until
+from tests.stack.site import Site, alive, wait_until
 
 pytestmark = pytest.mark.stack
 
@@ -31,57 +31,57 @@ CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}
 
 @pytest.fixture(scope="module")
 def data() -> Iterator[Path]:
-    """Data folders for this file's houses; one house inherits them from the other."""
-    with tempfile.TemporaryDirectory(prefix="schedweb-house-") as folder:
+    """Data folders for this file's sites; one site inherits them from the other."""
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 @pytest.fixture(scope="module")
-def house(data: Path) -> Iterator[House]:
-    running = House(data)
+def site(data: Path) -> Iterator[Site]:
+    running = Site(data)
     running.start()
     yield running
     running.close()
 
 
-def test_the_first_start_says_where_the_site_is_and_who_may_enter(house: House) -> None:
-    assert re.search(r"first user: admin, password \S{12,}", house.output)
-    assert f"http://localhost:{house.port()}" in house.output
-    assert house.get("/readyz") == (
+def test_the_first_start_says_where_the_site_is_and_who_may_enter(site: Site) -> None:
+    assert re.search(r"first user: admin, password \S{12,}", site.output)
+    assert f"http://localhost:{site.port()}" in site.output
+    assert site.get("/readyz") == (
         200,
         "[+]database ok\n[+]broker ok\n[+]worker ok\n[+]beat ok\n[+]loop ok\n",
     )
 
 
-def test_the_same_site_answers_on_https_under_its_own_authority(house: House) -> None:
-    context = ssl.create_default_context(cafile=house.data / "tls" / "ca.crt")
-    url = f"https://localhost:{house.port('https')}/healthz"
+def test_the_same_site_answers_on_https_under_its_own_authority(site: Site) -> None:
+    context = ssl.create_default_context(cafile=site.data / "tls" / "ca.crt")
+    url = f"https://localhost:{site.port('https')}/healthz"
     with urllib.request.urlopen(url, context=context, timeout=10) as response:
         assert response.status == 200
 
 
-def test_commands_in_another_terminal_find_the_house(house: House) -> None:
-    kubeconfig = house.manage("kubeconfig", "demo", "--user", "admin")
-    assert f"https://localhost:{house.port('https')}/k8s/demo" in kubeconfig
+def test_commands_in_another_terminal_find_the_site(site: Site) -> None:
+    kubeconfig = site.manage("kubeconfig", "demo", "--user", "admin")
+    assert f"https://localhost:{site.port('https')}/k8s/demo" in kubeconfig
 
 
 def test_a_pod_sent_over_http_is_bound_at_once(
-    house: House, capsys: pytest.CaptureFixture[str]
+    site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Aimed at is a tenth of a second at the median, on a machine that does nothing else."""
-    house.manage("create_cluster", "idle", "--nodes", "3")
-    config = yaml.safe_load(house.manage("kubeconfig", "idle", "--user", "admin"))
+    site.manage("create_cluster", "idle", "--nodes", "3")
+    config = yaml.safe_load(site.manage("kubeconfig", "idle", "--user", "admin"))
     headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
     pods = "/k8s/idle/api/v1/namespaces/default/pods"
-    watching = http.client.HTTPConnection("localhost", house.port(), timeout=30)
+    watching = http.client.HTTPConnection("localhost", site.port(), timeout=30)
     watching.request("GET", f"{pods}?watch=true", headers=headers)
     events = watching.getresponse()
     seconds = []
     for number in range(11):
         body = {"metadata": {"name": f"p{number}"}, "spec": {"containers": [CONTAINER]}}
         began = time.monotonic()
-        assert house.post(pods, body, headers) == 201
+        assert site.post(pods, body, headers) == 201
         while not is_bound(json.loads(events.readline())["object"], f"p{number}"):
             pass
         seconds.append(time.monotonic() - began)
@@ -96,71 +96,71 @@ def is_bound(pod: dict[str, Any], name: str) -> bool:
     return pod["metadata"]["name"] == name and bool(pod["spec"].get("nodeName"))
 
 
-def test_every_worker_process_reads_a_queue_of_its_own(house: House) -> None:
-    with psycopg.connect((house.data / "run" / "database").read_text()) as connection:
+def test_every_worker_process_reads_a_queue_of_its_own(site: Site) -> None:
+    with psycopg.connect((site.data / "run" / "database").read_text()) as connection:
         alive_and_listening = connection.execute(
             "SELECT count(*) FROM controlplane_heartbeat JOIN pgmq.meta ON queue_name = name"
         ).fetchone()
     assert alive_and_listening == (1,)
 
 
-def test_parts_that_stand_still_are_named_until_they_go_on(house: House) -> None:
+def test_parts_that_stand_still_are_named_until_they_go_on(site: Site) -> None:
     """They live, so nobody starts them anew; what counts is what they show of it."""
-    still = [house.process(r"schedweb\.beat"), house.process(r"schedweb\.worker")]
+    still = [site.process(r"schedweb\.beat"), site.process(r"schedweb\.worker")]
     for process in still:
         os.kill(process, signal.SIGSTOP)
     try:
-        wait_until(lambda: {"worker", "beat"} <= faults(house))
-        assert faults(house) == {"worker", "beat"}
-        assert house.get("/readyz")[0] == 503
-        assert house.get("/livez") == (200, "ok")
+        wait_until(lambda: {"worker", "beat"} <= faults(site))
+        assert faults(site) == {"worker", "beat"}
+        assert site.get("/readyz")[0] == 503
+        assert site.get("/livez") == (200, "ok")
     finally:
         for process in still:
             os.kill(process, signal.SIGCONT)
-    wait_until(lambda: house.get("/readyz")[0] == 200)
+    wait_until(lambda: site.get("/readyz")[0] == 200)
 
 
-def faults(house: House) -> set[str]:
+def faults(site: Site) -> set[str]:
     """The parts that /readyz says do not work."""
-    return set(re.findall(r"^\[-\](\w+) ", house.get("/readyz")[1], re.MULTILINE))
+    return set(re.findall(r"^\[-\](\w+) ", site.get("/readyz")[1], re.MULTILINE))
 
 
-def test_a_second_start_on_the_same_data_says_so_and_does_no_harm(house: House) -> None:
-    second = House(house.data).spawn()
+def test_a_second_start_on_the_same_data_says_so_and_does_no_harm(site: Site) -> None:
+    second = Site(site.data).spawn()
     said, _ = second.communicate(timeout=30)
     assert second.returncode == 1
-    assert f"in use by make up (process {house.pid}), http://localhost:{house.port()}" in said
-    assert house.get("/readyz")[0] == 200
+    assert f"in use by make up (process {site.pid}), http://localhost:{site.port()}" in said
+    assert site.get("/readyz")[0] == 200
 
 
-def test_a_crashed_database_comes_back_with_its_data(house: House) -> None:
-    url = (house.data / "run" / "database").read_text()
-    killed = house.process("bin/postgres -D")
+def test_a_crashed_database_comes_back_with_its_data(site: Site) -> None:
+    url = (site.data / "run" / "database").read_text()
+    killed = site.process("bin/postgres -D")
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: not alive(killed))
-    wait_until(lambda: house.get("/readyz")[0] == 200)
+    wait_until(lambda: site.get("/readyz")[0] == 200)
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT username FROM auth_user").fetchall() == [("admin",)]
 
 
-def test_a_crashed_worker_is_replaced(house: House) -> None:
-    killed = house.process("schedweb.worker")
+def test_a_crashed_worker_is_replaced(site: Site) -> None:
+    killed = site.process("schedweb.worker")
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: not alive(killed))
-    wait_until(lambda: any("schedweb.worker" in line for line in house.processes().values()))
+    wait_until(lambda: any("schedweb.worker" in line for line in site.processes().values()))
 
 
-def test_killing_the_supervisor_leaves_no_process_behind(house: House) -> None:
-    everybody = house.processes()
+def test_killing_the_supervisor_leaves_no_process_behind(site: Site) -> None:
+    everybody = site.processes()
     assert len(everybody) > 5
-    house.end(signal.SIGKILL)
+    site.end(signal.SIGKILL)
     wait_until(lambda: not any(alive(pid) for pid in everybody))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_everything_in_order(data: Path, house: House, number: int) -> None:
+def test_a_signal_stops_everything_in_order(data: Path, site: Site, number: int) -> None:
     """After the tests above, this is a later start on their data, and after a hard end."""
-    again = House(data)
+    again = Site(data)
     said = again.start()
     assert "password" not in said
     everybody = again.processes()
@@ -173,7 +173,7 @@ def test_a_signal_stops_everything_in_order(data: Path, house: House, number: in
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with listen("127.0.0.1", 0) as taken:
         port = str(taken.getsockname()[1])
-        refused = House(tmp_path, SCHEDWEB_PORT=port).spawn()
+        refused = Site(tmp_path, SCHEDWEB_PORT=port).spawn()
         said, _ = refused.communicate(timeout=30)
     assert refused.returncode == 1
     assert f"port {port} cannot be opened" in said
@@ -186,12 +186,12 @@ def test_another_postgresql_takes_the_place_of_the_embedded_one(
     url = postgres.url.replace("/schedweb?", "/elsewhere?")
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         connection.execute("CREATE DATABASE elsewhere")
-        house = House(tmp_path, SCHEDWEB_DATABASE_URL=url, SCHEDWEB_ADMIN_PASSWORD="chosen")
-        said = house.start()
+        site = Site(tmp_path, SCHEDWEB_DATABASE_URL=url, SCHEDWEB_ADMIN_PASSWORD="chosen")
+        said = site.start()
         assert "SCHEDWEB_ADMIN_PASSWORD" in said
         assert "chosen" not in said
-        assert house.get("/readyz")[0] == 200
-        assert not any("bin/postgres" in line for line in house.processes().values())
-        assert house.end(signal.SIGTERM) == 0
-        house.close()
+        assert site.get("/readyz")[0] == 200
+        assert not any("bin/postgres" in line for line in site.processes().values())
+        assert site.end(signal.SIGTERM) == 0
+        site.close()
         connection.execute("DROP DATABASE elsewhere WITH (FORCE)")
