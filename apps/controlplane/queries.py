@@ -36,43 +36,43 @@ _SIZES = """
 """
 
 
-def cluster_names() -> dict[int, str]:
+def list_cluster_names() -> dict[int, str]:
     """The names of all clusters by id, including deleted ones."""
     past = PastCluster.objects.values_list("pk", "name")
     return dict(Cluster.objects.values_list("pk", "name").union(past))
 
 
-def scheduler_names(cluster: Cluster) -> list[str]:
+def list_scheduler_names(cluster: Cluster) -> list[str]:
     """The schedulerNames of the cluster's active configuration."""
     configuration = revisions.load_configuration(revisions.get_active(cluster))
     return [profile.scheduler_name for profile in configuration.profiles]
 
 
-def pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
+def list_pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
     """Pending pods that no profile of this cluster is responsible for."""
     pending = Pod.objects.filter(cluster=cluster, node_name="")
     pending = pending.exclude(phase__in=("Succeeded", "Failed"))
-    return pending.exclude(scheduler_name__in=scheduler_names(cluster))
+    return pending.exclude(scheduler_name__in=list_scheduler_names(cluster))
 
 
-def queue_sizes(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
+def count_pods_by_queue(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
     """The number of pods in each queue, including empty queues."""
     with connection.cursor() as cursor:
         cursor.execute(
             _SIZES,
-            [cluster.pk, scheduler_names(cluster)],
+            [cluster.pk, list_scheduler_names(cluster)],
         )
         sizes = dict(cursor.fetchall())
     return {name: sizes.get(name.value, 0) for name in QueueEntry.Queue}
 
 
-def decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
+def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
     """Decisions, newest first, with `columns` deferred."""
     found = SchedulingDecision.objects.filter(cluster=cluster, **filters)
     return found.defer("columns").order_by("-id")
 
 
-def placements(cluster: Cluster) -> Iterator[Placement]:
+def list_placements(cluster: Cluster) -> Iterator[Placement]:
     """Every pod in the order of creation, with the result of its last attempt."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -77,7 +77,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
         raise NotImplementedError
 
     def get_serializer_context(self) -> dict[str, Any]:
-        names = queries.cluster_names()
+        names = queries.list_cluster_names()
         return {**super().get_serializer_context(), "cluster_names": names}
 
 

@@ -114,7 +114,7 @@ class QueueView(ControlView, APIView):
             namespace=query.get("namespace", ""),
             plugin=query.get("plugin", ""),
         )
-        sizes = queries.queue_sizes(found)
+        sizes = queries.count_pods_by_queue(found)
         pods = listing.list_pods(
             found,
             wanted,

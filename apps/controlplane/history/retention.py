@@ -76,7 +76,7 @@ def run(seconds: float = RUN_SECONDS) -> None:
         policy = Policy.of(cluster)
         trim(cluster.pk, policy, today, deadline)
         while time.monotonic() < deadline and forget_changes(
-            cluster.pk, changelog_horizon(cluster, policy, today)
+            cluster.pk, find_changelog_horizon(cluster, policy, today)
         ):
             pass
     for deleted in past:
@@ -116,13 +116,13 @@ def trim(cluster_id: int, policy: Policy, today: date, deadline: float) -> None:
     least = daily.first_id(oldest) if oldest else 0
     for table in daily.TABLES:
         most = policy.ledger_rows * (1 if table == LEDGER else ROWS_PER_DECISION)
-        horizon = max(least, _first_retained_id(table, cluster_id, most))
+        horizon = max(least, _find_first_retained_id(table, cluster_id, most))
         while time.monotonic() < deadline and _delete_below(table, cluster_id, horizon):
             pass
     _delete_node_tables(cluster_id)
 
 
-def changelog_horizon(cluster: Cluster, policy: Policy, today: date) -> int:
+def find_changelog_horizon(cluster: Cluster, policy: Policy, today: date) -> int:
     """The version up to which changes may be deleted; 0 = none."""
     if not policy.changelog_days:
         return 0
@@ -151,7 +151,7 @@ def delete_if_expired(past: PastCluster, policy: Policy, today: date) -> None:
         log.info("history of deleted cluster %s deleted", past.name)
 
 
-def _first_retained_id(table: str, cluster_id: int, most: int) -> int:
+def _find_first_retained_id(table: str, cluster_id: int, most: int) -> int:
     """The smallest id among a cluster's newest `most` rows; 0 = fewer rows, or no limit."""
     if not most:
         return 0

@@ -57,7 +57,7 @@ class Chapter:
 
 def read_story(cluster: Cluster, uid: UUID) -> list[Chapter]:
     """The chapters of one pod, oldest first; empty for an unknown pod."""
-    rows = list(queries.decisions(cluster, pod_uid=uid)[:MAX_ROWS])
+    rows = list(queries.list_decisions(cluster, pod_uid=uid)[:MAX_ROWS])
     chapters = [*_read_changes(cluster, uid), *map(_build_attempt, rows)]
     chapters += _read_events(cluster, uid)
     chapters += _read_moves(cluster, uid, {row.attempt: row.at for row in rows})

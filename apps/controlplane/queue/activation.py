@@ -14,7 +14,7 @@ from django.db import transaction
 from apps.cluster.errors import Cause, Invalid
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.models import QueueActivation, QueueEntry
-from apps.controlplane.queries import scheduler_names
+from apps.controlplane.queries import list_scheduler_names
 from apps.controlplane.workers.waking import make_due
 from apps.scheduler.framework.events import MANUAL_ACTIVATE
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
@@ -71,7 +71,7 @@ def _find_pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Pod]:
 
 
 def _check(cluster: Cluster, names: Sequence[str], pods: dict[str, Pod]) -> Iterator[Cause]:
-    ours = scheduler_names(cluster)
+    ours = list_scheduler_names(cluster)
     gated = QueueEntry.objects.filter(
         cluster=cluster, pod_uid__in=[pod.uid for pod in pods.values()]
     ).exclude(gated_by="")

@@ -16,7 +16,7 @@ from django.db import connection
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import QueueEntry
-from apps.controlplane.queries import scheduler_names
+from apps.controlplane.queries import list_scheduler_names
 
 Sort = Literal["place", "name", "priority", "attempts", "since", "expiry"]
 
@@ -135,7 +135,7 @@ def list_pods(
 def count_pods(
     cluster: Cluster, selected: QueueFilter, sizes: Mapping[QueueEntry.Queue, int]
 ) -> int:
-    """The number of selected pods; `sizes` are those of the queues, from `queries.queue_sizes`."""
+    """The number of selected pods; `sizes` comes from `queries.count_pods_by_queue`."""
     if not (selected.pod or selected.namespace or selected.plugin):
         return sum(size for queue, size in sizes.items() if selected.queue in ("", queue.value))
     where, parameters = _build_condition(cluster, selected)
@@ -167,5 +167,5 @@ def _build_condition(cluster: Cluster, selected: QueueFilter) -> tuple[str, dict
         ),
     }
     conditions = {condition: pair for condition, pair in given.items() if pair[1]}
-    always = {"cluster": cluster.pk, "schedulers": scheduler_names(cluster)}
+    always = {"cluster": cluster.pk, "schedulers": list_scheduler_names(cluster)}
     return " AND ".join(conditions) or "true", {**always, **dict(conditions.values())}

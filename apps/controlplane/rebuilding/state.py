@@ -176,7 +176,7 @@ def rebuild_state_at(
         in_order=in_order,
     )
     others = [kind for kind in WATCHED if kind.name != "Node"]
-    with _garbage_collection_off():
+    with _disable_garbage_collection():
         fill_nodes(scheduler.cache, cluster, loaded_at=loaded_at, version=version, rows=rows)
         _fill_objects(
             state, read_objects_at(cluster, version, others), loaded_at if in_order else None
@@ -185,7 +185,7 @@ def rebuild_state_at(
 
 
 @contextmanager
-def _garbage_collection_off() -> Iterator[None]:
+def _disable_garbage_collection() -> Iterator[None]:
     """Objects created here are kept; collecting garbage in between can double the time."""
     was_enabled = gc.isenabled()
     gc.disable()

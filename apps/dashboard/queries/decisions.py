@@ -63,7 +63,7 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
     if row is None:
         raise NotFound("decisions", str(number))
-    attempts = queries.decisions(cluster, pod_uid=row.pod_uid)
+    attempts = queries.list_decisions(cluster, pod_uid=row.pod_uid)
     earlier = list(attempts.filter(pk__lt=row.pk)[:MOST_AROUND])
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
     return LedgerEntry(
@@ -96,7 +96,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
         Field("victim", "Victim", hint="ns/name"),
-        Field("profile", "Profile", suggestions=queries.scheduler_names(cluster)),
+        Field("profile", "Profile", suggestions=queries.list_scheduler_names(cluster)),
         Field("revision", "Revision", number=True),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),

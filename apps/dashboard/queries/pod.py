@@ -76,7 +76,7 @@ def pod_story(cluster: Cluster, uid: UUID) -> OnePod:
 
 def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
     """The pods that had a name, newest first, as far as the ledger knows them."""
-    attempts = queries.decisions(cluster, namespace=namespace, name=name)[:1000]
+    attempts = queries.list_decisions(cluster, namespace=namespace, name=name)[:1000]
     last: dict[UUID, SchedulingDecision] = {}
     for attempt in attempts:
         last.setdefault(attempt.pod_uid, attempt)
@@ -84,7 +84,7 @@ def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
 
 
 def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
-    found = queries.decisions(cluster, pod_uid=uid)
+    found = queries.list_decisions(cluster, pod_uid=uid)
     attempts = list(found[:MOST_ATTEMPTS])
     if not body and not attempts:
         raise NotFound("pods", str(uid))

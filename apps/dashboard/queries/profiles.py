@@ -103,7 +103,7 @@ def one_profile(cluster: Cluster, number: int) -> OneProfile:
     """A revision with its plugins; NotFound when there is none."""
     found = revision(cluster, number)
     configuration = revisions.load_configuration(found)
-    made = queries.decisions(cluster, profile_revision=number)
+    made = queries.list_decisions(cluster, profile_revision=number)
     results, pods = _counted(cluster, number)
     others = ConfigurationRevision.objects.filter(cluster=cluster).values_list(
         "revision", flat=True

@@ -66,7 +66,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     sorting = asked_sorting(query, {name: name for name in SORTS}, default="place")
     asked = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
     wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in asked.items()})
-    sizes = queries.queue_sizes(cluster)
+    sizes = queries.count_pods_by_queue(cluster)
     total = listing.count_pods(cluster, wanted, sizes)
     size = page_size(query)
     pages = max(1, -(-total // size))

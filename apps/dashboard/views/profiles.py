@@ -111,6 +111,6 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
         messages.success(request, f"Revision {revision} is active.")
         return redirect("profiles", cluster=cluster.name)
     found = compare(cluster, revisions.get_active(cluster).revision, revision)
-    waiting = queries.queue_sizes(cluster)
+    waiting = queries.count_pods_by_queue(cluster)
     context = {"cluster": cluster, "comparison": found, "waiting": sum(waiting.values())}
     return page(request, "activate_profile", context)

@@ -24,7 +24,7 @@ class Command(ControlPlaneCommand):
 
     def run(self, **options: Any) -> None:
         cluster = self.get_cluster(options["name"])
-        ignored = queries.pods_of_other_schedulers(cluster).count()
+        ignored = queries.list_pods_of_other_schedulers(cluster).count()
         states = waiting.loop_states(cluster, timeout=options["timeout"], ignored_pods=ignored)
         state = None
         with tqdm(desc="waiting", unit=" pods", disable=None) as bar:
