@@ -109,7 +109,7 @@ def change_label(text: str) -> Change:
     return change
 
 
-def set_condition(condition: str, status: str, now: datetime) -> Change:
+def change_condition(condition: str, status: str, now: datetime) -> Change:
     """Set a condition; write the change to the subresource `status`."""
     causes = [
         Cause("FieldValueNotSupported", f"must be one of {', '.join(supported)}", field)

@@ -60,4 +60,4 @@ def delete_history(cursor: CursorWrapper, cluster_id: int) -> None:
         if table in daily.TABLES:
             daily.act_as_retention(cursor)
         cursor.execute(f"DELETE FROM {table} WHERE cluster_id = %s", [cluster_id])
-        daily.reset_role(cursor)
+        daily.act_as_oneself(cursor)

@@ -1,4 +1,4 @@
-"""Append-only tables, partitioned by day: the ledger and the queue's history.
+"""Tables divided by days whose rows are never changed: the ledger and the queue's history.
 
 Imports nothing of the control plane; migrations import `division`.
 """

@@ -1,13 +1,13 @@
-"""Append-only tables of recorded history, partitioned by the day of recording.
+"""Tables of what was recorded: divided by the day of recording, their rows never changed.
 
-The id of a row starts with the day on which the database wrote it: `261121000000042` is row 42 of
-the sequence, written on 2026-11-21 (UTC, by the database's clock, as a cluster's own clock may be
-manual). An id therefore determines the partition, ids are in the order of recording, and a link by
-id is valid as long as the row is retained. Rows from before the partitioning have small ids.
+The id of a row begins with the day on which the database wrote it: `261121000000042` is the 42nd
+row since the count began, written on 2026-11-21 (UTC, by the database's clock: a cluster's own may
+be set by hand). So an id alone leads to its partition, ids order rows as they were recorded, and
+a link by id stays good for as long as the row is kept. Rows of before the division have small ids.
 
-A trigger rejects UPDATE, DELETE and TRUNCATE. Only `RETENTION_ROLE` can delete rows, and no role
-can update them. The role cannot log in; this site's database user is a member of it.
-docs/ledger.md describes what this protects against.
+A trigger refuses UPDATE, DELETE and TRUNCATE. Only who acts as `RETENTION_ROLE` may delete (and
+nobody may update): a role that cannot log in and that this site's database user is a member of.
+docs/ledger.md says what that protects from, and from what it cannot.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from datetime import date, datetime, timedelta
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-#: All partitioned tables. To add one, create it with `division.divided_by_days` and list it here;
-#: its model needs `id` and `cluster`.
+#: Every table that is divided so. A new one: make it with `partitioning.divided_by_days` and enter
+#: it here; its model has `id` and `cluster`.
 TABLES = ("controlplane_schedulingdecision", "controlplane_queuemove")
 
 RETENTION_ROLE = "schedweb_retention"
-#: An id is the day as YYMMDD times this, plus a number; exact in JavaScript until 2090.
+#: An id is the day as YYMMDD times this, plus a count; JavaScript's integers hold that until 2090.
 ROWS_OF_A_DAY = 10**9
-#: Partitions are created for today and this many days ahead.
+#: Partitions are made for today and so many days more.
 DAYS_AHEAD = 2
-#: How long an exclusive lock waits for readers before it is retried later: other statements queue
-#: behind a waiting lock.
+#: Whoever needs a table for himself waits so long for those who read it, and else tries later:
+#: while he waits, everybody else waits behind him.
 LOCK_TIMEOUT = "2s"
 
-#: What a new partition copies from its table; indexes are created when it is attached.
+#: what a partition has from its table when it is made; being attached gives it the indexes
 COPIED = "INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE"
-#: Suffixes of the partition for rows from before the partitioning, and the default partition.
+#: suffix of the partition of rows from before the division, and of days that have none
 FIRST, REST = "first", "rest"
 
 
 def first_id(day: date) -> int:
-    """The smallest id of a row recorded on `day`."""
+    """The least id of a row that is recorded on `day`."""
     return int(f"{day:%y%m%d}") * ROWS_OF_A_DAY
 
 
 def recorded_on(row_id: int) -> date | None:
-    """The day on which a row was recorded, from its id; None for rows before the partitioning."""
+    """The day a row was recorded on, by its id; None for rows of before the division."""
     days = row_id // ROWS_OF_A_DAY
     return datetime.strptime(f"{days:06}", "%y%m%d").date() if days else None
 
 
 def today() -> date:
-    """The current day of the database's clock (UTC)."""
+    """The database's day (UTC), by which rows are divided."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT (now() AT TIME ZONE 'UTC')::date")
         row = cursor.fetchone()
@@ -61,19 +61,18 @@ def today() -> date:
 
 @contextmanager
 def as_retention() -> Iterator[CursorWrapper]:
-    """A transaction that can delete recorded rows; must not be nested in another one."""
+    """A transaction in which recorded rows may be deleted; not to be used inside another one."""
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         act_as_retention(cursor)
         yield cursor
 
 
 def act_as_retention(cursor: CursorWrapper) -> None:
-    """Allow the deletion of recorded rows until the transaction ends, or `reset_role`."""
+    """Delete recorded rows until the transaction ends, or `act_as_oneself`."""
     cursor.execute(f"SET LOCAL ROLE {RETENTION_ROLE}")
 
 
-def reset_role(cursor: CursorWrapper) -> None:
-    """End `act_as_retention`."""
+def act_as_oneself(cursor: CursorWrapper) -> None:
     cursor.execute("SET LOCAL ROLE NONE")
 
 
@@ -83,31 +82,31 @@ def prepare_all() -> list[str]:
 
 
 def prepare_days(table: str) -> list[str]:
-    """Create the partitions of today and the next days; returns the names of the new ones.
+    """Make the partitions of today and the next days; returns the names of the new ones.
 
-    Rows in the default partition are moved into the new partition of their day.
+    Rows of a day that had none are moved into it.
     """
     start = today()
-    needed = {start + timedelta(days=n) for n in range(DAYS_AHEAD + 1)}
-    needed |= _find_stray_days(table)
-    created = []
-    for day in sorted(needed - set(days(table))):
+    wanted = {start + timedelta(days=n) for n in range(DAYS_AHEAD + 1)}
+    wanted |= _stray_days(table)
+    made = []
+    for day in sorted(wanted - set(days(table))):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-            # of two concurrent workers, the second finds the partition created
+            # two workers at once take turns; the second finds the day made
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [table])
             if day not in days(table):
-                created.append(add_day(cursor, table, day))
-    return created
+                made.append(add_day(cursor, table, day))
+    return made
 
 
 def drop_days(table: str, expired: date | None = None) -> list[str]:
-    """Drop the empty partitions of past days; returns their names.
+    """Drop the partitions of past days that hold no row; returns their names.
 
-    Partitions of days before `expired` are dropped with their rows.
+    Days before `expired` are dropped with the rows they hold.
     """
-    past = [day for day in days(table) if day < today()]
-    names: list[date | str] = [FIRST, *past] if _exists(name_of(table, FIRST)) else [*past]
+    ended = [day for day in days(table) if day < today()]
+    names: list[date | str] = [FIRST, *ended] if _exists(name_of(table, FIRST)) else [*ended]
     dropped = []
     for part in names:
         is_expired = expired is not None and (isinstance(part, str) or part < expired)
@@ -123,7 +122,7 @@ def drop_days(table: str, expired: date | None = None) -> list[str]:
 
 
 def days(table: str) -> list[date]:
-    """The days with a partition, in order."""
+    """The days that have a partition, in order."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT right(c.relname, 6) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
@@ -135,12 +134,12 @@ def days(table: str) -> list[date]:
 
 
 def name_of(table: str, part: date | str) -> str:
-    """The name of the partition of a day, of FIRST, or of REST."""
+    """The partition of a day, or FIRST, or REST."""
     return f"{table}_{part:%y%m%d}" if isinstance(part, date) else f"{table}_{part}"
 
 
 def add_day(cursor: CursorWrapper, table: str, day: date) -> str:
-    """Create the partition of a day, and move the day's rows into it from the default partition."""
+    """Make the partition of a day, with the day's rows that had to go elsewhere so far."""
     name, rest = name_of(table, day), name_of(table, REST)
     span = [first_id(day), first_id(day + timedelta(days=1))]
     cursor.execute(f"LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE")
@@ -150,7 +149,7 @@ def add_day(cursor: CursorWrapper, table: str, day: date) -> str:
     if cursor.rowcount:
         act_as_retention(cursor)
         cursor.execute(f"DELETE {strays}", span)
-        reset_role(cursor)
+        act_as_oneself(cursor)
     cursor.execute(
         f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({span[0]}) TO ({span[1]})"
     )
@@ -159,15 +158,15 @@ def add_day(cursor: CursorWrapper, table: str, day: date) -> str:
 
 
 def refuse_truncate(cursor: CursorWrapper, table: str) -> None:
-    """Add the TRUNCATE trigger; partitions inherit row triggers, but not this one."""
+    """PostgreSQL gives a partition the triggers of its table for rows, but not this one."""
     cursor.execute(
         f"CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON {table} "
         "FOR EACH STATEMENT EXECUTE FUNCTION schedweb_refuse_change()"
     )
 
 
-def _find_stray_days(table: str) -> set[date]:
-    """Days with rows in the default partition, because their partition did not exist."""
+def _stray_days(table: str) -> set[date]:
+    """Days whose rows came when they had no partition: nobody had made one ahead."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT min(id) FROM {name_of(table, REST)} "

@@ -1,10 +1,10 @@
-"""For migrations: converts a table to one that is partitioned by day, with its rows.
+"""For migrations: turn an ordinary table into one that is divided by days and keeps its rows.
 
     operations = [CreateModel(name="QueueMove", ...),
                   RunPython(divided_by_days("controlplane_queuemove"), RunPython.noop)]
 
-The model needs a BigAutoField `id` as primary key, and no other unique constraint. Its indexes are
-kept; indexes of later migrations apply to all partitions.
+The model needs nothing but its BigAutoField `id` as primary key and no other unique constraint.
+Its indexes are kept, and those of later migrations reach every partition.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ END $$
 
 
 class RoleMissing(Exception):
-    """The retention role does not exist, and this database user cannot create it."""
+    """The retention role is not there, and this user may not make it."""
 
 
 def divided_by_days(table: str) -> Callable[[Any, Any], None]:
-    """For RunPython: partition this table by day; its rows keep their ids."""
+    """For RunPython: divide this table by days; its rows stay, with their ids."""
 
     def divide(apps: Any, schema_editor: Any) -> None:
         with schema_editor.connection.cursor() as cursor:
@@ -49,9 +49,9 @@ def divided_by_days(table: str) -> Callable[[Any, Any], None]:
 
 
 def make_retention_role(cursor: CursorWrapper) -> None:
-    """Create the role and become a member of it; RoleMissing says what an administrator has to do.
+    """Have the role, and be a member of it. RoleMissing says what to do where that is not allowed.
 
-    Roles belong to the whole server, so another site's database may have created it.
+    Roles belong to the whole server, so it may be there from another site's database.
     """
     cursor.execute("SAVEPOINT make_role")
     try:
@@ -66,7 +66,7 @@ def make_retention_role(cursor: CursorWrapper) -> None:
         cursor.execute("ROLLBACK TO SAVEPOINT make_role")
         user = connection.settings_dict["USER"]
         raise RoleMissing(
-            f"this database user cannot create the role {RETENTION_ROLE}. An administrator has to "
+            f"this database user may not make the role {RETENTION_ROLE}. Have somebody who may "
             f'run: CREATE ROLE {RETENTION_ROLE} NOLOGIN; GRANT {RETENTION_ROLE} TO "{user}";'
         ) from refusal
     cursor.execute("RELEASE SAVEPOINT make_role")
@@ -90,7 +90,7 @@ def _divide(cursor: CursorWrapper, table: str) -> None:
 
 
 def _set_aside(cursor: CursorWrapper, table: str, first: str) -> list[str]:
-    """Rename the table and its indexes; returns the definitions of the indexes."""
+    """Rename the table and its indexes; returns how the indexes were made, for the new one."""
     cursor.execute(
         "SELECT indexname, indexdef, indexname IN (SELECT conname FROM pg_constraint "
         "WHERE conrelid = %s::regclass AND contype = 'p') FROM pg_indexes "
@@ -106,7 +106,7 @@ def _set_aside(cursor: CursorWrapper, table: str, first: str) -> list[str]:
 
 
 def _number_by_day(cursor: CursorWrapper, table: str) -> None:
-    # when the sequence restarts, ids are still unique because of the day
+    # a count that begins anew is told apart by the day before it
     cursor.execute(
         f"CREATE SEQUENCE {table}_number MAXVALUE {ROWS_OF_A_DAY - 1} CYCLE OWNED BY {table}.id"
     )
@@ -118,7 +118,7 @@ def _number_by_day(cursor: CursorWrapper, table: str) -> None:
 
 
 def _keep_or_drop(cursor: CursorWrapper, table: str, first: str) -> None:
-    """Attach the existing rows as the first partition, or drop it if it is empty."""
+    """The rows of before become the first partition; where there are none, it is not needed."""
     cursor.execute(f"SELECT EXISTS (SELECT FROM {first})")
     row = cursor.fetchone()
     if row is None or not row[0]:

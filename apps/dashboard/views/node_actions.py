@@ -79,7 +79,7 @@ def _change(
 def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Break or mend the node: write one of its conditions."""
     condition, status = request.POST.get("type", ""), request.POST.get("status", "")
-    wanted = node_changes.set_condition(condition, status, cluster.now())
+    wanted = node_changes.change_condition(condition, status, cluster.now())
     found = node_changes.change_nodes(
         cluster, [name], wanted, actor=actor(request), subresource="status"
     )
