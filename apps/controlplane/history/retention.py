@@ -34,7 +34,7 @@ RUN_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RetentionPolicy:
     """How long the history of a cluster is retained; 0 = no limit."""
 
     ledger_days: int
@@ -44,7 +44,7 @@ class Policy:
     changelog_covers_ledger: bool
 
     @classmethod
-    def of(cls, cluster: Cluster | None) -> Policy:
+    def of(cls, cluster: Cluster | None) -> RetentionPolicy:
         """The cluster's settings, with the site's as defaults; None = a deleted cluster."""
 
         def setting(name: str) -> int:
@@ -70,17 +70,17 @@ def run(seconds: float = RUN_SECONDS) -> None:
     clusters = list(Cluster.objects.order_by("pk"))
     past = list(PastCluster.objects.order_by("pk"))
     mark_versions(today)
-    policies = [Policy.of(cluster) for cluster in clusters]
-    drop_partitions(today, [*policies, Policy.of(None)] if past else policies)
+    policies = [RetentionPolicy.of(cluster) for cluster in clusters]
+    drop_partitions(today, [*policies, RetentionPolicy.of(None)] if past else policies)
     for cluster in clusters:
-        policy = Policy.of(cluster)
+        policy = RetentionPolicy.of(cluster)
         trim(cluster.pk, policy, today, deadline)
         while time.monotonic() < deadline and forget_changes(
             cluster.pk, find_changelog_horizon(cluster, policy, today)
         ):
             pass
     for deleted in past:
-        policy = Policy.of(None)
+        policy = RetentionPolicy.of(None)
         trim(deleted.pk, policy, today, deadline)
         delete_if_expired(deleted, policy, today)
 
@@ -96,7 +96,7 @@ def mark_versions(today: date) -> None:
         )
 
 
-def drop_partitions(today: date, policies: Iterable[Policy]) -> None:
+def drop_partitions(today: date, policies: Iterable[RetentionPolicy]) -> None:
     """Drop the partitions of days that are empty, or expired for every policy."""
     limits = [policy.oldest_day(today) for policy in policies]
     oldest = min((each for each in limits if each is not None), default=None)
@@ -110,7 +110,7 @@ def drop_partitions(today: date, policies: Iterable[Policy]) -> None:
             log.warning("could not drop a partition of %s; will retry", table, exc_info=True)
 
 
-def trim(cluster_id: int, policy: Policy, today: date, deadline: float) -> None:
+def trim(cluster_id: int, policy: RetentionPolicy, today: date, deadline: float) -> None:
     """Delete a cluster's expired and excess rows, and its unreferenced node tables."""
     oldest = policy.oldest_day(today)
     least = daily.first_id(oldest) if oldest else 0
@@ -122,7 +122,7 @@ def trim(cluster_id: int, policy: Policy, today: date, deadline: float) -> None:
     _delete_node_tables(cluster_id)
 
 
-def find_changelog_horizon(cluster: Cluster, policy: Policy, today: date) -> int:
+def find_changelog_horizon(cluster: Cluster, policy: RetentionPolicy, today: date) -> int:
     """The version up to which changes may be deleted; 0 = none."""
     if not policy.changelog_days:
         return 0
@@ -142,7 +142,7 @@ def find_changelog_horizon(cluster: Cluster, policy: Policy, today: date) -> int
     return min(horizon, needed, oldest.cluster_version)
 
 
-def delete_if_expired(past: PastCluster, policy: Policy, today: date) -> None:
+def delete_if_expired(past: PastCluster, policy: RetentionPolicy, today: date) -> None:
     """Delete a deleted cluster's history once it has expired and no decision is left."""
     oldest = policy.oldest_day(today)
     is_expired = oldest is not None and past.deleted_at.date() < oldest
