@@ -120,7 +120,7 @@ def _parse(text: str) -> Iterator[Numbered]:
     try:
         documents = list(parse_yaml_stream(text))
     except Unreadable as error:
-        raise ManifestError(f"invalid YAML: {error}") from error
+        raise ManifestError(f"this is not YAML: {error}") from error
     for number, document in enumerate(documents, start=1):
         if document is not None:
             yield from _unfold(f"document {number}", document)
