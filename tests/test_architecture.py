@@ -1,4 +1,4 @@
-"""The rooms of the house and which way imports flow; the contracts are in pyproject.toml."""
+"""The rooms of the site and which way imports flow; the contracts are in pyproject.toml."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from apps.controlplane.profiles import revisions
 class Placement:
     """The node of one pod and its scores, or why the pod is pending."""
 
-    #: The pod's name; with its namespace in front where that is not "default".
+    #: The pod's name, with the prefix "namespace/" if the namespace is not "default".
     pod: str
     node: str
     total_score: int | None
@@ -37,38 +37,38 @@ _SIZES = """
 """
 
 
-def cluster_names() -> dict[int, str]:
-    """The names of all clusters by id, those of the deleted ones included."""
+def list_cluster_names() -> dict[int, str]:
+    """The names of all clusters by id, including deleted ones."""
     past = PastCluster.objects.values_list("pk", "name")
     return dict(Cluster.objects.values_list("pk", "name").union(past))
 
 
-def scheduler_names(cluster: Cluster) -> list[str]:
+def list_scheduler_names(cluster: Cluster) -> list[str]:
     """The schedulerNames of the cluster's active configuration."""
-    configuration = revisions.configuration(revisions.active(cluster))
+    configuration = revisions.load_configuration(revisions.get_active(cluster))
     return [profile.scheduler_name for profile in configuration.profiles]
 
 
-def pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
+def list_pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
     """Pending pods whose schedulerName no profile of this cluster has."""
     pending = Pod.objects.filter(cluster=cluster, node_name="")
     pending = pending.exclude(phase__in=("Succeeded", "Failed"))
-    return pending.exclude(scheduler_name__in=scheduler_names(cluster))
+    return pending.exclude(scheduler_name__in=list_scheduler_names(cluster))
 
 
-def queue_sizes(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
-    """How many pods are in each queue, the empty ones included."""
+def count_pods_by_queue(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
+    """The number of pods in each queue, including empty queues."""
     with connection.cursor() as cursor:
         cursor.execute(
             _SIZES,
-            [cluster.pk, scheduler_names(cluster)],
+            [cluster.pk, list_scheduler_names(cluster)],
         )
-        counted = dict(cursor.fetchall())
-    return {name: counted.get(name.value, 0) for name in QueueEntry.Queue}
+        sizes = dict(cursor.fetchall())
+    return {name: sizes.get(name.value, 0) for name in QueueEntry.Queue}
 
 
-def decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
-    """Decisions, newest first, without their columns."""
+def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
+    """Decisions, newest first, with `columns` deferred."""
     found = SchedulingDecision.objects.filter(cluster=cluster, **filters)
     return found.defer("columns").order_by("-id")
 
@@ -82,7 +82,7 @@ def decision_numbered(number: int, cluster: Cluster | None = None) -> Scheduling
     return row
 
 
-def placements(cluster: Cluster) -> Iterator[Placement]:
+def list_placements(cluster: Cluster) -> Iterator[Placement]:
     """Every pod in the order of creation, with the result of its last attempt."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -39,7 +39,7 @@ def run_loop(cluster_id: int) -> None:
     """
     if not engines.run(cluster_id):
         return
-    idle = heartbeat.idle_worker() if engines.has_others_at_work(cluster_id) else None
+    idle = heartbeat.idle_worker() if engines.runs_other_clusters(cluster_id) else None
     if idle is not None:
         lease.release(cluster_id)
     wake(cluster_id, queue=idle)

@@ -80,7 +80,7 @@ def _operations(cluster: Cluster) -> dict[str, int]:
         kind="create-from-trace",
         title="Create cluster openb from a trace",
         state="failed",
-        cause="pods.csv, line 12: column cpu_milli: 'many' is not a whole number of 0 or more",
+        cause="pods.csv, line 12: column cpu_milli: 'many' is not a non-negative integer",
         user="admin",
         attempts=1,
         started_at=timezone.now(),

@@ -19,7 +19,7 @@ from apps.api.kubernetes.protobuf import messages
 from apps.cluster import kinds, schema, validation
 from apps.cluster.admission import defaulting
 from apps.cluster.kinds import Kind
-from apps.cluster.quota.usage import countable, covered
+from apps.cluster.quota.usage import countable, covered_resources
 from apps.controlplane.loop.informer import WATCHED
 from apps.controlplane.tables.kinds import COLUMNS
 from apps.scheduler import objects
@@ -79,7 +79,7 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
     if (kind.name in validation._NEW) == (kind.name in NO_RULES):
         yield "apps/cluster/validation: no rules, or NO_RULES here is wrong"
     by_plural = kind.group == "" and kind.plural in COUNTED_BY_PLURAL
-    if countable(kind) and by_plural and not covered(kind, [kind.plural]):
+    if countable(kind) and by_plural and not covered_resources(kind, [kind.plural]):
         yield "apps/cluster/quota/usage.py: quotas do not count it by its plural"
     if kind.name not in NOT_SCHEDULED_BY:
         if kind.name not in objects.KINDS:

@@ -1,4 +1,4 @@
-"""A cluster with pods of every fate, and somebody who is logged in."""
+"""A cluster with pods in every state, and a user who is logged in."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def empty(db: None) -> Cluster:
 
 
 @pytest.fixture(scope="module")
-def seeded(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
-    """`lab`, made once for the tests of a module, which change it in transactions only."""
+def shared_lab(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
+    """`lab`, created once per module; tests change it only in transactions that are rolled back."""
     with django_db_blocker.unblock():
-        cluster = make_lab()
+        cluster = create_lab()
     yield cluster
     with django_db_blocker.unblock():
         delete_cluster(cluster)
 
 
 @pytest.fixture
-def lab(seeded: Cluster, db: None) -> Cluster:
-    seeded.refresh_from_db()
-    return seeded
+def lab(shared_lab: Cluster, db: None) -> Cluster:
+    shared_lab.refresh_from_db()
+    return shared_lab
 
 
-def make_lab() -> Cluster:
-    """Three ordinary nodes and a dedicated one; web-0 to web-2 are bound, the others wait."""
+def create_lab() -> Cluster:
+    """Three ordinary nodes and a dedicated one; web-0 to web-2 are bound, the others pending."""
     cluster = create_cluster("lab", user="alice", nodes=3, zones=3, tie_break="first-name")
     dedicated = generate_node("gpu-1", "zone-1")
     dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}

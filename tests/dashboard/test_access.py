@@ -55,12 +55,12 @@ _FORMS = {
 }
 
 
-def every_page(patterns: Sequence[URLPattern | URLResolver], *outer: str) -> list[tuple[str, str]]:
+def list_pages(patterns: Sequence[URLPattern | URLResolver], *outer: str) -> list[tuple[str, str]]:
     """(name, address) of every page of the dashboard; `outer` are the arguments around them."""
     found = []
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            found += every_page(pattern.url_patterns, *outer, *pattern.pattern.converters)
+            found += list_pages(pattern.url_patterns, *outer, *pattern.pattern.converters)
         else:
             arguments = _arguments(pattern, *outer)
             found.append((pattern.name or "", reverse(pattern.name, kwargs=arguments)))
@@ -71,7 +71,7 @@ def _arguments(pattern: URLPattern, *more: str) -> dict[str, object]:
     return {name: _ARGUMENTS[name] for name in (*pattern.pattern.converters, *more)}
 
 
-PAGES = every_page(urlpatterns)
+PAGES = list_pages(urlpatterns)
 
 
 @pytest.mark.parametrize(

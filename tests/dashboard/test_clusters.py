@@ -21,10 +21,10 @@ NEW = {
 
 def test_a_cluster_is_made_as_the_form_says(alice: Client) -> None:
     response = alice.post("/new-cluster", {**NEW, "paused": "on"}, follow=True)
-    made = Cluster.objects.get(name="mine")
-    assert (made.paused, made.tie_break, made.seed) == (True, "first-name", 7)
-    assert made.pod_max_in_unschedulable_pods_seconds == 60
-    zones = Node.objects.filter(cluster=made).values_list(
+    created = Cluster.objects.get(name="mine")
+    assert (created.paused, created.tie_break, created.seed) == (True, "first-name", 7)
+    assert created.pod_max_in_unschedulable_pods_seconds == 60
+    zones = Node.objects.filter(cluster=created).values_list(
         "labels__topology.kubernetes.io/zone", flat=True
     )
     assert sorted(zones) == ["zone-1", "zone-1", "zone-2", "zone-2"]

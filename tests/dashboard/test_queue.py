@@ -80,23 +80,23 @@ def test_the_history_tells_what_moved_a_pod_and_whose_hint_decided(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
-        ("default/held", "is held back by SchedulingGates"),
-        ("default/web-0", "is on node"),
+        ("default/held", "is gated by SchedulingGates"),
+        ("default/web-0", "is already bound to node"),
         ("default/foreign", "another scheduler"),
-        ("default/nobody", "is no pod of this cluster"),
+        ("default/nobody", "does not exist in this cluster"),
     ],
 )
-def test_what_cannot_be_activated_is_told(
-    alice: Client, lab: Cluster, name: str, told: str
+def test_an_activation_that_is_not_possible_shows_the_reason(
+    alice: Client, lab: Cluster, name: str, message: str
 ) -> None:
     elsewhere = "https://example.com/clusters/lab/queue"
     answer = alice.post(
         "/clusters/lab/queue/activate", {"pod": name, "next": elsewhere}, follow=True
     )
     assert answer.redirect_chain == [("/clusters/lab/queue", 302)]
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not QueueActivation.objects.exists()
 
 

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def cluster() -> Cluster:
-    made = create_cluster("lab", user="alice", nodes=1)
+    cluster = create_cluster("lab", user="alice", nodes=1)
     announcer.flush(5.0)
-    return made
+    return cluster
 
 
 @pytest.fixture

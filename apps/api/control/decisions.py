@@ -72,7 +72,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
         raise NotImplementedError
 
     def get_serializer_context(self) -> dict[str, Any]:
-        names = queries.cluster_names()
+        names = queries.list_cluster_names()
         return {**super().get_serializer_context(), "cluster_names": names}
 
 
@@ -89,7 +89,7 @@ class PastDecisionViewSet(_Decisions):
     """Attempts to schedule the pods of a deleted cluster."""
 
     def cluster_id(self) -> int:
-        return past_clusters.past_cluster(int(self.kwargs["cluster_id"])).pk
+        return past_clusters.get_past_cluster(int(self.kwargs["cluster_id"])).pk
 
 
 @extend_schema_view(

@@ -87,4 +87,4 @@ class PastDecisionExportView(DecisionExportView):
     """Decisions of a deleted cluster."""
 
     def cluster_id(self, request: Request, cluster_id: int = 0) -> int:
-        return past_clusters.past_cluster(cluster_id).pk
+        return past_clusters.get_past_cluster(cluster_id).pk

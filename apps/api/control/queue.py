@@ -78,7 +78,7 @@ class ActivationSerializer(serializers.Serializer[Any]):
     pods = serializers.ListField(
         child=serializers.CharField(),
         allow_empty=False,
-        max_length=activation.MOST,
+        max_length=activation.MAX_PODS,
         help_text="`namespace/name` of each.",
     )
 
@@ -107,24 +107,24 @@ class QueueView(ControlView, APIView):
         known = (*QueueEntry.Queue.values, "all")
         if name not in known:
             raise BadRequest(f"queue: {name!r} is none of {', '.join(known)}")
-        wanted = listing.Wanted(
+        wanted = listing.QueueFilter(
             queue="" if name == "all" else name,
             pod=query.get("pod", ""),
             namespace=query.get("namespace", ""),
             plugin=query.get("plugin", ""),
         )
-        sizes = queries.queue_sizes(found)
-        pods = listing.listing(
+        sizes = queries.count_pods_by_queue(found)
+        pods = listing.list_pods(
             found,
             wanted,
             limit=whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=whole_number(request, "offset", 0, highest=10**9),
         )
         body = {
-            "summary": listing.summary(sizes),
+            "summary": listing.summarize(sizes),
             "sizes": {key.value: size for key, size in sizes.items()},
             "queue": name,
-            "total": listing.count(found, wanted, sizes),
+            "total": listing.count_pods(found, wanted, sizes),
             "pods": pods,
         }
         return Response(QueueSerializer(body).data)
@@ -149,7 +149,7 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
 
     def get_queryset(self) -> QuerySet[QueueMove]:
         cluster = cluster_named(self.kwargs["cluster"])
-        return history.found(cluster, self.request.query_params)
+        return history.find_moves(cluster, self.request.query_params)
 
     @extend_schema(parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True)})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -187,24 +187,24 @@ class ProfileViewSet(
             data = {"configuration": data["yaml"]}
         wanted = NewProfileSerializer(data=data)
         wanted.is_valid(raise_exception=True)
-        profile = revisions.add_revision(
+        added = revisions.add_revision(
             cluster_named(cluster),
             wanted.validated_data["configuration"],
             user=request.user.get_username(),
             note=wanted.validated_data["note"],
             legacy=wanted.validated_data["legacy"],
         )
-        return Response(self.get_serializer(profile).data, status=status.HTTP_201_CREATED)
+        return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def activate(self, request: Request, cluster: str, revision: str) -> Response:
         """Schedule with an earlier revision again."""
         try:
-            profile = revisions.activate(cluster_named(cluster), int(revision))
+            activated = revisions.activate(cluster_named(cluster), int(revision))
         except ConfigurationRevision.DoesNotExist as error:
             raise NotFound("profiles", revision) from error
-        return Response(self.get_serializer(profile).data)
+        return Response(self.get_serializer(activated).data)
 
 
 class TokenView(ControlView, APIView):

@@ -31,7 +31,7 @@ def answer(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | 
 
 def _configz(cluster: Cluster, accept: str) -> HttpResponse:
     """The active revision with defaults, under the name that upstream registers it with."""
-    configuration = revisions.configuration(revisions.active(cluster))
+    configuration = revisions.load_configuration(revisions.get_active(cluster))
     return JsonResponse({"componentconfig": encode(configuration)})
 
 

@@ -21,7 +21,7 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,
-    built_in_objects,
+    generate_built_in_objects,
     generate_nodes,
 )
 from apps.controlplane.clusters.settings import faults
@@ -61,7 +61,7 @@ def create_cluster(
         LoopLease.objects.create(cluster=cluster)
         revisions.add_built_in(cluster, user=user)
         actor = Actor(user, request_id)
-        store.create_many(cluster, list(built_in_objects()), actor=actor)
+        store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
         generated = list(generate_nodes(nodes, zones, sizes))
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
@@ -114,9 +114,9 @@ def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = 
                     f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
                 )
         if with_history:
-            past_clusters.forget_history(cursor, cluster.pk)
+            past_clusters.delete_history(cursor, cluster.pk)
         else:
-            past_clusters.remember(cluster, user=user)
+            past_clusters.record_deletion(cluster, user=user)
         cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
 
 

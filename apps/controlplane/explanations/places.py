@@ -63,7 +63,7 @@ def place_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> Place:
             _WAITING,
             {
                 "cluster": cluster.pk,
-                "profiles": queries.scheduler_names(cluster),
+                "profiles": queries.list_scheduler_names(cluster),
                 "uid": pod.uid,
             },
         )

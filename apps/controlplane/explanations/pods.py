@@ -38,9 +38,9 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     if pod is None:
         raise NotFound("pods", name)
     entry = QueueEntry.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
-    last = queries.decisions(cluster, pod_uid=pod.uid).first()
+    last = queries.list_decisions(cluster, pod_uid=pod.uid).first()
     sentence = why_pending(cluster, pod, entry, last)
-    if not sentence or pod.scheduler_name not in queries.scheduler_names(cluster):
+    if not sentence or pod.scheduler_name not in queries.list_scheduler_names(cluster):
         return PodExplanation(sentence, last)
     return PodExplanation(
         sentence,
@@ -61,7 +61,7 @@ def why_pending(
     """One sentence; empty for a pod that is not pending."""
     if pod.node_name or pod.phase in ENDED:
         return ""
-    if pod.scheduler_name not in queries.scheduler_names(cluster):
+    if pod.scheduler_name not in queries.list_scheduler_names(cluster):
         return f"No profile of this cluster has the schedulerName {pod.scheduler_name}."
     gates = [gate["name"] for gate in pod.body["spec"].get("schedulingGates") or ()]
     if gates:

@@ -31,7 +31,7 @@ class States:
         with self._lock:
             if self._past is None or self._decision != row.pk:
                 self._past = None
-                self._past = rebuilding.state_before(row)
+                self._past = rebuilding.rebuild_state_before(row)
                 self._decision = row.pk
             yield self._past
 
@@ -42,7 +42,7 @@ class States:
         The caller undoes what it tries in it.
         """
         with self._lock:
-            state, revision = self._present, revisions.active(cluster).revision
+            state, revision = self._present, revisions.get_active(cluster).revision
             version = cluster.resource_version
             if (
                 state is None
@@ -51,7 +51,9 @@ class States:
                 or not 0 <= version - state.version <= _FOLLOW
             ):
                 self._present = None
-                self._present = state = rebuilding.state_at(cluster, version, revision=revision)
+                self._present = state = rebuilding.rebuild_state_at(
+                    cluster, version, revision=revision
+                )
             state.follow(version)
             try:
                 yield state

@@ -90,7 +90,7 @@ def batches(
     filters: finding.Filters, *, cluster_id: int | None = None, limit: int | None = None
 ) -> Iterator[list[Row]]:
     """The decisions that `finding.find` finds, newest first, as rows of FIELDS."""
-    names = queries.cluster_names()
+    names = queries.list_cluster_names()
     decisions = finding.find(filters, cluster_id=cluster_id).values(*_COLUMNS)
     last, left = None, limit
     while left is None or left > 0:

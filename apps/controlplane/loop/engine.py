@@ -59,15 +59,15 @@ class Engine:
     """
 
     def __init__(
-        self, cluster: Cluster, lease: ClusterLease, profile: ConfigurationRevision
+        self, cluster: Cluster, lease: ClusterLease, revision: ConfigurationRevision
     ) -> None:
         self.cluster = cluster
         self.lease = lease
-        self.profile = profile
+        self.revision = revision
         self._bindings = ThreadPoolExecutor(BINDING_THREADS, f"binding-{cluster.pk}")
         self.history = QueueHistory(cluster)
         self.scheduler = Scheduler(
-            revisions.configuration(profile),
+            revisions.load_configuration(revision),
             clock=ClusterClock(cluster),
             tie_break=cast(TieBreak, cluster.tie_break),
             seed=cluster.seed,
@@ -80,7 +80,7 @@ class Engine:
         self.controllers = Controllers(cluster, lease)
         self.event_ttl = EventTtl(cluster, lease)
         self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
-        self.recorder = Recorder(cluster, lease, profile.revision, self.history)
+        self.recorder = Recorder(cluster, lease, revision.revision, self.history)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
@@ -103,28 +103,28 @@ class Engine:
     @classmethod
     def load(cls, cluster: Cluster, lease: ClusterLease) -> Engine:
         """An engine that knows the cluster and has its queue as it was last recorded."""
-        engine = cls(cluster, lease, revisions.active(cluster))
+        engine = cls(cluster, lease, revisions.get_active(cluster))
         engine.scheduler.metrics.restore(stored.load(cluster.pk))
-        kept = restoring.what_is_kept(cluster)
-        pending = engine.informer.load(since=kept.version if kept.entries else None)
+        saved = restoring.load_saved_queue(cluster)
+        pending = engine.informer.load(since=saved.version if saved.entries else None)
         restoring.restore_queue(
-            kept,
+            saved,
             pending,
             scheduler=engine.scheduler,
             loaded_at=engine.informer.loaded_at,
-            profile_revision=engine.profile.revision,
+            profile_revision=engine.revision.revision,
         )
-        gone = [uid for uid in kept.entries if uid not in pending]
-        engine.recorder.start_with(kept.entries, gone)
+        gone = [uid for uid in saved.entries if uid not in pending]
+        engine.recorder.start_with(saved.entries, gone)
         return engine
 
     def fits(self, cluster: Cluster, lease: ClusterLease) -> bool:
-        """Whether this engine may go on under `lease`, with the cluster's active profile."""
+        """Whether this engine may go on under `lease`, with the cluster's active revision."""
         return (
             self.lease.epoch == lease.epoch
             # of an older one, it would miss what retention has forgotten
             and self.informer.position >= cluster.forgotten_version
-            and revisions.active(cluster).revision == self.profile.revision
+            and revisions.get_active(cluster).revision == self.revision.revision
         )
 
     def run(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool:
@@ -148,14 +148,16 @@ class Engine:
             self.informer.catch_up()
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
-            wishes = activation.carry_out(self.cluster, self.scheduler.queue)
+            activations = activation.apply(self.cluster, self.scheduler.queue)
             batch = self._resolve_waiting()
             batch += self._schedule_batch(batch)
             self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
-            if batch or intents or wishes or self.recorder.concerns(changes):
-                self.recorder.record(self.scheduler, self.informer, batch, changes, intents, wishes)
+            if batch or intents or activations or self.recorder.concerns(changes):
+                self.recorder.record(
+                    self.scheduler, self.informer, batch, changes, intents, activations
+                )
             elif not acted and self._rest() and not self._progress.is_set():
                 return False
             if self._stopped():
@@ -270,7 +272,7 @@ class Engine:
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         with transaction.atomic():
             self.lease.renew(
-                consumed_version=self.informer.position, profile_revision=self.profile.revision
+                consumed_version=self.informer.position, profile_revision=self.revision.revision
             )
             note_state(self.scheduler)
             if self.scheduler.metrics.is_dirty:

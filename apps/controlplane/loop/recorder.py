@@ -53,16 +53,16 @@ class Recorder:
 
     def start_with(self, persisted: Iterable[str], gone: Sequence[str]) -> None:
         """Remember which pods have a queue entry; delete the entries of those that are gone."""
-        self._queue_rows.start_with(persisted)
+        self._queue_rows.set_persisted(persisted)
         if gone:
             with transaction.atomic():
                 self._lease.renew()
                 self._queue_rows.write({}, gone)
-            self._queue_rows.committed((), gone)
+            self._queue_rows.mark_committed((), gone)
 
     def concerns(self, changes: QueueChanges) -> bool:
         """Whether these changes of the queue, or moves in it, have to be written."""
-        return bool(self._history) or self._queue_rows.concern(changes)
+        return bool(self._history) or self._queue_rows.needs_write(changes)
 
     def record(
         self,
@@ -71,7 +71,7 @@ class Recorder:
         batch: Sequence[DecisionRecord],
         changes: QueueChanges,
         intents: Sequence[Intent] = (),
-        wishes: Sequence[int] = (),
+        activations: Sequence[int] = (),
     ) -> None:
         """Commit a batch and the queue's changes, and tell the scheduler how that went.
 
@@ -79,14 +79,14 @@ class Recorder:
         transaction back; its decision becomes an error, the pod is requeued, and the rest is
         written. `intents` are what plugins asked for besides: a refusal of theirs is only logged.
         Of a decision that is not final no more is written than where its pod is expected to go.
-        `wishes` are the activations by hand that the moves in the queue have carried out.
+        `activations` are the ids of the manual activations that the moves in the queue applied.
         Raises LeaseLost when the cluster has another holder; nothing is written then.
         """
         changed: dict[str, SavedEntry | None] = {}
         while True:
             changed |= {entry.pod_uid: entry for entry in changes.saved}
             changed |= dict.fromkeys(changes.removed)
-            refused = self._commit(scheduler, informer, batch, changed, intents, wishes)
+            refused = self._commit(scheduler, informer, batch, changed, intents, activations)
             if not refused:
                 break
             for decision, refusal in refused:
@@ -95,7 +95,7 @@ class Recorder:
         scheduled = [r.decision for r in batch if r.decision.result == Result.SCHEDULED]
         for decision in scheduled:
             scheduler.bound(decision)
-        self._history.leave_out({decision.pod_uid for decision in scheduled})
+        self._history.discard_moves_out({decision.pod_uid for decision in scheduled})
         decision_log.tell(self._cluster, batch)
 
     def _commit(
@@ -105,24 +105,24 @@ class Recorder:
         batch: Sequence[DecisionRecord],
         changed: Mapping[str, SavedEntry | None],
         intents: Sequence[Intent],
-        wishes: Sequence[int],
+        activations: Sequence[int],
     ) -> list[tuple[Decision, ApiError]]:
         """One try; with refused bindings nothing is written and they are returned."""
         bound = {r.decision.pod_uid for r in batch if r.decision.result == Result.SCHEDULED}
         kept = {
             uid: entry
             for uid, entry in changed.items()
-            if entry is not None and uid not in bound and self._queue_rows.is_worth_keeping(entry)
+            if entry is not None and uid not in bound and self._queue_rows.is_needed(entry)
         }
-        gone = [uid for uid in {*changed, *bound} if uid not in kept and self._queue_rows.have(uid)]
+        gone = [uid for uid in {*changed, *bound} if uid not in kept and self._queue_rows.has(uid)]
         with transaction.atomic():
             self._lease.renew(
                 consumed_version=informer.position, profile_revision=self._profile_revision
             )
             self._ledger.insert(record for record in batch if record.decision.result.is_final)
             self._queue_rows.write(kept, gone)
-            if wishes:
-                activation.forget(wishes)
+            if activations:
+                activation.delete(activations)
             self._history.insert(r.decision for r in batch if r.decision.pod_uid in bound)
             if kept or gone or self._history:
                 # pages show the queue, which is not in the change log
@@ -135,8 +135,8 @@ class Recorder:
                 self._write_metrics(scheduler, batch, bound)
         if not refused:
             self._events.confirm()
-            self._history.committed()
-            self._queue_rows.committed(kept, gone)
+            self._history.mark_committed()
+            self._queue_rows.mark_committed(kept, gone)
         return refused
 
     def _write_metrics(

@@ -57,5 +57,5 @@ def _active_schedulers(clusters: Sequence[Cluster]) -> list[tuple[int, str]]:
     return [
         (revision.cluster_id, profile.scheduler_name)
         for revision in active
-        for profile in revisions.configuration(revision).profiles
+        for profile in revisions.load_configuration(revision).profiles
     ]

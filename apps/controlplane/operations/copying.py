@@ -27,7 +27,7 @@ def run(work: Progress) -> str:
         source = lifecycle.cluster_of_id(work.argument("source"))
         copy = _empty_copy(source, work.argument("name"), paused=work.argument("paused"))
         LoopLease.objects.create(cluster=copy)
-        active = revisions.active(source)
+        active = revisions.get_active(source)
         revisions.add_revision(
             copy,
             active.configuration,

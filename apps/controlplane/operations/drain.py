@@ -12,7 +12,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.cluster.writing.eviction import evict
 from apps.controlplane.clusters import drains
-from apps.controlplane.clusters.drains import Leaving
+from apps.controlplane.clusters.drains import DrainedPod
 from apps.controlplane.operations.progress import Progress
 
 #: Default timeout of a drain, in seconds.
@@ -53,8 +53,8 @@ def _cordon(work: Progress, node: str) -> None:
     store.patch(work.cluster, kinds.NODE, "", node, cordon, actor=work.actor)
 
 
-def _pods_to_evict(cluster: Cluster, node: str, *, force: bool) -> list[Leaving]:
-    plan = drains.plan(cluster, node)
+def _pods_to_evict(cluster: Cluster, node: str, *, force: bool) -> list[DrainedPod]:
+    plan = drains.plan_drain(cluster, node)
     if plan.lost and not force:
         names = ", ".join(pod.name for pod in plan.lost[:5])
         raise BadRequest(

@@ -62,7 +62,7 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     """A decision with its row and its neighbours; NotFound if there is none."""
     row = queries.decision_numbered(number, cluster)
-    attempts = queries.decisions(cluster, pod_uid=row.pod_uid)
+    attempts = queries.list_decisions(cluster, pod_uid=row.pod_uid)
     earlier = list(attempts.filter(pk__lt=row.pk)[:MOST_AROUND])
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
     return LedgerEntry(
@@ -95,7 +95,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
         Field("victim", "Victim", hint="ns/name"),
-        Field("profile", "Profile", suggestions=queries.scheduler_names(cluster)),
+        Field("profile", "Profile", suggestions=queries.list_scheduler_names(cluster)),
         Field("revision", "Revision", number=True),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),

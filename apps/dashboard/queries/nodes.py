@@ -176,7 +176,7 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         pods=list(on_node.defer("body").order_by("namespace", "name")[:PODS_OF_NODE]),
         pod_count=len(requests),
         events=list(events[:RECENT]),
-        decisions=list(queries.decisions(cluster, node=name)[:RECENT]),
+        decisions=list(queries.list_decisions(cluster, node=name)[:RECENT]),
         drain=running_drain(cluster),
     )
 

@@ -12,7 +12,7 @@ from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
 from apps.controlplane.profiles.plugins import plugin_names
 from apps.controlplane.queue import history, listing
-from apps.controlplane.queue.listing import SORTS, QueuedPod, Sort, Wanted
+from apps.controlplane.queue.listing import SORTS, QueuedPod, QueueFilter, Sort
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, whole_number
 from apps.dashboard.tables import Field, Sorting, asked_sorting
 from apps.scheduler.framework import events
@@ -65,18 +65,18 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     """The queue as the address asks; the nearest page there is when there is no such page."""
     sorting = asked_sorting(query, {name: name for name in SORTS}, default="place")
     asked = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
-    wanted = Wanted(**{name: value.replace("\x00", "") for name, value in asked.items()})
-    sizes = queries.queue_sizes(cluster)
-    total = listing.count(cluster, wanted, sizes)
+    wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in asked.items()})
+    sizes = queries.count_pods_by_queue(cluster)
+    total = listing.count_pods(cluster, wanted, sizes)
     size = page_size(query)
     pages = max(1, -(-total // size))
     number = min(max(1, whole_number(query, "page") or 1), pages)
     start = (number - 1) * size
-    pods = listing.listing(
+    pods = listing.list_pods(
         cluster,
         wanted,
         sort=sorting.key,
-        downwards=sorting.downwards,
+        descending=sorting.downwards,
         limit=size,
         offset=start,
     )
@@ -85,7 +85,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     )
     return QueuePage(
         [SubQueue(each, count, each.value == wanted.queue) for each, count in sizes.items()],
-        listing.summary(sizes),
+        listing.summarize(sizes),
         page,
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
@@ -100,7 +100,7 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     """Moves newest first, as the address asks; none, and why, where it cannot be read."""
     problem, rows = "", QueueMove.objects.none()
     try:
-        rows = history.found(cluster, query)
+        rows = history.find_moves(cluster, query)
     except BadRequest as error:
         problem = error.message
     moment = "2026-01-31 12:00"

@@ -14,7 +14,7 @@ from apps.cluster import kinds, queries
 from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import drains, node_changes
-from apps.controlplane.clusters.node_changes import Changed
+from apps.controlplane.clusters.node_changes import BulkResult
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import done_with_undo, go_on_to
@@ -52,17 +52,17 @@ def _change(
     undo: dict[str, str | Sequence[str]] = {"node": names, "next": back}
     match action:
         case "cordon" | "uncordon":
-            wanted = node_changes.cordoned(action == "cordon")
+            wanted = node_changes.cordon(action == "cordon")
             undo["action"] = "uncordon" if action == "cordon" else "cordon"
             # an undo then brings back what was: it does not touch those that were so before
             names = existing_names(cluster, names, cordoned=action != "cordon")
             undo["node"] = names
             words = f"{action}ed"
         case "taint":
-            wanted, words = node_changes.tainted(text), _set_or_removed("taint", text)
+            wanted, words = node_changes.change_taint(text), _set_or_removed("taint", text)
             undo |= {"action": action, "text": f"{_without_value(text)}-"}
         case "label":
-            wanted, words = node_changes.labelled(text), _set_or_removed("label", text)
+            wanted, words = node_changes.change_label(text), _set_or_removed("label", text)
             undo |= {"action": action, "text": f"{text.partition('=')[0]}-"}
         case _:
             raise BadRequest(f"unknown action {action!r}")
@@ -80,7 +80,7 @@ def _change(
 def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Set one of the node's conditions."""
     condition, status = request.POST.get("type", ""), request.POST.get("status", "")
-    wanted = node_changes.with_status(condition, status, cluster.now())
+    wanted = node_changes.change_condition(condition, status, cluster.now())
     found = node_changes.change_nodes(
         cluster, [name], wanted, actor=actor(request), subresource="status"
     )
@@ -106,7 +106,7 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
             "drain", f"Drain {name}", actor=actor(request), cluster=cluster, arguments=arguments
         )
         return redirect("operation", number=operation.pk)
-    plan = drains.plan(cluster, name)
+    plan = drains.plan_drain(cluster, name)
     context = {
         "cluster": cluster,
         "name": name,
@@ -121,8 +121,8 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
 @cluster_page
 def landings(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Where the moving pods of a node would land: the slower half of the preview."""
-    moving = drains.plan(cluster, name).moving
-    found = list(zip(moving, drains.landings(cluster, name, moving), strict=True))
+    moving = drains.plan_drain(cluster, name).moving
+    found = list(zip(moving, drains.preview_landings(cluster, name, moving), strict=True))
     nowhere = sum(not landing.node for _, landing in found)
     context = {"cluster": cluster, "landings": found, "nowhere": nowhere, "name": name}
     return page(request, "landings", context)
@@ -158,6 +158,6 @@ def _nodes(done: int, names: Sequence[str]) -> str:
     return f"{done:,} node{'' if done == 1 else 's'}"
 
 
-def _tell_refusals(request: Request, found: Changed) -> None:
+def _tell_refusals(request: Request, found: BulkResult) -> None:
     for refusal in found.refusals[:5]:
         messages.error(request, refusal)

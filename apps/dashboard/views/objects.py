@@ -15,7 +15,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters import manifests
-from apps.controlplane.history.story import last_body
+from apps.controlplane.history.story import find_last_body
 from apps.controlplane.operations import service
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, alike, example_of
 from apps.dashboard.forms.yaml_problems import show_in_yaml
@@ -136,7 +136,7 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
 def _start(cluster: Cluster, kind: Kind, like: str) -> str:
     """The YAML a new object starts from: another one's, also of one that is gone, or an example."""
     try:
-        body = last_body(cluster, UUID(like)) if like else None
+        body = find_last_body(cluster, UUID(like)) if like else None
     except ValueError:
         raise BadRequest(f"like: {like!r} is not a UID") from None
     return alike(body) if body is not None else example_of(kind.name.lower())

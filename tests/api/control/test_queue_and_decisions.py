@@ -134,7 +134,7 @@ def test_pods_are_activated_by_hand_in_whichever_worker(api: Api, lab: Cluster) 
     held = lease.acquire(lab.pk, "doomed")
     assert held is not None
     doomed = Engine.load(lab, held)
-    activation.carry_out(lab, doomed.scheduler.queue)
+    activation.apply(lab, doomed.scheduler.queue)
     LoopLease.objects.filter(cluster=lab).update(expires_at="2000-01-01T00:00:00Z")
     Engines().run(lab.pk)
     [move] = QueueMove.objects.filter(cluster=lab, event="ManualActivate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.db import connection
@@ -55,7 +55,7 @@ def _write(cluster: Cluster, writer: int, failures: list[BaseException]) -> None
         connection.close()
 
 
-def _annotate(name: str) -> store.Callable[[dict[str, object]], dict[str, object]]:
+def _annotate(name: str) -> Callable[[dict[str, object]], dict[str, object]]:
     def change(body: dict[str, object]) -> dict[str, object]:
         metadata = body["metadata"]
         assert isinstance(metadata, dict)

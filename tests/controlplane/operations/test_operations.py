@@ -111,10 +111,7 @@ def test_a_failed_operation_has_a_cause_and_leaves_nothing() -> None:
         )
     )
     assert done.state == "failed"
-    assert (
-        done.cause
-        == "nodes.csv, line 2: column cpu_milli: 'many' is not a whole number of 0 or more"
-    )
+    assert done.cause == "nodes.csv, line 2: column cpu_milli: 'many' is not a non-negative integer"
     assert not Cluster.objects.filter(name="trace").exists()
 
 

@@ -39,7 +39,7 @@ def test_an_older_version_becomes_v1_on_standard_output(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "kind: Shoe", "[", "apiVersion: v1\nkind: Policy\npriorities: 7"]
 )
-def test_what_cannot_be_converted_is_refused_and_says_why(tmp_path: Path, text: str) -> None:
+def test_what_cannot_be_converted_is_rejected_with_the_reason(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text)
     with pytest.raises(CommandError) as refused:

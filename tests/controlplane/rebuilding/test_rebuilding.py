@@ -1,4 +1,4 @@
-"""Any past state that a decision saw can be rebuilt, and the decision made again is equal."""
+"""The state that any past decision saw can be rebuilt, and the recomputed decision is equal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALONE = 25
 
 @pytest.fixture(scope="module")
 def busy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
-    """A busy run, made once for the tests of this module, which only read."""
+    """A busy run, created once for the tests of this module, which only read it."""
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
         from django.conf import settings
 
@@ -37,8 +37,8 @@ def busy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
         delete_cluster(cluster)
 
 
-def chosen(cluster: Cluster, count: int) -> list[SchedulingDecision]:
-    """So many decisions, drawn from all of them, in the order in which they were made."""
+def sample(cluster: Cluster, count: int) -> list[SchedulingDecision]:
+    """A random sample of `count` decisions, in the order in which they were made."""
     rows = list(SchedulingDecision.objects.filter(cluster=cluster))
     drawn = random.Random(7).sample(rows, count)
     return sorted(drawn, key=lambda row: (row.cluster_version, row.sequence))
@@ -67,22 +67,22 @@ def test_the_run_is_as_busy_as_it_should_be(busy: Cluster, db: None) -> None:
     }
 
 
-def test_500_past_states_are_rebuilt_and_their_decisions_come_out_equal(
+def test_500_past_states_are_rebuilt_and_their_recomputed_decisions_are_equal(
     busy: Cluster, db: None
 ) -> None:
     state: rebuilding.PastState | None = None
-    for row in chosen(busy, STATES):
-        if state is None or not state.leads_to(row):
-            state = rebuilding.state_before(row)
+    for row in sample(busy, STATES):
+        if state is None or not state.can_advance_to(row):
+            state = rebuilding.rebuild_state_before(row)
         again = rebuilding.recompute(row, state)
-        assert rebuilding.differences(read(row).decision, again) == [], f"{row} ({row.pk})"
+        assert rebuilding.compare(read(row).decision, again) == [], f"{row} ({row.pk})"
 
 
 def test_a_state_is_the_same_when_it_is_rebuilt_for_one_decision_alone(
     busy: Cluster, db: None
 ) -> None:
-    rows = chosen(busy, STATES)
+    rows = sample(busy, STATES)
     random.Random(8).shuffle(rows)
     for row in rows[:ALONE]:
         again = rebuilding.recompute(row)
-        assert rebuilding.differences(read(row).decision, again) == [], f"{row} ({row.pk})"
+        assert rebuilding.compare(read(row).decision, again) == [], f"{row} ({row.pk})"

@@ -97,7 +97,7 @@ def test_a_holder_stalled_in_a_transaction_blocks_nobody(cluster: Cluster) -> No
 def test_a_second_task_of_a_busy_cluster_gives_its_slot_back(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(engines, "LOCK_TIMEOUT_SECONDS", 0.01)
     mine = Engines()
     with mine._lock_of(cluster.pk):
         assert mine.run(cluster.pk) is False

@@ -1,4 +1,4 @@
-"""manage.py controllers NAME [--controllers on|off] [--kubelet on|off]: who acts in a cluster."""
+"""manage.py controllers NAME [--controllers on|off] [--kubelet on|off]: switch controllers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SWITCHES = [each for each in SETTINGS if each.group == "actors"]
 
 
 class Command(ControlPlaneCommand):
-    help = "Show or switch the controllers and the mock kubelets of a cluster."
+    help = "Show the controllers and mock kubelets of a cluster, or switch them on or off."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
         add_options(parser, _SWITCHES)
 
     def run(self, **options: Any) -> None:
-        cluster = self.cluster(options["name"])
+        cluster = self.get_cluster(options["name"])
         cluster_settings.change_settings(cluster, given_values(options, _SWITCHES))
         states = [
             f"{each.name} {'on' if getattr(cluster, each.name) else 'off'}" for each in _SWITCHES

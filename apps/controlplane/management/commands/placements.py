@@ -22,7 +22,7 @@ class Command(ControlPlaneCommand):
     def run(self, **options: Any) -> None:
         writer = csv.writer(self.stdout)
         writer.writerow(COLUMNS)
-        for placement in queries.placements(self.cluster(options["name"])):
+        for placement in queries.list_placements(self.get_cluster(options["name"])):
             writer.writerow(
                 [
                     placement.pod,
