@@ -1,7 +1,7 @@
-"""Every page of the dashboard and every main list of the API, with an address to open each by.
+"""A URL for every page of the dashboard and every main list of the API.
 
-A route that is added to the dashboard is found by itself; it needs a line here only when its
-parameters are new. What only takes POST is among them, and answers 405 to GET.
+New routes of the dashboard are found automatically; they need a line here only if they have new
+parameters. Routes that only accept POST are included, and return 405 for GET.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from apps.cluster.writing import store
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.dashboard.urls import urlpatterns
 
-#: the ways in and out, which are no pages of a member
+#: login and logout, which are not pages of a logged-in user
 DOORS = frozenset({"login", "logout"})
-#: objects that have pages of the general sort; the second is made by `furnish`
+#: objects with generic pages; `furnish` creates the second
 _GENERAL = {"resource": "priorityclasses.scheduling.k8s.io", "name": "system-node-critical"}
 _NAMESPACED = {
     "resource": "poddisruptionbudgets.policy",
@@ -31,7 +31,7 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add what pages of details need and no scheduler makes: an object, a finished task."""
+    """Add objects that detail pages need: an object without a page of its own, an operation."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
@@ -47,7 +47,7 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
 
 
 def pages(cluster: Cluster) -> dict[str, str]:
-    """Name -> path of every route, shown with what is in `cluster`, which `furnish` has seen."""
+    """Name -> path of every route, with objects of `cluster`, which `furnish` has prepared."""
     values = _values(cluster)
     return {
         name: reverse(name, kwargs={each: _value(values, name, each) for each in parameters})
@@ -57,7 +57,7 @@ def pages(cluster: Cluster) -> dict[str, str]:
 
 
 def lists(cluster: Cluster) -> dict[str, str]:
-    """Name -> path of the lists that programs read."""
+    """Name -> path of the API lists."""
     name, node = cluster.name, Node.objects.filter(cluster=cluster).earliest("id").name
     core, control = f"/k8s/{name}/api/v1", f"/api/v1/clusters/{name}"
     return {
@@ -77,7 +77,7 @@ def lists(cluster: Cluster) -> dict[str, str]:
 def routes(
     patterns: Iterable[URLPattern | URLResolver], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(name, names of its parameters) of every route."""
+    """(name, names of parameters) of every route."""
     for pattern in patterns:
         own = (*above, *pattern.pattern.converters)
         if isinstance(pattern, URLResolver):
@@ -87,7 +87,7 @@ def routes(
 
 
 def _value(values: Mapping[str, Any], page: str, parameter: str) -> Any:
-    """A parameter's value for a page: of the page's own, or the usual one."""
+    """The value of a parameter for a page: a specific one, or the default."""
     for part in (page, *page.split("-")):
         if f"{part}.{parameter}" in values:
             return values[f"{part}.{parameter}"]
@@ -95,7 +95,7 @@ def _value(values: Mapping[str, Any], page: str, parameter: str) -> Any:
 
 
 def _values(cluster: Cluster) -> dict[str, Any]:
-    """Values of parameters; "page.parameter" where the page, or a part of its name, is meant."""
+    """Values of parameters; "page.parameter" for a specific page, or a part of its name."""
     decisions = SchedulingDecision.objects.filter(cluster=cluster)
     pod = Pod.objects.filter(cluster=cluster).exclude(node_name="").latest("id")
     operation = Operation.objects.filter(cluster=cluster, output__isnull=False).latest("id")
@@ -118,7 +118,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "number": decisions.filter(result="unschedulable").latest("id").pk,
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
-        "task.number": operation.pk,
+        "operation.number": operation.pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,

@@ -1,9 +1,9 @@
-"""`make bench`: pods per second of the scheduling core alone, on kube-scheduler's own workloads.
+"""`make bench`: pods per second of the scheduling core, on kube-scheduler's own workloads.
 
-A pod's time is that of its scheduling cycles: pop, snapshot, filters, scores, choice, assume; all
-nodes are scored, and the columns of the decision are there. A pod that preempts others takes two.
-Not timed: the confirmation of bindings and evictions, and everything outside the core. Preparing a
-workload (nodes, initial pods) is not timed either.
+The time of a pod is that of its scheduling cycles: pop, snapshot, filters, scores, choice, assume;
+all nodes are scored, and the columns of the decision are computed. A pod that preempts others takes
+two cycles. Not timed: the confirmation of bindings and evictions, everything outside the core, and
+the preparation of a workload (nodes, initial pods).
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from apps.scheduler.config import load as load_configuration
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Pod
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from bench import workloads
-from bench.workloads import Workload
+from bench.workloads import BenchmarkWorkload
 
 CONFIGURATION = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 100
 """
-#: What the real core reaches with all nodes scored, on two cores like these.
+#: The results of the real kube-scheduler with all nodes scored, on two similar cores.
 REAL = {
     "SchedulingBasic": 137,
     "SchedulingNodeAffinity": 124,
@@ -46,15 +47,17 @@ REAL = {
 class Bench:
     """One workload on a fresh scheduler."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: BenchmarkWorkload) -> None:
         self.workload = workload
-        self.scheduler = Scheduler(load_configuration(CONFIGURATION), clock=RealClock(), seed=1)
+        self.scheduler = Scheduler(
+            load_configuration(CONFIGURATION, TABLE), clock=RealClock(), seed=1
+        )
         self.pods: dict[str, Pod] = {}
         for kind, item in workload.cluster():
             self.scheduler.handle(kind, None, item)
 
     def run(self, pods: Iterable[KubeObject]) -> list[float]:
-        """Schedule pods; seconds that each took in scheduling cycles."""
+        """Schedule pods; returns the seconds of scheduling cycles for each."""
         for pod in pods:
             assert isinstance(pod, Pod)
             self.pods[pod.metadata.uid] = pod
@@ -69,7 +72,7 @@ class Bench:
             self._commit(decision)
 
     def _commit(self, decision: Decision) -> None:
-        """What the control plane does, and what is seen of it: a pod is bound, or others leave."""
+        """Simulate the control plane: bind the pod, or delete its victims."""
         if decision.result == Result.SCHEDULED:
             pending = self.pods[decision.pod_uid]
             spec = msgspec.structs.replace(pending.spec, node_name=decision.node)
@@ -99,7 +102,7 @@ def main() -> None:
         if options.names and workload.name not in options.names:
             continue
         if workload.needs:
-            print(f"{workload.name:<50} not here: needs {workload.needs}")
+            print(f"{workload.name:<50} skipped: needs {workload.needs}")
             continue
         bench = Bench(workload)
         bench.run(workload.initial_pods())
@@ -108,9 +111,9 @@ def main() -> None:
         slow = statistics.quantiles(taken, n=100)[98] * 1e6
         rate = len(taken) / sum(taken)
         real = REAL.get(workload.name)
-        told = f"{real}/s, we are {rate / real:.1f} times as fast" if real else "-"
+        comparison = f"{real}/s, we are {rate / real:.1f} times as fast" if real else "-"
         nodes = workload.spec["nodes"]
-        print(f"{workload.name:<50}{nodes:>7}{rate:>8.0f}{median:>8.0f}{slow:>8.0f}  {told}")
+        print(f"{workload.name:<50}{nodes:>7}{rate:>8.0f}{median:>8.0f}{slow:>8.0f}  {comparison}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""``python -m bench.ledger``: bytes that a decision takes in the ledger.
+"""``python -m bench.ledger``: bytes per decision in the ledger.
 
-Upstream's workloads at several sizes; the pods of their beginning are scaled with the nodes. Every
-attempt of the timed pods is recorded in a PostgreSQL of its own, which is thrown away. *columns*
-is the blob of verdicts and scores; *row* is the table with everything that is not an index, page
-headers and free space included; *indexes* is what they grow by for a row.
+Upstream's workloads at several sizes; the initial pods are scaled with the nodes. Every attempt of
+the timed pods is recorded in a temporary PostgreSQL. *columns* is the blob of verdicts and scores;
+*row* is the table without indexes, including page headers and free space; *indexes* is their growth
+per row.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from apps.scheduler.decision import Decision
 from bench import workloads
 from bench.core import Bench
-from bench.workloads import Workload
+from bench.workloads import BenchmarkWorkload
 
 NAMES = ("SchedulingBasic", "TopologySpreading", "PreemptionBasic")
 SIZES = (100, 1000, 5000)
@@ -31,9 +30,9 @@ BATCH = 200
 
 
 class Recording(Bench):
-    """A workload whose decisions are kept."""
+    """A workload whose decisions are recorded."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: BenchmarkWorkload) -> None:
         super().__init__(workload)
         self.decisions: list[Decision] = []
 
@@ -44,7 +43,7 @@ class Recording(Bench):
 
 @contextmanager
 def database() -> Iterator[None]:
-    """Django on an empty PostgreSQL that ends with this block."""
+    """Django on an empty PostgreSQL that stops with this block."""
     folder = Path(tempfile.mkdtemp(prefix="schedweb-bench-"))
     folder.chmod(0o755)
     os.environ |= {"SCHEDWEB_DATA": str(folder), "SCHEDWEB_CONNECTION_POOL": "0"}
@@ -66,14 +65,14 @@ def database() -> Iterator[None]:
         shutil.rmtree(folder)
 
 
-def scaled(workload: Workload, nodes: int) -> Workload:
-    """The workload on so many nodes, with as many pods on each of them to begin with."""
+def scale(workload: BenchmarkWorkload, nodes: int) -> BenchmarkWorkload:
+    """The workload with this many nodes, and the same number of initial pods per node."""
     share = nodes / workload.spec["nodes"]
     init = [[max(1, round(count * share)), *rest] for count, *rest in workload.spec["init"]]
     return replace(workload, spec={**workload.spec, "nodes": nodes, "init": init})
 
 
-def decide(workload: Workload, pods: int) -> list[Decision]:
+def decide(workload: BenchmarkWorkload, pods: int) -> list[Decision]:
     """Every attempt of the timed pods."""
     recording = Recording(workload)
     recording.run(workload.initial_pods())
@@ -83,30 +82,27 @@ def decide(workload: Workload, pods: int) -> list[Decision]:
 
 
 def record(cluster_id: int, decisions: Sequence[Decision]) -> None:
-    """Write them as the recorder does, in batches."""
+    """Write the decisions as the recorder does, in batches."""
     from django.db import transaction
 
-    from apps.controlplane.ledger import codec
+    from apps.controlplane.ledger.records import DecisionRecord
+    from apps.controlplane.ledger.rows import LedgerWriter
 
-    tables = codec.NodeTables(cluster_id)
+    writer = LedgerWriter(cluster_id, profile_revision=1)
     for start in range(0, len(decisions), BATCH):
+        records = []
+        for sequence, decision in enumerate(decisions[start : start + BATCH]):
+            decision.pod_uid = str(uuid.uuid5(uuid.NAMESPACE_URL, decision.pod_uid))
+            record = DecisionRecord(
+                decision=decision,
+                at=datetime.now(UTC),
+                cluster_version=start,
+                sequence=sequence,
+                request_id=uuid.uuid4().hex,
+            )
+            records.append(record)
         with transaction.atomic():
-            tables.begin()
-            rows: list[dict[str, Any]] = []
-            for place, decision in enumerate(decisions[start : start + BATCH]):
-                decision.pod_uid = str(uuid.uuid5(uuid.NAMESPACE_URL, decision.pod_uid))
-                row = codec.row_of(
-                    decision,
-                    cluster_id=cluster_id,
-                    nodes=tables.of(decision.nodes),
-                    at=datetime.now(UTC),
-                    profile_revision=1,
-                    cluster_version=start,
-                    sequence=place,
-                    request_id=uuid.uuid4().hex,
-                )
-                rows.append(row)
-            codec.insert(rows)
+            writer.insert(records)
 
 
 def disk() -> tuple[int, int]:
@@ -138,7 +134,7 @@ def sizes(cluster_id: int, empty: tuple[int, int]) -> tuple[float, float, float]
 
 
 def make_room() -> None:
-    """Make room for the next measurement, in an empty table."""
+    """Empty the table for the next measurement."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -158,7 +154,7 @@ def main() -> None:
         print(f"{'workload':<22}{'nodes':>7}{'rows':>7}{'columns':>9}{'row':>7}{'indexes':>9}")
         for name in options.names:
             for nodes in options.nodes:
-                decisions = decide(scaled(known[name], nodes), options.pods)
+                decisions = decide(scale(known[name], nodes), options.pods)
                 make_room()
                 before = disk()
                 record(nodes, decisions)

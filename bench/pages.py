@@ -1,11 +1,11 @@
-"""`make bench-pages`: how long every page and main list takes on a large, old site.
+"""`make bench-pages`: the response time of every page and main list on a large site.
 
-A cluster of 5,000 nodes and 20,000 pods with 100,000 rows in its ledger is made in a PostgreSQL of
-its own. Of the pods as many as `--decided` went through the scheduler, with the events and changes
-that come of it, the rest was created on its node; the ledger's rows are theirs, each repeated with
-other pods. Then one web process of the real stack is asked for each page by somebody logged in,
-over one connection. Queries are counted apart from that, in this process. The processor's time (web
-and database together) tells more than the clock on a machine that others use as well.
+Creates a cluster of 5,000 nodes and 20,000 pods with 100,000 rows in its ledger in a temporary
+PostgreSQL. `--decided` pods are scheduled, with their events and changes; the others are created on
+their nodes. The rows of the ledger are those of the scheduled pods, repeated under other names.
+Then a logged-in client requests each page from one web process of the real stack, over one
+connection. Queries are counted separately, in this process. The CPU time (web and database
+together) is more reliable than the wall clock on a shared machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 
 from bench.ledger import database
 
-#: no page shall take longer at the median
+#: limit for the median of every page
 TARGET_MS = 200
 _BATCH = 1000
 #: uid of the ReplicaSet whose pods run
@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=20_000)
-    parser.add_argument("--decided", type=int, default=1500, help="pods the scheduler decides on")
+    parser.add_argument("--decided", type=int, default=1500, help="pods to schedule")
     parser.add_argument("--ledger", type=int, default=100_000, help="rows of the ledger")
     parser.add_argument("--times", type=int, default=15, help="requests of each page")
     parser.add_argument("--only", default="", help="pages whose name matches this expression")
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
-    """The cluster; says on the way what it does, and how long it takes."""
+    """Create the cluster; prints each step with its time."""
     from apps.cluster.models import Cluster, Node
     from apps.cluster.writes import Actor
     from apps.controlplane.clusters import lifecycle
@@ -68,15 +68,15 @@ def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
     cluster = lifecycle.create_cluster("large", user="bench", nodes=nodes, zones=5, paused=True)
     say(f"{nodes} nodes")
     names = list(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
-    create_pods(cluster, [running(n, names[n % nodes]) for n in range(pods - decided)], actor)
+    create_pods(cluster, [running_pod(n, names[n % nodes]) for n in range(pods - decided)], actor)
     say(f"{pods - decided} pods on nodes")
-    create_pods(cluster, [pending(number) for number in range(decided)], actor)
+    create_pods(cluster, [pending_pod(number) for number in range(decided)], actor)
     Cluster.objects.filter(pk=cluster.pk).update(paused=False, controllers=False, kubelet=False)
     engines = Engines()
     while engines.run(cluster.pk):
         pass
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
-    say(f"{decided} pods decided on")
+    say(f"{decided} pods scheduled")
     addresses.furnish(cluster, actor)
     repeat_ledger(cluster, ledger)
     finish(cluster)
@@ -94,8 +94,8 @@ def create_pods(cluster: Any, bodies: list[dict[str, Any]], actor: Any) -> None:
         store.write(cluster, batch, actor=actor)
 
 
-def running(number: int, node: str) -> dict[str, Any]:
-    """A pod of a ReplicaSet, so that a drain of its node moves it."""
+def running_pod(number: int, node: str) -> dict[str, Any]:
+    """A running pod of a ReplicaSet, which a drain of its node moves."""
     body = pod(f"run-{number:05}", "100m")
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "run", "controller": True}
     body["metadata"]["ownerReferences"] = [{**owner, "uid": _RUN}]
@@ -103,8 +103,8 @@ def running(number: int, node: str) -> dict[str, Any]:
     return body
 
 
-def pending(number: int) -> dict[str, Any]:
-    """Of twenty pods one fits nowhere, one is gated; the others are bound."""
+def pending_pod(number: int) -> dict[str, Any]:
+    """One of twenty pods fits on no node, one is gated; the others are bound."""
     body = pod(f"app-{number:05}", "900" if number % 20 == 7 else "250m")
     if number % 20 == 9:
         body["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
@@ -119,7 +119,7 @@ def pod(name: str, cpu: str) -> dict[str, Any]:
 
 
 def repeat_ledger(cluster: Any, wanted: int) -> None:
-    """Rows of the ledger again, of other pods and a little earlier, up to so many."""
+    """Repeat rows of the ledger for other pods and earlier times, up to this number."""
     from django.db import connection
 
     from apps.controlplane.models import SchedulingDecision
@@ -143,7 +143,7 @@ def repeat_ledger(cluster: Any, wanted: int) -> None:
 
 
 def finish(cluster: Any) -> None:
-    """Let bound pods run, and the database know what it has, as it would after a while."""
+    """Mark bound pods as running, and update the statistics of the database."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -158,7 +158,7 @@ def finish(cluster: Any) -> None:
 
 @contextmanager
 def web() -> Iterator[int]:
-    """One web process on the database of this one; its http port."""
+    """Run a web process on the database of this process; yields its http port."""
     with socket.socket() as free, socket.socket() as free_tls:
         for each in (free, free_tls):
             each.bind(("127.0.0.1", 0))
@@ -168,7 +168,7 @@ def web() -> Iterator[int]:
     process = subprocess.Popen([sys.executable, "-m", "schedweb.front"], env=environment)
     try:
         until = time.monotonic() + 60
-        while not answers(port):
+        while not is_responding(port):
             if process.poll() is not None or time.monotonic() > until:
                 sys.exit("the web process did not start")
             time.sleep(0.1)
@@ -178,7 +178,7 @@ def web() -> Iterator[int]:
         process.wait()
 
 
-def answers(port: int) -> bool:
+def is_responding(port: int) -> bool:
     connection = http.client.HTTPConnection("localhost", port, timeout=5)
     try:
         connection.request("GET", "/livez")
@@ -190,7 +190,7 @@ def answers(port: int) -> bool:
 
 
 def measure(paths: dict[str, str], port: int, times: int) -> None:
-    """Ask for each page, and print a table of what came out, the slowest first."""
+    """Request each page, and print a table of the results, slowest first."""
     from django.contrib.auth.models import User
     from django.db import connection
     from django.test import Client
@@ -216,7 +216,7 @@ def measure(paths: dict[str, str], port: int, times: int) -> None:
             size = len(response.read())
             taken.append((time.perf_counter() - began) * 1000)
         if response.status != 200:
-            sys.exit(f"{name}: {path} answered {response.status}")
+            sys.exit(f"{name}: {path} returned {response.status}")
         first, *rest = taken
         p95 = statistics.quantiles(rest, n=20)[18]
         worked = (processor_seconds() - worked) * 1000 / times
@@ -231,16 +231,16 @@ def measure(paths: dict[str, str], port: int, times: int) -> None:
 
 
 def processor_seconds() -> float:
-    """Spent so far by the web process and the database: all that this process started."""
+    """CPU time so far of the web process and the database: all child processes."""
     parents: dict[int, list[int]] = {}
     spent: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
         parents.setdefault(int(fields[1]), []).append(int(folder.name))
-        # its own, and of its children that have ended
+        # the process itself, and its children that have ended
         spent[int(folder.name)] = sum(map(int, fields[11:15]))
     ours, total = [*parents.get(os.getpid(), [])], 0
     while ours:

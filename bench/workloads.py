@@ -19,7 +19,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class BenchmarkWorkload:
     """One entry of the file."""
 
     name: str
@@ -28,10 +28,10 @@ class Workload:
 
     @property
     def needs(self) -> str:
-        """What this benchmark of the core alone cannot do for it; "" if nothing."""
+        """The feature that this benchmark of the core does not support; "" if none."""
         timed = self.templates[self.spec["timed"][1]]
         if "churn" in self.spec:
-            return "pods that are created while the clock runs"
+            return "pods created during the measurement"
         return "volumes" if "volume" in timed else ""
 
     def cluster(self) -> Iterator[tuple[str, KubeObject]]:
@@ -47,14 +47,14 @@ class Workload:
             yield "Node", self._node(extra["name"], None, extra)
 
     def initial_pods(self) -> Iterator[KubeObject]:
-        """Pods that are placed before the clock starts."""
+        """Pods that are placed before the measurement."""
         for place, (count, template, *where) in enumerate(self.spec["init"]):
             for number in range(count):
                 namespace = self._namespace(where, number)
                 yield self.pod(template, f"init-{place}-{number}", namespace)
 
     def timed_pods(self, most: int) -> Iterator[KubeObject]:
-        """Pods that are timed, `most` of them at most."""
+        """Pods that are timed, at most `most`."""
         count, template, *where = self.spec["timed"]
         for number in range(min(count, most)):
             yield self.pod(template, f"timed-{number}", self._namespace(where, number))
@@ -101,10 +101,12 @@ class Workload:
         )
 
 
-def load() -> list[Workload]:
+def load() -> list[BenchmarkWorkload]:
     """All workloads of the file."""
     content = yaml.safe_load(FILE.read_text())
-    return [Workload(each["name"], each, content["templates"]) for each in content["workloads"]]
+    return [
+        BenchmarkWorkload(each["name"], each, content["templates"]) for each in content["workloads"]
+    ]
 
 
 def _affinity(kind: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
 """The wiring of schedweb: settings, URLs, Celery, the web front and the embedded services.
 
-Nothing here knows anything about scheduling, and no app imports it.
+Contains no scheduling code, and no app imports it.
 """

@@ -1,4 +1,4 @@
-"""Django's view of the wiring: it has management commands, and it loads Celery."""
+"""Django configuration of this package: provides management commands and loads Celery."""
 
 from __future__ import annotations
 

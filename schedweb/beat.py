@@ -1,6 +1,6 @@
 """``python -m schedweb.beat``: Celery's beat.
 
-Beat sends tasks by their names alone, so it loads neither Django's apps nor the scheduler.
+Beat sends tasks by name, so it loads neither Django's apps nor the scheduler.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from celery.signals import beat_init
 
 from schedweb import gate
 
-# pgmq reads this variable of many hosting platforms behind our back, and it would win.
+# pgmq would read this variable, which many hosting platforms set, and prefer it.
 os.environ.pop("DATABASE_URL", None)
 
 app = Celery("schedweb", fixups=())
@@ -21,14 +21,14 @@ app.config_from_object("schedweb.settings", namespace="CELERY")
 
 
 @beat_init.connect
-def show_life(**signal: Any) -> None:
-    """Once at the start, then by the schedule."""
+def send_heartbeat(**signal: Any) -> None:
+    """Send the first heartbeat at the start; the schedule sends the others."""
     gate.wait()
     app.send_task("apps.controlplane.tasks.beat")
 
 
 def main() -> None:
-    # Its intervals are seconds, so there is nothing to remember over a restart.
+    # All intervals are seconds, so no state needs to survive a restart.
     app.Beat(scheduler="celery.beat:Scheduler", loglevel="WARNING", quiet=True).run()
 
 

@@ -1,4 +1,4 @@
-"""The schema of the default broker: pgmq, installed in our own database, and its queues."""
+"""The schema of the default broker, pgmq, in our own database, and its queues."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from django.db import connection, transaction
 from pgmq.install import get_embedded_install_sql, get_embedded_sql_version
 from psycopg import sql
 
-from schedweb.pgmq import LOCK, make_queue
+from schedweb.pgmq import LOCK, create_queue
 
-#: The start of the schema's comment when it is ours, followed by pgmq's version.
+#: Prefix of the schema's comment if we created it, followed by pgmq's version.
 _OURS = "pgmq for schedweb, version "
 
 
 def install() -> bool:
-    """Create the schema ``pgmq``, or replace an older one of ours; True when something was done.
+    """Create the schema ``pgmq``, or replace an older one of ours; True if anything changed.
 
-    What waits in the queues may be lost by that: the tasks are level-triggered, and beat sends
-    again what is due. A schema that is not ours (an installed extension) is left alone.
+    Queued messages may be lost: the tasks are level-triggered, and beat sends due tasks again. A
+    schema that we did not create (an installed extension) is not changed.
     """
     comment = _OURS + get_embedded_sql_version()
     with transaction.atomic(), connection.cursor() as cursor:
@@ -35,14 +35,14 @@ def install() -> bool:
     return True
 
 
-def declare(queue: str) -> None:
-    """Make a queue before the processes that use it start, so that none has to wait for it."""
+def declare_queue(queue: str) -> None:
+    """Create a queue before the processes that use it start, so that none waits for it."""
     connection.ensure_connection()
-    make_queue(connection.connection, queue)
+    create_queue(connection.connection, queue)
 
 
-def sweep() -> int:
-    """Drop the queues of worker processes that died without a farewell; returns how many."""
+def drop_orphaned_queues() -> int:
+    """Drop the queues of worker processes that did not shut down properly; returns their number."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(pgmq.drop_queue(queue_name)) FROM pgmq.list_queues() "

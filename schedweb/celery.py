@@ -1,7 +1,7 @@
 """The Celery application. ``python -m schedweb.worker`` runs it.
 
-Every worker process reads two queues: the common one, and one of its own. A cluster's loop is
-sent to the queue of the process that has the cluster's engine warm.
+Every worker process reads two queues: the common one, and its own. The loop task of a cluster is
+sent to the queue of the process that has the cluster's engine in memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schedweb import gate
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
 
-# pgmq reads this variable of many hosting platforms behind our back, and it would win.
+# pgmq would read this variable, which many hosting platforms set, and prefer it.
 os.environ.pop("DATABASE_URL", None)
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def read_own_queue(instance: Any, **signal: Any) -> None:
 
 
 @worker_ready.connect
-def show_life(sender: Any, **signal: Any) -> None:
+def send_heartbeat(sender: Any, **signal: Any) -> None:
     from apps.controlplane.workers.heartbeat import Pulse
     from apps.controlplane.workers.lease import PROCESS
 
@@ -46,16 +46,16 @@ def show_life(sender: Any, **signal: Any) -> None:
 
 
 @worker_shutting_down.connect
-def end_runs(**signal: Any) -> None:
-    """Let a run end after its current batch; the cluster stays due, for another worker."""
+def stop_runs(**signal: Any) -> None:
+    """Stop the runs after their current batch; their clusters stay due for another worker."""
     from apps.controlplane.loop.engines import engines
 
     engines.stop()
 
 
 @worker_shutdown.connect
-def leave_nothing(sender: Any, **signal: Any) -> None:
-    """Take back the heartbeat; the queue follows, and what it still holds, beat finds due."""
+def delete_heartbeat(sender: Any, **signal: Any) -> None:
+    """Delete the heartbeat, which leads to the removal of the queue; beat sends due tasks again."""
     from apps.controlplane.loop.engines import engines
 
     engines.close()
@@ -65,9 +65,9 @@ def leave_nothing(sender: Any, **signal: Any) -> None:
 
 
 def connect_producer() -> None:
-    """Connect to the broker ahead of the first message, which would wait a quarter second."""
+    """Connect to the broker in advance; the first message would otherwise wait 250 ms."""
     try:
         with app.producer_or_acquire() as producer:
             producer.maybe_declare(app.amqp.queues[app.conf.task_default_queue])
     except (OperationalError, *app.connection_for_write().connection_errors) as error:
-        log.warning("the broker does not answer yet: %s", error)
+        log.warning("the broker does not respond yet: %s", error)

@@ -1,4 +1,4 @@
-"""What the environment says, read once and checked, for the settings and the supervisor alike."""
+"""Reads and validates the environment variables, for the settings and the supervisor."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Written by whoever runs the embedded database; holds its URL while it answers.
+#: Contains the URL of the embedded database while it runs.
 DATABASE_POINTER = Path("run") / "database"
 
-#: Written by ``make up``; holds the site's https URL, whose port may not be the configured one.
+#: Written by ``make up``: the site's https URL, whose port may differ from the configured one.
 SITE_POINTER = Path("run") / "https-url"
 
 
-class ConfigError(Exception):
-    """A variable of the environment has a value that cannot be used."""
+class InvalidEnvironment(Exception):
+    """An environment variable has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The variables ``SCHEDWEB_*``; the README lists them with their meaning."""
+    """The variables ``SCHEDWEB_*``; the README describes them."""
 
     data: Path
     bind: str
     port: int
     tls_port: int
-    #: libpq URL of a PostgreSQL that somebody else runs; "" means the embedded one.
+    #: libpq URL of an external PostgreSQL; "" means the embedded one.
     database_url: str
     #: kombu URL; "" means pgmq on the same PostgreSQL.
     broker_url: str
@@ -39,19 +39,19 @@ class Config:
     debug: bool
     https_only: bool
     public_url: str
-    #: Servers keep connections; a command has one, and fails at once when there is none.
+    #: Servers pool connections; a command has one, and fails at once without a database.
     connection_pool: bool
     #: "text" for people, "json" for programs.
     log_format: str = "text"
-    #: 0 to 10, as kube-scheduler's -v: how much is told of each decision.
+    #: 0 to 10, as kube-scheduler's -v: the log verbosity of decisions.
     verbosity: int = 1
-    #: How much history is kept of each cluster; 0 = without a limit.
+    #: How much history of each cluster is kept; 0 = no limit.
     ledger_max_days: int = 90
     ledger_max_decisions: int = 1_000_000
     changelog_max_days: int = 90
-    #: Changes are kept, however old, as long as a kept decision may be rebuilt from them.
+    #: Whether to keep the changes from which a retained decision can be rebuilt.
     changelog_covers_ledger: bool = True
-    #: Scheduler plugins from outside, each as "package.module:Class".
+    #: Out-of-tree scheduler plugins, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
 
     @property
@@ -59,11 +59,11 @@ class Config:
         return not self.database_url
 
     def running_database_url(self) -> str:
-        """The database to talk to now; "" when the embedded one is not running."""
+        """The URL of the current database; "" if the embedded one is not running."""
         return self.database_url or self._read(DATABASE_POINTER)
 
     def https_url(self) -> str:
-        """Where programs reach the site, without a slash at the end."""
+        """The base URL for programs, without a trailing slash."""
         here = f"https://localhost:{self.tls_port}"
         return (self.public_url or self._read(SITE_POINTER) or here).rstrip("/")
 
@@ -75,7 +75,7 @@ class Config:
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Config:
-    """Read the environment. Raises :class:`ConfigError` naming the variable that is wrong."""
+    """Read the environment. Raises :class:`InvalidEnvironment` with the name of the variable."""
     return Config(
         data=Path(environ.get("SCHEDWEB_DATA") or ROOT / "var").expanduser().absolute(),
         bind=environ.get("SCHEDWEB_BIND") or "127.0.0.1",
@@ -111,29 +111,31 @@ def _integer(
 ) -> int:
     text = environ.get(name) or str(default)
     if not text.isdecimal() or not lowest <= int(text) <= highest:
-        raise ConfigError(f"{name} must be a whole number from {lowest} to {highest}, not {text!r}")
+        raise InvalidEnvironment(
+            f"{name} must be an integer from {lowest} to {highest}, not {text!r}"
+        )
     return int(text)
 
 
 def _switch(environ: Mapping[str, str], name: str) -> bool:
     text = environ.get(name, "").lower()
     if text not in {"", "0", "1", "false", "true", "no", "yes"}:
-        raise ConfigError(f"{name} must be 1 or 0, not {text!r}")
+        raise InvalidEnvironment(f"{name} must be 1 or 0, not {text!r}")
     return text in {"1", "true", "yes"}
 
 
 def _one_of(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
-    """One of *choices*, of which the first is the default."""
+    """One of *choices*; the first is the default."""
     text = environ.get(name, "").lower() or choices[0]
     if text not in choices:
-        raise ConfigError(f"{name} must be {' or '.join(choices)}, not {text!r}")
+        raise InvalidEnvironment(f"{name} must be {' or '.join(choices)}, not {text!r}")
     return text
 
 
 def _database_url(environ: Mapping[str, str]) -> str:
     url = environ.get("SCHEDWEB_DATABASE_URL", "")
     if url and not url.startswith(("postgresql://", "postgres://")):
-        raise ConfigError("SCHEDWEB_DATABASE_URL must start with postgresql://")
+        raise InvalidEnvironment("SCHEDWEB_DATABASE_URL must start with postgresql://")
     return url
 
 

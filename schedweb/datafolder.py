@@ -1,4 +1,4 @@
-"""The data folder: who holds it, and the few small files in it."""
+"""The data folder: its lock and its small files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ TLS_AUTHORITY = Path("tls") / "ca.crt"
 
 
 class DataFolderBusy(Exception):
-    """Another process runs on this data folder; the text says which."""
+    """Another process uses this data folder; the message names it."""
 
 
 class DataFolder:
-    """A context that holds the data folder for this process alone.
+    """A context manager that locks the data folder for this process.
 
-    The lock is the kernel's, so it ends with its holder however that ended. Raises
-    :class:`DataFolderBusy` on entry.
+    The kernel releases the lock when the process ends. Raises :class:`DataFolderBusy` on entry.
     """
 
     def __init__(self, path: Path, *, purpose: str) -> None:
@@ -31,7 +30,7 @@ class DataFolder:
         self._lock = -1
 
     def __enter__(self) -> DataFolder:
-        # Open to search: as root, the database's user must pass through.
+        # Searchable by others: if we run as root, the database's user needs access.
         for folder in (self.path, self.path / "run"):
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         (self.path / "log").mkdir(mode=0o700, exist_ok=True)
@@ -56,7 +55,7 @@ class DataFolder:
         os.close(self._lock)
 
     def describe(self, holder: str) -> None:
-        """Say in the lock file who holds it, for whoever finds it held."""
+        """Write into the lock file which process holds the lock."""
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, holder.encode(), 0)
 
@@ -66,7 +65,7 @@ class DataFolder:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file of mode 0600, whole or not at all."""
+    """Write a file of mode 0600 atomically."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -76,7 +75,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def secret_key(path: Path) -> str:
-    """The signing key kept in the data folder, made at first use."""
+    """The signing key in the data folder, created on first use."""
     file = path / "secret-key"
     if not file.exists():
         write_private(file, secrets.token_urlsafe(48))

@@ -1,4 +1,4 @@
-"""The page of a request that failed: of a database that is away, or of a fault of ours."""
+"""The page of a failed request: the database is unavailable, or an internal error."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from django.template.loader import get_template
 from django.views.decorators.csrf import requires_csrf_token
 from django.views.defaults import server_error
 
-from apps.cluster.availability import DatabaseAway, database_is_away
+from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 
 RETRY_SECONDS = 1
 
 
 @requires_csrf_token
 def failure(request: HttpRequest) -> HttpResponse:
-    """Called by Django while the exception is handled: 503 when the database is away, else 500."""
+    """Called by Django on an unhandled exception: 503 without a database, otherwise 500."""
     error = sys.exc_info()[1]
-    if error is None or not database_is_away(error):
+    if error is None or not is_database_unavailable(error):
         return server_error(request)
     if request.path.startswith(("/k8s/", "/api/")):
-        response: HttpResponse = JsonResponse(DatabaseAway().status(), status=503)
+        response: HttpResponse = JsonResponse(DatabaseUnavailable().status(), status=503)
     else:
         # without the request: its user and session are in the database
         response = HttpResponse(get_template("503.html").render(), status=503)

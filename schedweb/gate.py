@@ -1,20 +1,20 @@
-"""A gate at which services wait, already loaded, until the database is prepared.
+"""A gate at which loaded services wait until the database is prepared.
 
-Loading takes most of a start, and the preparation occupies one processor; so everything loads
-beside it. The gate is a pipe: it is open when nobody can write to it any more, which is also so
-when the supervisor is gone.
+Loading takes most of the start time, and the preparation uses one processor, so services load in
+parallel. The gate is a pipe: it is open when no process can write to it any more, which is also the
+case after the supervisor has exited.
 """
 
 from __future__ import annotations
 
 import os
 
-#: In the environment of a service: the descriptor to wait at. Not there: no need to wait.
+#: Environment variable of a service: the descriptor to wait at. Absent: do not wait.
 VARIABLE = "SCHEDWEB_GATE"
 
 
 def wait() -> None:
-    """Return when the gate is open; at once the second time."""
+    """Return when the gate is open; later calls return at once."""
     descriptor = os.environ.pop(VARIABLE, "")
     if descriptor:
         os.read(int(descriptor), 1)
@@ -22,7 +22,7 @@ def wait() -> None:
 
 
 class Gate:
-    """The supervisor's side."""
+    """The supervisor's side of the gate."""
 
     def __init__(self) -> None:
         self._entrance, self._latch = os.pipe()
@@ -30,7 +30,7 @@ class Gate:
 
     @property
     def descriptor(self) -> int | None:
-        """What a service gets to wait at; None once the gate is open."""
+        """The descriptor for services to wait at; None once the gate is open."""
         return self._entrance if self._closed else None
 
     def open(self) -> None:

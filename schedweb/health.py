@@ -1,4 +1,4 @@
-"""Is the whole house at work? Answers for people, load balancers and the supervisor."""
+"""Health checks of the site, for people, load balancers and the supervisor."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from schedweb.celery import app
 
 log = logging.getLogger(__name__)
 
-#: Beat shows its life each 5 s, through a worker.
+#: Beat sends a heartbeat every 5 s, through a worker.
 BEAT_STALE_SECONDS = 15.0
 
 
-class NotWell(Exception):
-    """A part of the house does not work; the text says what is known."""
+class CheckFailed(Exception):
+    """A part of the site does not work; the message describes the problem."""
 
 
 def check_database() -> None:
@@ -38,7 +38,7 @@ def check_broker() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('pgmq.meta')")
         if cursor.fetchone() == (None,):
-            raise NotWell("its schema is not installed")
+            raise CheckFailed("its schema is not installed")
 
 
 def check_worker() -> None:
@@ -49,23 +49,23 @@ def check_worker() -> None:
             [heartbeat.STALE_SECONDS],
         )
         if cursor.fetchone() is None:
-            raise NotWell("no worker has shown life lately")
+            raise CheckFailed("no worker has sent a heartbeat recently")
 
 
 def check_beat() -> None:
     age = heartbeat.age("beat")
     if age is None:
-        raise NotWell("beat has never been seen")
+        raise CheckFailed("beat has never sent a heartbeat")
     if age > BEAT_STALE_SECONDS:
-        raise NotWell(f"beat was last seen {age:.0f} s ago")
+        raise CheckFailed(f"the last heartbeat of beat was {age:.0f} s ago")
 
 
 def check_loop() -> None:
-    """Signs of life are not enough: clusters with work have to be taken."""
-    late = readiness.overdue()
+    """Heartbeats are not enough: a worker must process the clusters that have work."""
+    late = readiness.overdue_clusters()
     if late:
         seconds = late[0][1]
-        raise NotWell(f"{len(late)} clusters have had work and no worker, one for {seconds:.0f} s")
+        raise CheckFailed(f"{len(late)} clusters have waited for a worker, one for {seconds:.0f} s")
 
 
 CHECKS: dict[str, Callable[[], None]] = {
@@ -77,23 +77,23 @@ CHECKS: dict[str, Callable[[], None]] = {
 }
 
 
-def checks() -> dict[str, str]:
-    """Every part's state: "" when it works, else what is wrong with it."""
+def run_checks() -> dict[str, str]:
+    """The result of each check: "" if it passes, otherwise the problem."""
     return {name: _run(check) for name, check in CHECKS.items()}
 
 
 @login_not_required
 @require_safe
 def alive(request: HttpRequest) -> HttpResponse:
-    """200 as long as this process answers."""
+    """200 as long as this process responds."""
     return HttpResponse("ok", content_type="text/plain")
 
 
 @login_not_required
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 when database, broker, worker, beat and loop all work, else 503; one line for each."""
-    found = checks()
+    """200 if database, broker, worker, beat and loop all work, otherwise 503; one line for each."""
+    found = run_checks()
     lines = [f"[-]{name} {fault}" if fault else f"[+]{name} ok" for name, fault in found.items()]
     status = 503 if any(found.values()) else 200
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain", status=status)
@@ -102,7 +102,7 @@ def ready(request: HttpRequest) -> HttpResponse:
 def _run(check: Callable[[], None]) -> str:
     try:
         check()
-    except NotWell as fault:
+    except CheckFailed as fault:
         return str(fault)
     except (
         DatabaseError,
@@ -110,6 +110,6 @@ def _run(check: Callable[[], None]) -> str:
         *app.connection_for_write().connection_errors,
     ) as error:
         log.warning("not ready: %s", error)
-        # What strangers may read tells nothing of addresses.
-        return "does not answer"
+        # The response is public, so it must not contain addresses.
+        return "does not respond"
     return ""

@@ -1,6 +1,6 @@
-"""Log lines that carry the request they belong to, for people or as JSON.
+"""Log lines with the request id, as text or as JSON.
 
-A record may have `fields` (``extra={"fields": {...}}``): what it is about, by name.
+A record may have `fields` (``extra={"fields": {...}}``): structured values by name.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from apps.cluster.context import current_request_id
 
 
-class RequestId(logging.Filter):
-    """Give every record a ``request_id``: its own, that of the request at work, or "-"."""
+class RequestIdFilter(logging.Filter):
+    """Set the ``request_id`` of every record: its own, that of the current request, or "-"."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not getattr(record, "request_id", ""):
@@ -22,14 +22,14 @@ class RequestId(logging.Filter):
         return True
 
 
-class NotRoutine(logging.Filter):
-    """Drop what Django says of each /readyz that answers "not yet"."""
+class RoutineFilter(logging.Filter):
+    """Drop Django's log line for each /readyz that is not ready."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return getattr(getattr(record, "request", None), "path", "") != "/readyz"
 
 
-class Line(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """`time LEVEL logger [request] message name="value" …`"""
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class Line(logging.Formatter):
         return line
 
 
-class JsonLine(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, request, the fields, the traceback."""
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line: time, level, logger, message, request, fields and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds"),
             "level": record.levelname,
             "logger": record.name,
@@ -56,8 +56,8 @@ class JsonLine(logging.Formatter):
             **_fields(record),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, default=str, ensure_ascii=False)
+            values["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(values, default=str, ensure_ascii=False)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

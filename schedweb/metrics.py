@@ -1,4 +1,4 @@
-"""`/metrics` of the site: every cluster's, and the site's own."""
+"""`/metrics` of the site: metrics of every cluster and of the site itself."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from schedweb import health
 
 
 class SiteMetricsView(APIView):
-    """For members, like everything: a Prometheus scrapes with a user's key."""
+    """Requires authentication: a Prometheus server scrapes with a user's key."""
 
     schema = None
 
     def perform_content_negotiation(
         self, request: Request, force: bool = False
     ) -> tuple[BaseRenderer, str]:
-        """Any: Prometheus' dialects are the library's to choose from."""
+        """Accept any type: the library chooses among Prometheus formats."""
         return self.get_renderers()[0], "text/plain"
 
     def get(self, request: Request) -> HttpResponse:
-        found = exposition.of_site(request.headers.get("Accept", ""), health.checks())
+        found = exposition.expose_site(request.headers.get("Accept", ""), health.run_checks())
         return HttpResponse(found.text, content_type=found.content_type)

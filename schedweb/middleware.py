@@ -1,4 +1,4 @@
-"""The request id: taken from the client or made here, kept for everything the request causes."""
+"""The request id: from the client or generated here, recorded for everything the request causes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Handler = Callable[[HttpRequest], HttpResponse]
 
 
 def request_id(get_response: Handler) -> Handler:
-    """Middleware: ``X-Request-ID`` in and out, and in the context between."""
+    """Middleware: reads and returns ``X-Request-ID``, and sets it in the context."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         with request_context(acceptable_request_id(request.headers.get("X-Request-ID"))) as name:

@@ -1,7 +1,7 @@
-"""The default broker: pgmq's queues in the PostgreSQL that is there anyway.
+"""The default broker: pgmq's queues in the site's PostgreSQL.
 
-Read by the settings; :mod:`schedweb.broker` makes the queues' schema, :mod:`schedweb.queues` is
-the way there.
+Read by the settings; :mod:`schedweb.broker` creates the schema, :mod:`schedweb.queues` is the
+transport.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from psycopg import Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 #: kombu's name of the transport.
-TRANSPORT = "schedweb.queues:Transport"
+TRANSPORT = "schedweb.queues:PgmqTransport"
 
-#: Any number; whoever makes the schema or a queue takes this lock first.
+#: Any number; locked before the schema or a queue is created.
 LOCK = 0x7067_6D71
 
 
 def transport_options(database_url: str) -> dict[str, Any]:
     """kombu's options for pgmq on the database at *database_url*."""
-    # Where the URL is silent, pgmq would ask variables of the environment.
+    # pgmq would read parts that the URL omits from environment variables.
     address = {"port": "5432", "password": "none", **conninfo_to_dict(database_url)}
     return {
         "conn_string": make_conninfo("", **address),
         # The server has no extension files; `install` brings the SQL.
         "init_extension": False,
-        # Wake up by NOTIFY, each message at once; never sleep inside the server.
+        # Wake up by NOTIFY for each message; never sleep inside the server.
         "use_notify": True,
         "wait_time_seconds": 0,
         "pool_size": 4,
@@ -34,8 +34,8 @@ def transport_options(database_url: str) -> dict[str, Any]:
     }
 
 
-def make_queue(connection: Connection[Any], name: str) -> None:
-    """Make a queue that tells its readers of each message at once, unless it is there."""
+def create_queue(connection: Connection[Any], name: str) -> None:
+    """Create a queue that notifies its readers of each message, unless it exists."""
     known = "SELECT 1 FROM pgmq.meta WHERE queue_name = %s"
     with connection.transaction():
         if connection.execute(known, [name]).fetchone() is not None:

@@ -1,4 +1,4 @@
-"""One long-lived child process: started, kept running, ended."""
+"""One long-lived child process: start it, restart it when it exits, stop it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from schedweb.config import ROOT
 from schedweb.embedded import bound
 from schedweb.gate import VARIABLE, Gate
 
-#: A process that ran so long counts as having started well.
+#: After this time a start counts as successful.
 STEADY_SECONDS = 30.0
 LONGEST_DELAY = 10.0
 
 LARGEST_LOG = 10 * 1024 * 1024
 
 
-class Service:
-    """A Python program of ours. It dies with its parent; its output goes to *log*, or is shown."""
+class ServiceProcess:
+    """A Python program. It ends with its parent; its output goes to *log* or to the terminal."""
 
     def __init__(
         self,
@@ -66,22 +66,22 @@ class Service:
                 stdout=output,
                 stderr=output,
                 pass_fds=descriptors,
-                # Ctrl-C in the terminal is the supervisor's, which stops things in order.
+                # The supervisor handles Ctrl-C and stops the services in order.
                 start_new_session=True,
             )
         self._started_at = time.monotonic()
 
     def keep(self) -> None:
-        """Start the process if it does not run and its delay is over, and tell of its death."""
+        """Report an exit, and restart the process once its delay is over."""
         now = time.monotonic()
         if self._process is not None and self._process.poll() is not None:
-            self._note_death(self._process.returncode, now)
+            self._record_exit(self._process.returncode, now)
             self._process = None
         if self._process is None and now >= self._start_at:
             self.start()
 
     def poll(self) -> int | None:
-        """The exit code, None while the process runs; 0 before it was ever started."""
+        """The exit code; None while the process runs, 0 before the first start."""
         return 0 if self._process is None else self._process.poll()
 
     def signal(self, number: int) -> None:
@@ -94,18 +94,18 @@ class Service:
             self._process.send_signal(number)
             self._process.wait()
 
-    def _note_death(self, code: int, now: float) -> None:
+    def _record_exit(self, code: int, now: float) -> None:
         steady = now - self._started_at > STEADY_SECONDS
         self._failures = 0 if steady else self._failures + 1
         delay = 0.0 if steady else min(0.25 * 2**self._failures, LONGEST_DELAY)
         self._start_at = now + delay
-        say(f"{self.name} ended ({_reason(code)}); starting it again")
+        say(f"{self.name} exited ({_reason(code)}); restarting it")
         if self._failures == 1 and self._log is not None:
-            say(f"the end of {self._log}:\n{_tail(self._log)}")
+            say(f"the last lines of {self._log}:\n{_tail(self._log)}")
 
 
 def say(text: str) -> None:
-    """A line for whoever started us; nobody may be left to read it."""
+    """Print a line; ignores a closed standard output."""
     with contextlib.suppress(OSError):
         print(f"schedweb: {text}", flush=True)
 

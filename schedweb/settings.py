@@ -1,4 +1,4 @@
-"""Django's settings: safe for production as they are, moved by ``SCHEDWEB_*`` variables alone."""
+"""Django settings: safe for production, configured only by ``SCHEDWEB_*`` variables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    # Nothing answers a stranger but what says so itself: health, the login page; static files.
+    # All views require a login, except those that declare otherwise: health, the login page.
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -57,7 +57,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "schedweb.urls"
 WSGI_APPLICATION = "schedweb.wsgi.application"
 DATA_UPLOAD_MAX_MEMORY_SIZE = LARGEST_BODY
-# Kubernetes clients send paths exactly as they mean them.
+# Kubernetes clients send exact paths.
 APPEND_SLASH = False
 
 TEMPLATES = [
@@ -77,19 +77,18 @@ TEMPLATES = [
 
 # --- Database ---------------------------------------------------------------------------------
 
-#: Where nothing answers: commands that need no database work, the others say what is missing.
+#: Without a database: commands that need none work, the others report what is missing.
 NO_DATABASE = f"postgresql://schedweb@/schedweb?host={DATA_DIR}/no-database-is-running"
 
 
-#: No transaction of ours waits so long for its own process, on a busy machine either, unless that
-#: one was stopped.
+#: No transaction is idle for so long, even on a busy machine, unless its process is stopped.
 IDLE_TRANSACTION_SECONDS = 30
 
 
 def database(url: str) -> dict[str, Any]:
     """Django's description of the PostgreSQL at a libpq *url*."""
     options = conninfo_to_dict(url)
-    # Who stands still in the middle of a transaction shall not hold up everybody else.
+    # A process that stops in the middle of a transaction must not block the others.
     session = f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_SECONDS}s"
     options["options"] = f"{options.get('options', '')} {session}".strip()
     pool = {"min_size": 2, "max_size": 40, "timeout": 5} if CONFIG.connection_pool else False
@@ -100,7 +99,7 @@ def database(url: str) -> dict[str, Any]:
         "PASSWORD": options.pop("password", ""),
         "HOST": options.pop("host", ""),
         "PORT": options.pop("port", ""),
-        # A pooled connection whose server went away is replaced before a request gets it.
+        # A pooled connection whose server restarted is replaced before a request gets it.
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**options, "pool": pool},
     }
@@ -110,7 +109,7 @@ DATABASE_URL = CONFIG.running_database_url() or NO_DATABASE
 DATABASES = {"default": database(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- Who may enter, and how -------------------------------------------------------------------
+# --- Authentication -----------------------------------------------------------------------------
 
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
@@ -120,8 +119,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
 
-# One site answers on http (this machine's browser) and on https; behind a public name it is
-# https alone.
+# A site serves http (for a browser on this machine) and https; with a public name only https.
 SECURE_SSL_REDIRECT = CONFIG.https_only
 SESSION_COOKIE_SECURE = CONFIG.https_only
 CSRF_COOKIE_SECURE = CONFIG.https_only
@@ -131,7 +129,7 @@ SECURE_HSTS_PRELOAD = CONFIG.https_only
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if CONFIG.https_only else None
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in CONFIG.allowed_hosts if "*" not in host]
 
-#: Where Kubernetes clients reach this site, and whom they must trust there (``kubeconfig``).
+#: The URL for Kubernetes clients, and the certificate that they must trust (``kubeconfig``).
 PUBLIC_HTTPS_URL = CONFIG.https_url()
 TLS_AUTHORITY_FILE = DATA_DIR / TLS_AUTHORITY
 
@@ -147,17 +145,17 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "schedweb",
-    "DESCRIPTION": "Mock Kubernetes clusters and every scheduling decision ever made in them.",
+    "DESCRIPTION": "Mock Kubernetes clusters and all scheduling decisions in them.",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
-    # one name for the choices that a move's source and target share
+    # one schema for the choices that source and target of a move share
     "ENUM_NAME_OVERRIDES": {"QueuePlaceEnum": "apps.controlplane.models.QueueMove.Place"},
 }
 
-# --- Static files: served by the application itself, straight from the packages -----------------
+# --- Static files: served by the application, directly from the packages ------------------------
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
@@ -172,11 +170,11 @@ TIME_ZONE = "UTC"
 
 # --- Celery -----------------------------------------------------------------------------------
 
-#: Seconds after which a task whose worker died is given to another one; every task is shorter.
+#: Seconds after which a task of a dead worker is redelivered; every task is shorter.
 TASK_TIME_LIMIT = 60
 CELERY_BROKER_URL = CONFIG.broker_url or "pgmq://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": 2 * TASK_TIME_LIMIT}
-#: A Valkey that stands still is a Valkey that is away; longer than its blocking reads, of a second.
+#: After this time Valkey counts as unavailable; longer than its blocking reads, which take 1 s.
 VALKEY_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5, "socket_keepalive": True}
 if CONFIG.broker_url.startswith(("redis", "sentinel")):
     CELERY_BROKER_TRANSPORT_OPTIONS |= VALKEY_OPTIONS
@@ -191,7 +189,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_DEFAULT_QUEUE = "schedweb"
-# The loop shares its warm engines between tasks, so workers are threads of one process.
+# Tasks share the engines in memory, so workers are threads of one process.
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_CONCURRENCY = 4
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -199,7 +197,7 @@ CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    # What was sent while no worker took it is worth nothing when the next one is due.
+    # A task that was not received before the next one is due is obsolete.
     name: {
         "task": f"apps.controlplane.tasks.{name}",
         "schedule": float(seconds),
@@ -219,7 +217,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 
 # --- The control plane ------------------------------------------------------------------------
 
-#: How much history is kept of a cluster that says nothing else: docs/ledger.md.
+#: How much history of a cluster is kept by default: docs/ledger.md.
 RETENTION = {
     "ledger_max_days": CONFIG.ledger_max_days,
     "ledger_max_decisions": CONFIG.ledger_max_decisions,
@@ -227,24 +225,24 @@ RETENTION = {
     "changelog_covers_ledger": CONFIG.changelog_covers_ledger,
 }
 
-#: Scheduler plugins from outside: docs/plugins/writing-a-plugin.md.
+#: Out-of-tree scheduler plugins: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins
 
 # --- Logging ----------------------------------------------------------------------------------
 
-#: What the loop tells of its decisions: apps.controlplane.loop.decision_log.
+#: The log of decisions: apps.controlplane.loop.decision_log.
 VERBOSITY = CONFIG.verbosity
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "request_id": {"()": "schedweb.logs.RequestId"},
-        "routine": {"()": "schedweb.logs.NotRoutine"},
+        "request_id": {"()": "schedweb.logs.RequestIdFilter"},
+        "routine": {"()": "schedweb.logs.RoutineFilter"},
     },
     "formatters": {
-        "text": {"()": "schedweb.logs.Line"},
-        "json": {"()": "schedweb.logs.JsonLine"},
+        "text": {"()": "schedweb.logs.TextFormatter"},
+        "json": {"()": "schedweb.logs.JsonFormatter"},
     },
     "handlers": {
         "stderr": {
@@ -257,7 +255,7 @@ LOGGING = {
     "loggers": {
         "django": {"level": "INFO", "handlers": [], "propagate": True},
         "django.request": {"filters": ["routine"]},
-        # A line for each task would be several a second in a house at rest.
+        # One line per task would be several lines per second on an idle site.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
         "uvicorn": {"level": "WARNING"},

@@ -1,11 +1,11 @@
-"""``python -m schedweb.supervisor`` (``make up``): the whole house under one process.
+"""``python -m schedweb.supervisor`` (``make up``): runs the whole site under one process.
 
     data folder locked, ports open -> database -> prepare  | loading of web, workers, beat
                                                -> gate opened -> ready
 
-One thread and no promises: the loop sleeps until a signal (a child's death among them) and looks
-at everything. Every child is bound to this process's life by the kernel (``embedded.bound``), so
-none outlives it, however it ends.
+One thread: the loop sleeps until a signal (such as the exit of a child) and then checks everything.
+The kernel binds every child to the lifetime of this process (``embedded.bound``), so none outlives
+it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from schedweb.config import SITE_POINTER, Config, ConfigError, load
+from schedweb.config import SITE_POINTER, Config, InvalidEnvironment, load
 from schedweb.datafolder import DataFolder, DataFolderBusy, write_private
 from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
 from schedweb.front.listening import listen
 from schedweb.gate import Gate
-from schedweb.service import Service, say
+from schedweb.service import ServiceProcess, say
 
-#: Seconds that web, workers and beat get to finish what they are at.
+#: Seconds for web, workers and beat to finish their work.
 STOP_SECONDS = 10.0
 
-#: Seconds until a start that is not complete is called slow.
+#: Seconds after which an incomplete start is reported as slow.
 READY_SECONDS = 60.0
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StartError(Exception):
-    """The house cannot be started; the text says why."""
+    """The site cannot be started; the message gives the reason."""
 
 
 class Supervisor:
@@ -47,13 +47,13 @@ class Supervisor:
         self._config = config
         self._folder = folder
         self._postgres: Postgres | None = None
-        self._services: list[Service] = []
+        self._services: list[ServiceProcess] = []
         self._gate = Gate()
         self._stopping = False
         self._wakeup = -1
 
     def run(self) -> None:
-        """Start everything, keep it going, and stop it in order when told to."""
+        """Start everything, keep it running, and stop it in order on a signal."""
         started = time.monotonic()
         with self._signals(), self._sockets() as (plain, secure):
             try:
@@ -62,13 +62,13 @@ class Supervisor:
                 self._start_services(plain, secure)
                 self._prepare()
                 self._watch(until=self._is_ready(plain), limit=READY_SECONDS)
-                self._greet(plain, secure, time.monotonic() - started)
+                self._report_ready(plain, secure, time.monotonic() - started)
                 self._watch()
             finally:
                 self._stop()
 
     def _announce(self, plain: socket.socket, secure: socket.socket) -> None:
-        """Tell where the site is: a second ``make up``, and every process that is started."""
+        """Publish the URLs of the site, for a second ``make up`` and every process started here."""
         self._folder.describe(f"make up (process {os.getpid()}), {_url('http', plain)}")
         write_private(self._folder.path / SITE_POINTER, _url("https", secure))
 
@@ -81,14 +81,14 @@ class Supervisor:
         self._folder.announce_database(self._postgres.url)
 
     def _prepare(self) -> None:
-        prepare = Service("prepare", ("manage.py", "prepare"), self._environment(), log=None)
+        prepare = ServiceProcess("prepare", ("manage.py", "prepare"), self._environment(), log=None)
         prepare.start()
-        while prepare.poll() is None and not self._told_to_stop():
+        while prepare.poll() is None and not self._should_stop():
             self._sleep(1.0)
-        if self._told_to_stop():
+        if self._should_stop():
             prepare.end(signal.SIGTERM)
         elif prepare.poll() != 0:
-            raise StartError("the database could not be prepared (see above)")
+            raise StartError("could not prepare the database (see above)")
         self._gate.open()
 
     def _start_services(self, plain: socket.socket, secure: socket.socket) -> None:
@@ -106,7 +106,7 @@ class Supervisor:
             service.start()
 
     def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
-        """Keep everything running until told to stop, *until* holds or *limit* seconds passed."""
+        """Keep everything running until a stop signal, *until* holds or *limit* seconds passed."""
         deadline = None if limit is None else time.monotonic() + limit
         while not self._stopping:
             self._keep_database()
@@ -120,9 +120,9 @@ class Supervisor:
 
     def _keep_database(self) -> None:
         if self._postgres is not None and self._postgres.poll() is not None:
-            say("the database ended; starting it again")
+            say("the database exited; restarting it")
             self._postgres.launch()
-            # A dead server's last processes may hold the data folder for a moment.
+            # The last processes of a dead server may hold the data folder for a moment.
             self._sleep(0.5)
 
     def _is_ready(self, plain: socket.socket) -> Callable[[], bool]:
@@ -130,7 +130,7 @@ class Supervisor:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
 
         def ask() -> bool:
-            # Before the front runs, the open socket takes the question without an answer.
+            # Until the front runs, the open socket accepts the request without a response.
             web = http.client.HTTPConnection(host, port, timeout=5)
             try:
                 web.request("GET", "/readyz", headers={"Host": "localhost"})
@@ -142,7 +142,7 @@ class Supervisor:
 
         return ask
 
-    def _greet(self, plain: socket.socket, secure: socket.socket, seconds: float) -> None:
+    def _report_ready(self, plain: socket.socket, secure: socket.socket, seconds: float) -> None:
         if self._stopping:
             return
         http_url, https_url = _url("http", plain), _url("https", secure)
@@ -166,16 +166,18 @@ class Supervisor:
         (self._folder.path / SITE_POINTER).unlink(missing_ok=True)
         say("stopped")
 
-    def _service(self, name: str, *arguments: str, descriptors: tuple[int, ...] = ()) -> Service:
+    def _service(
+        self, name: str, *arguments: str, descriptors: tuple[int, ...] = ()
+    ) -> ServiceProcess:
         log = self._folder.path / "log" / f"{name}.log"
         environment = self._environment()
-        return Service(
+        return ServiceProcess(
             name, arguments, environment, log=log, descriptors=descriptors, gate=self._gate
         )
 
     def _environment(self) -> dict[str, str]:
         url = self._postgres.url if self._postgres else self._config.database_url
-        foreign = ("DATABASE_URL", "PG_")  # pgmq would take its address from these
+        foreign = ("DATABASE_URL", "PG_")  # pgmq would read its address from these
         kept = {name: v for name, v in os.environ.items() if not name.startswith(foreign)}
         return kept | {
             "SCHEDWEB_DATA": os.fspath(self._folder.path),
@@ -186,7 +188,7 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _sockets(self) -> Iterator[tuple[socket.socket, socket.socket]]:
-        """The site's ports, held here so that they stay open while the front is restarted."""
+        """The site's ports, opened here so that they stay open while the front restarts."""
         with contextlib.ExitStack() as stack:
             found = []
             for name in ("port", "tls_port"):
@@ -195,32 +197,32 @@ class Supervisor:
                     found.append(stack.enter_context(listen(self._config.bind, port)))
                 except OSError as error:
                     raise StartError(
-                        f"port {port} cannot be opened ({error.strerror}); "
+                        f"cannot open port {port} ({error.strerror}); "
                         f"choose another with SCHEDWEB_{name.upper()}"
                     ) from error
             yield found[0], found[1]
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Let signals end :meth:`_sleep`, and those that mean "stop" set the flag."""
+        """Let signals interrupt :meth:`_sleep`; stop signals also set the flag."""
         self._wakeup, sender = os.pipe()
         os.set_blocking(self._wakeup, False)
         os.set_blocking(sender, False)
         signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
         for number in STOP_SIGNALS:
-            # nohup means it; a shell that starts us in the background with SIGINT ignored does not
+            # nohup ignores SIGHUP on purpose; a shell ignores SIGINT for any background process
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._note_stop)
+                signal.signal(number, self._request_stop)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         yield
 
-    def _note_stop(self, number: int, frame: FrameType | None) -> None:
+    def _request_stop(self, number: int, frame: FrameType | None) -> None:
         if not self._stopping:
             say("stopping")
         self._stopping = True
 
-    def _told_to_stop(self) -> bool:
-        """Asked anew each time: a signal may have come since."""
+    def _should_stop(self) -> bool:
+        """Read again each time, because a signal may have arrived."""
         return self._stopping
 
     def _sleep(self, seconds: float) -> None:
@@ -241,7 +243,7 @@ def main() -> int:
     except DataFolderBusy as error:
         say(f"not started: {error}")
         return 1
-    except (ConfigError, PlacesError, PostgresError, StartError) as error:
+    except (InvalidEnvironment, PlacesError, PostgresError, StartError) as error:
         say(f"not started: {error}")
         return 1
     return 0

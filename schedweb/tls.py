@@ -1,7 +1,7 @@
-"""A certificate authority of our own, so that Kubernetes clients can speak https to a mock cluster.
+"""The site's own certificate authority, so that Kubernetes clients can use https.
 
-Made at the first start and kept in the data folder. The authority stays for ten years; the
-server's certificate is made anew whenever it is about to end or lacks a name.
+Created at the first start and stored in the data folder. The authority is valid for ten years; the
+server's certificate is renewed when it is about to expire or lacks a name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Key = ec.EllipticCurvePrivateKey
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the certificates lie in a data folder."""
+    """The paths of the certificates in a data folder."""
 
     authority: Path
     authority_key: Path
@@ -45,31 +45,31 @@ def files(data: Path) -> Files:
 
 
 def server_names(more: Iterable[str] = ()) -> list[str]:
-    """What the server may be called: this machine's names, and *more* (no wildcards)."""
+    """The names of the server: those of this machine, and *more* (no wildcards)."""
     names = ["localhost", "127.0.0.1", "::1", socket.gethostname(), *more]
     return list(dict.fromkeys(name.strip("[]") for name in names if name and "*" not in name))
 
 
 def ensure(data: Path, names: list[str]) -> Files:
-    """Make what is missing or too old in the folder *data*; returns where everything lies."""
+    """Create missing or expired certificates in the folder *data*; returns all paths."""
     paths = files(data)
     if not (paths.authority.exists() and paths.authority_key.exists()):
-        _make_authority(paths)
-    if not _server_is_good(paths, names):
-        _make_server(paths, names)
+        _create_authority(paths)
+    if not _is_server_certificate_valid(paths, names):
+        _create_server_certificate(paths, names)
     return paths
 
 
 def server_context(paths: Files) -> ssl.SSLContext:
-    """What the https port serves with."""
+    """The TLS context of the https port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(paths.server, paths.server_key)
     return context
 
 
-def _make_authority(paths: Files) -> None:
+def _create_authority(paths: Files) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    # Told apart from other data folders': programs choose an authority by its name.
+    # A unique name per data folder: programs choose an authority by its name.
     name = _name(f"schedweb authority {x509.random_serial_number():x}"[:40])
     certificate = (
         _builder(subject=name, issuer=name, key=key, days=AUTHORITY_DAYS)
@@ -81,10 +81,12 @@ def _make_authority(paths: Files) -> None:
     _write(paths.authority_key, paths.authority, key, certificate)
 
 
-def _make_server(paths: Files, names: list[str]) -> None:
+def _create_server_certificate(paths: Files, names: list[str]) -> None:
     authority = x509.load_pem_x509_certificate(paths.authority.read_bytes())
     signer = serialization.load_pem_private_key(paths.authority_key.read_bytes(), password=None)
-    assert isinstance(signer, ec.EllipticCurvePrivateKey), "the authority's key is ours"
+    assert isinstance(signer, ec.EllipticCurvePrivateKey), (
+        "the authority's key has an unexpected type"
+    )
     key = ec.generate_private_key(ec.SECP256R1())
     identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     certificate = (
@@ -104,7 +106,7 @@ def _make_server(paths: Files, names: list[str]) -> None:
     _write(paths.server_key, paths.server, key, certificate)
 
 
-def _server_is_good(paths: Files, names: list[str]) -> bool:
+def _is_server_certificate_valid(paths: Files, names: list[str]) -> bool:
     if not (paths.server.exists() and paths.server_key.exists()):
         return False
     certificate = x509.load_pem_x509_certificate(paths.server.read_bytes())
@@ -128,7 +130,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        # Clocks differ a little.
+        # Allow for clock skew.
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=days))
     )

@@ -1,4 +1,4 @@
-"""All addresses: health here, machines in ``apps.api``, people in ``apps.dashboard``."""
+"""All URLs: health checks here, APIs in ``apps.api``, pages in ``apps.dashboard``."""
 
 from __future__ import annotations
 

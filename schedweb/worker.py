@@ -1,7 +1,7 @@
 """``python -m schedweb.worker [NAME]``: a Celery worker.
 
-The same as ``celery -A schedweb.celery worker`` with the options that fit this house, without
-the time that Celery's command line takes to load.
+Equals ``celery -A schedweb.celery worker`` with the options of this project, but starts faster than
+Celery's command line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def main() -> None:
         hostname=host_format(default_nodename(f"{name}@%h")),
         loglevel="INFO",
         quiet=True,
-        # What workers tell one another is of no use here, and each such word is a message.
+        # Workers need no events from each other, and each event would be a message.
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,

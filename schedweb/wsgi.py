@@ -1,4 +1,4 @@
-"""The WSGI application: everything but the streams."""
+"""The WSGI application: everything except the streams."""
 
 from __future__ import annotations
 

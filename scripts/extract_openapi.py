@@ -1,9 +1,9 @@
-"""Cut the OpenAPI definitions of the served kinds out of a Kubernetes release's definitions.
+"""Extract the OpenAPI definitions of the served kinds from those of a Kubernetes release.
 
     python scripts/extract_openapi.py DEFINITIONS.json OUTPUT.json.gz
 
 DEFINITIONS.json is the `_definitions.json` of one release in the PyPI package
-`kubernetes-validate` (110 MB unpacked, so it is no dependency of ours).
+`kubernetes-validate` (110 MB unpacked, too large for a dependency).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,18 +14,26 @@ from apps.scheduler.framework.events import (
     ClusterEventWithHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
+
+
+@dataclass(frozen=True)
+class LicencesArgs:
+    #: the label that lists the licences of a node
+    label: str = "example.com/licences"
 
 
 class Licences(PerNodePlugin):
     """Pods that need a licence run where there is one; nodes with few others are preferred."""
 
     name = "Licences"
+    args_type = LicencesArgs
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         new_labels = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
@@ -45,10 +54,16 @@ class Licences(PerNodePlugin):
         most = max(scores.values())
         return {node: 100 - 100 * score // most if most else 100 for node, score in scores.items()}
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, node_info: NodeInfo, status: Status
+    ) -> Sequence[Detail]:
+        there = self.licences_of(node_info)
+        return [Detail(f"the node has licences for {there}", {"licences": there})]
+
     def licences_of(self, node_info: NodeInfo) -> list[str]:
         assert node_info.node is not None
-        label = (self.args or {}).get("label", "example.com/licences")
-        return node_info.node.metadata.labels.get(label, "").split("_")
+        written = node_info.node.metadata.labels.get(self.args.label, "")
+        return written.split("_") if written else []
 
 
 class LicencesInColumns:
@@ -59,7 +74,7 @@ class LicencesInColumns:
     def __init__(self, args: Mapping[str, str] | None, handle: Handle) -> None:
         self._label = (args or {}).get("label", "example.com/licences")
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = pod.pod.metadata.annotations.get("example.com/licence")
         if wanted is None:
             return None
@@ -70,6 +85,6 @@ class LicencesInColumns:
         return Verdicts((~here).astype(np.uint16), [None, refusal])
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        return np.where(nodes.pod_count[lines] == 0, 100, 0)
+        return np.where(nodes.pod_count[rows] == 0, 100, 0)

@@ -1,4 +1,4 @@
-"""The rooms of the house and which way imports flow; the contracts are in pyproject.toml."""
+"""The rooms of the site and which way imports flow; the contracts are in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -30,6 +30,42 @@ def test_imports_flow_one_way() -> None:
 def test_the_core_runs_without(outsider: str) -> None:
     print_loaded = f"{CORE}; print([m for m in sys.modules if m.split('.')[0] == '{outsider}'])"
     assert run("-c", print_loaded).strip() == "[]"
+
+
+@pytest.mark.parametrize("room", ["apps/api/control", "apps/dashboard/views"])
+def test_views_query_no_model_themselves(room: str) -> None:
+    # none() only names the model, for the API's description
+    queries = [
+        f"{file.name}: {line.strip()}"
+        for file in (ROOT / room).glob("*.py")
+        for line in file.read_text().splitlines()
+        if ".objects." in line.replace(".objects.none()", "") and "import" not in line
+    ]
+    assert queries == []
+
+
+@pytest.mark.parametrize("root", ["apps/api", "apps/dashboard", "schedweb"])
+def test_every_package_says_what_lives_there(root: str) -> None:
+    packages = [file.parent for file in (ROOT / root).rglob("__init__.py")]
+    silent = [
+        str(package.relative_to(ROOT))
+        for package in packages
+        if package.name != "commands"
+        and not (package / "__init__.py").read_text().startswith('"""')
+    ]
+    assert silent == []
+
+
+def test_no_line_of_a_template_script_or_style_sheet_is_longer_than_120_characters() -> None:
+    patterns = ("templates/**/*.html", "static/js/*.js", "static/css/*.css")
+    own = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    too_long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in own
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if len(line) > 120
+    ]
+    assert len(own) > 100 and not too_long
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Make .venv and install a lock file into it, with nothing but Python's standard library.
+"""Make .venv and install a lock file into it, using only Python's standard library.
 
     python3 tools/venv.py requirements.lock [requirements-dev.lock ...]
 
-Does nothing when that was done already. Works where venv cannot install pip by itself (Debian
-without python3-venv), as long as the system has pip. Kept readable to old Pythons, so that they
-can say that they are too old.
+Does nothing if .venv is up to date. Also works where venv cannot install pip (Debian without
+python3-venv), if the system has pip. The syntax is valid for old Python versions, so that they can
+report that they are too old.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ def system_pip():
 
 
 def installed():
-    """What the stamp says; {} without one."""
+    """The content of the stamp file; {} without one."""
     try:
         with open(STAMP) as file:
             return json.load(file)

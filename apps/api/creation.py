@@ -1,10 +1,9 @@
-"""The thin road: creating objects through the Kubernetes API, on the event loop of the web front.
+"""Creates objects for the Kubernetes API on the event loop of the web front.
 
-A program that POSTs an object needs no session, no page and no form. Its request is authenticated,
-decoded, admitted and validated here, and written together with those of others
-(`apps.cluster.writing.group_commit`). What this road does not take, the same request answers on
-the way through Django: other formats of an answer, dry runs, kinds with more than a row, clusters
-with quotas or a manual clock.
+A client that creates an object needs none of Django's middleware. Its request is authenticated,
+decoded, admitted and validated here, and concurrent requests are committed together
+(`apps.cluster.writing.group_commit`). The Django view handles all other requests: other response
+formats, dry runs, kinds that need more than one row, clusters with quotas or a manual clock.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from django.http import HttpResponse, QueryDict
 from apps.api.kubernetes import bodies, media, params, paths, verbs
 from apps.api.kubernetes.presenting import warn
 from apps.api.kubernetes.views import refusal_response
-from apps.cluster.auth import NotAuthentic, user_of_authorization
-from apps.cluster.availability import DatabaseAway, database_is_away
+from apps.cluster.auth import InvalidCredentials, user_of_authorization
+from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, Unauthorized
 from apps.cluster.warnings import warnings_of
@@ -54,8 +53,8 @@ _PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
 _PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation", "pretty"})
 
 
-class NotHere(Exception):
-    """This road does not take the request; nothing was written."""
+class NotSupported(Exception):
+    """The request has to be handled by the Django view; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Route:
 
 
 def route_of(scope: Scope) -> Route | None:
-    """What a POST asks to be created; None where it is something else, or not for this road."""
+    """The creation that a POST requests; None if the request has to be handled by Django."""
     found = _PATH.fullmatch(scope["path"])
     headers = dict(scope["headers"])
     credentials = headers.get(b"authorization", b"").decode("latin-1")
@@ -108,17 +107,17 @@ def _is_creation(target: paths.Target) -> bool:
 async def create(route: Route, raw: bytes) -> tuple[HttpResponse, bytes | None]:
     """The response to a creation; with the object's text in place of its content where it succeeds.
 
-    Raises NotHere where the request has to take the way through Django.
+    Raises NotSupported where the request has to take the way through Django.
     """
     try:
         return await _creator().create(route, raw)
     except ApiError as refusal:
         return refusal_response(refusal), None
     except Exception as error:
-        if not (isinstance(error, psycopg.OperationalError) or database_is_away(error)):
+        if not (isinstance(error, psycopg.OperationalError) or is_database_unavailable(error)):
             raise
         log.error("the database is away, or too busy", exc_info=error)
-        return refusal_response(DatabaseAway()), None
+        return refusal_response(DatabaseUnavailable()), None
 
 
 class Creator:
@@ -126,8 +125,8 @@ class Creator:
 
     def __init__(self) -> None:
         self._connections = group_commit.Connections(group_commit.connect)
-        #: Authorization header -> (user name, until when on the monotonic clock)
-        self._users: dict[str, tuple[str, float]] = {}
+        #: Authorization header -> (the user's name, expiry on the monotonic clock)
+        self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
         self._groups: dict[int, group_commit.GroupCommit] = {}
@@ -160,7 +159,7 @@ class Creator:
             return warn(response, warnings), creation.text(version)
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
-        raise NotHere
+        raise NotSupported
 
     async def close(self) -> None:
         await self._connections.close()
@@ -173,16 +172,23 @@ class Creator:
         return group
 
     async def _user(self, credentials: str) -> str:
-        """The user's name; Unauthorized for a key that is not valid."""
+        """The name of the user; Unauthorized for an invalid token.
+
+        Concurrent requests with the same token share one query.
+        """
         known = self._users.get(credentials)
         now = time.monotonic()
-        if known is not None and now < known[1]:
-            return known[0]
-        name = await _in_thread(lambda: _authenticate(credentials))
-        if len(self._users) >= _KEYS_KEPT:
-            self._users.clear()
-        self._users[credentials] = (name, now + KEY_SECONDS)
-        return name
+        if known is None or now >= known[1]:
+            if len(self._users) >= _KEYS_KEPT:
+                self._users.clear()
+            reading = asyncio.ensure_future(_in_thread(lambda: _authenticate(credentials)))
+            known = self._users[credentials] = (reading, now + KEY_SECONDS)
+        try:
+            return await asyncio.shield(known[0])
+        except Exception:
+            if self._users.get(credentials) is known:
+                del self._users[credentials]
+            raise
 
     async def _state(self, cluster: str) -> AdmissionState:
         """The admission state of a cluster; read once for all who wait for it."""
@@ -245,11 +251,11 @@ def _prepare(
 def _authenticate(credentials: str) -> str:
     try:
         user = user_of_authorization(credentials)
-    except NotAuthentic as error:
+    except InvalidCredentials as error:
         raise Unauthorized("Unauthorized") from error
     if user is None:
         # another scheme: who asks is Django's to say
-        raise NotHere
+        raise NotSupported
     return user.get_username()
 
 

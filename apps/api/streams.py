@@ -1,4 +1,4 @@
-"""The streams of the api room: watches, served on the event loop by the web front."""
+"""The streams of the API: watches, served on the event loop by the web front."""
 
 from __future__ import annotations
 
@@ -30,53 +30,55 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 T = TypeVar("T")
 
-#: A watch that says nothing else tells at least this often how far it is.
+#: Interval of bookmarks in a watch without events.
 BOOKMARK_SECONDS = 60.0
 
 
 async def watch(
     scope: Scope, receive: Receive, send: Send, match: re.Match[str], user: User
 ) -> None:
-    """GET with `watch=true`: one JSON object a line, until the client or the time ends it."""
+    """GET with `watch=true`: one JSON object per line, until disconnect or timeout."""
     try:
-        call = await _in_thread(lambda: _call(scope, match, user))
+        call = await _run_in_thread(lambda: _call(scope, match, user))
         if call.target.name and not call.target.watch:
-            # a single object is not watched: the parameter is passed over
-            return await _respond(send, await _in_thread(lambda: present(call, verbs.get(call))))
-        stream = Watch(call, watching.options(call))
+            # a single object cannot be watched: the parameter is ignored
+            return await _respond(
+                send, await _run_in_thread(lambda: present(call, verbs.get(call)))
+            )
+        stream = Watch(call, watching.watch_options(call))
     except ApiError as refusal:
         return await _respond(send, refusal_response(refusal))
-    leaving = asyncio.ensure_future(_gone(receive))
-    telling = asyncio.ensure_future(_tell(stream, send))
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
+    streaming = asyncio.ensure_future(_send_events(stream, send))
     try:
-        await asyncio.wait({leaving, telling}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({disconnect, streaming}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        leaving.cancel()
-        if not telling.done():
-            telling.cancel()
+        disconnect.cancel()
+        if not streaming.done():
+            streaming.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await telling
+            await streaming
 
 
-async def _tell(stream: Watch, send: Send) -> None:
-    """Send what the watch has to say until its time is over."""
+async def _send_events(stream: Watch, send: Send) -> None:
+    """Send the events of the watch until its timeout."""
     timeout = stream.options.timeout
     end = time.monotonic() + timeout if timeout else float("inf")
-    # listening starts before the first look, so nothing falls between the two
+    # subscribe before the first read, so that no change is missed
     async with listener().subscribe(stream.call.cluster.pk) as subscription:
         await send(_start(200, [(b"content-type", b"application/json")]))
         try:
-            lines = await _in_thread(stream.begin)
+            lines = await _run_in_thread(stream.begin)
             while True:
                 if lines:
                     await send(_chunk(b"".join(lines)))
-                lines = await _in_thread(stream.more)
+                lines = await _run_in_thread(stream.next_lines)
                 if lines:
                     continue
                 left = end - time.monotonic()
                 if left <= 0:
                     break
-                if await subscription.news(min(left, BOOKMARK_SECONDS)) is None:
+                if await subscription.wait(min(left, BOOKMARK_SECONDS)) is None:
                     lines = _idle(stream, time.monotonic() < end)
         except ApiError as refusal:
             await send(_chunk(error_line(refusal)))
@@ -106,14 +108,14 @@ def _call(scope: Scope, match: re.Match[str], user: User) -> Call:
     )
 
 
-async def _gone(receive: Receive) -> None:
-    """Return when the client has left."""
+async def _wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _in_thread(function: Callable[[], T]) -> T:
-    """Run what needs the database off the event loop, and give its connection back."""
+async def _run_in_thread(function: Callable[[], T]) -> T:
+    """Run a function that uses the database in a thread, and close its connection afterwards."""
 
     def run() -> T:
         close_old_connections()

@@ -1,5 +1,5 @@
-"""What is: the objects of a cluster, the only way to change them, and the log of changes.
+"""The objects of clusters, the store that changes them, and the log of changes.
 
-Rooms, from the top: writing, quota, admission, validation, log, schema and pods.
-A room imports those below it, and the modules beside them.
+Packages, from the top: writing, quota, admission, validation, log, schema and pods. A package
+imports only those below it and the modules at this level.
 """

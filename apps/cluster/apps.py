@@ -1,4 +1,4 @@
-"""Django configuration of the cluster room: what is."""
+"""Django configuration of the cluster app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling a database that is away from a fault of ours."""
+"""Distinguishes an unavailable database from an internal error."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from psycopg.errors import IdleInTransactionSessionTimeout
 from apps.cluster.errors import ApiError
 
 
-class DatabaseAway(ApiError):
-    """The database did not do its part; the same request may succeed in a moment."""
+class DatabaseUnavailable(ApiError):
+    """The database is unavailable; the same request may succeed when retried."""
 
     code, reason = 503, "ServiceUnavailable"
 
@@ -19,12 +19,8 @@ class DatabaseAway(ApiError):
         )
 
 
-def database_is_away(error: BaseException) -> bool:
-    """Whether `error` says that the server is down, restarts, or closed our connection.
-
-    It also closes the one of a process that stood still in the middle of a transaction, so that
-    nobody waits for its locks any longer.
-    """
+def is_database_unavailable(error: BaseException) -> bool:
+    """Whether `error` means that the server is down, is restarting, or closed our connection."""
     if isinstance(error, (OperationalError, InterfaceError)):
         return True
     return isinstance(error.__cause__, IdleInTransactionSessionTimeout)

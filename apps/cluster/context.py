@@ -1,4 +1,4 @@
-"""The request that the running code works for, for change records, decisions and log lines."""
+"""The id of the current request, recorded in changes, decisions and log lines."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from apps.cluster.random_ids import random_uuid
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
-#: What a client may call its own request: short, and harmless in a log line.
+#: A request id that a client may choose: short, and safe in a log line.
 _ACCEPTABLE = re.compile(r"[A-Za-z0-9._:/+=@-]{1,64}")
 
 
 def current_request_id() -> str:
-    """The id of the request at hand; "" outside of any."""
+    """The id of the current request; "" outside a request."""
     return _request_id.get()
 
 
 def acceptable_request_id(offered: str | None) -> str:
-    """The client's own request id when it can be used, else a new one."""
+    """The client's request id if it is acceptable, otherwise a new one."""
     if offered and _ACCEPTABLE.fullmatch(offered):
         return offered
     return random_uuid().hex
@@ -29,7 +29,7 @@ def acceptable_request_id(offered: str | None) -> str:
 
 @contextmanager
 def request_context(request_id: str) -> Iterator[str]:
-    """Everything inside works for the request *request_id*; yields that id."""
+    """Makes *request_id* the current request id inside the block; yields it."""
     token = _request_id.set(request_id)
     try:
         yield request_id

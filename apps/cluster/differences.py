@@ -1,4 +1,4 @@
-"""What differs between two versions of an object, field by field."""
+"""The fields that differ between two versions of an object."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: Differ at every write, and tell nothing.
+#: Fields that change with every write; they are not reported.
 _BOOKKEEPING = frozenset({"metadata.resourceVersion", "metadata.managedFields"})
-#: What tells the items of a list apart, where they have it.
+#: Fields that identify the items of a list.
 _KEYS = ("name", "type", "key", "uid", "conditionType")
 _ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """One field (`spec.containers[main].image`); None stands for "not there"."""
+class FieldDifference:
+    """One field (`spec.containers[main].image`); None means that the field is absent."""
 
     path: str
     before: Any
@@ -23,31 +23,31 @@ class Difference:
 
     @property
     def verb(self) -> str:
-        """added, removed or changed."""
+        """ "added", "removed" or "changed"."""
         if self.before is None:
             return "added"
         return "removed" if self.after is None else "changed"
 
 
-def differences(before: Any, after: Any) -> list[Difference]:
+def differences(before: Any, after: Any) -> list[FieldDifference]:
     """The outermost fields that differ, without those that change at every write."""
-    return [each for each in _between("", before, after) if each.path not in _BOOKKEEPING]
+    return [each for each in _compare("", before, after) if each.path not in _BOOKKEEPING]
 
 
-def _between(path: str, before: Any, after: Any) -> Iterator[Difference]:
+def _compare(path: str, before: Any, after: Any) -> Iterator[FieldDifference]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in [*before, *(key for key in after if key not in before)]:
             inner = f"{path}.{key}" if path else str(key)
-            yield from _between(inner, before.get(key, _ABSENT), after.get(key, _ABSENT))
-    elif (pairs := _paired(before, after)) is not None:
+            yield from _compare(inner, before.get(key, _ABSENT), after.get(key, _ABSENT))
+    elif (pairs := _pair_items(before, after)) is not None:
         for key, (one, other) in pairs.items():
-            yield from _between(f"{path}[{key}]", one, other)
+            yield from _compare(f"{path}[{key}]", one, other)
     elif before != after or type(before) is not type(after):
-        yield Difference(path, _shown(before), _shown(after))
+        yield FieldDifference(path, _none_if_absent(before), _none_if_absent(after))
 
 
-def _paired(before: Any, after: Any) -> dict[str, tuple[Any, Any]] | None:
-    """Items of two lists by what tells them apart; None where nothing does."""
+def _pair_items(before: Any, after: Any) -> dict[str, tuple[Any, Any]] | None:
+    """The items of two lists by their key; None if they cannot be paired."""
     if not _is_list(before) or not _is_list(after):
         return None
     for key in _KEYS:
@@ -67,5 +67,5 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def _shown(value: Any) -> Any:
+def _none_if_absent(value: Any) -> Any:
     return None if value is _ABSENT else value

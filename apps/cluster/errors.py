@@ -1,6 +1,6 @@
-"""The one family of errors a caller of the store can meet, each of them a Kubernetes Status.
+"""The errors that the store raises, each of them a Kubernetes Status.
 
-Edges turn an `ApiError` into a response in one place; nothing else maps errors to HTTP.
+Each edge turns an `ApiError` into a response in one place; nothing else maps errors to HTTP.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that is wrong with one field."""
+    """One problem of one field."""
 
     reason: str
     message: str
@@ -20,7 +20,7 @@ class Cause:
 
 
 class ApiError(Exception):
-    """A refusal with everything a Kubernetes `Status` says about it."""
+    """A rejected request, with everything that a Kubernetes `Status` reports."""
 
     code: int = 500
     reason: str = "InternalError"
@@ -29,11 +29,11 @@ class ApiError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details or {}
-        #: Warnings that go with the refusal (headers of the answer).
+        #: Warnings sent with the error, as response headers.
         self.warnings: list[str] = []
 
     def status(self) -> dict[str, Any]:
-        """The `Status` object (v1) of this refusal."""
+        """The `Status` object (v1) of this error."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -69,7 +69,7 @@ class NotAcceptable(ApiError):
 
 
 class Expired(ApiError):
-    """The asked resourceVersion is older than the history that is kept."""
+    """The requested resourceVersion is older than the retained history."""
 
     code, reason = 410, "Expired"
 
@@ -98,7 +98,7 @@ class NotFound(ApiError):
     def __init__(self, plural: str, name: str, group: str = "") -> None:
         super().__init__(
             f'{qualified(plural, group)} "{name}" not found',
-            details=_about(plural, name, group),
+            details=_details(plural, name, group),
         )
 
 
@@ -110,7 +110,7 @@ class AlreadyExists(ApiError):
     def __init__(self, plural: str, name: str, group: str = "") -> None:
         super().__init__(
             f'{qualified(plural, group)} "{name}" already exists',
-            details=_about(plural, name, group),
+            details=_details(plural, name, group),
         )
 
 
@@ -122,22 +122,22 @@ class Conflict(ApiError):
     def __init__(self, plural: str, name: str, why: str, group: str = "") -> None:
         super().__init__(
             f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}',
-            details=_about(plural, name, group),
+            details=_details(plural, name, group),
         )
 
 
 class Invalid(ApiError):
-    """An object that decodes but breaks rules; every cause names its field."""
+    """An object that decodes but is invalid; every cause names its field."""
 
     code, reason = 422, "Invalid"
 
     def __init__(self, kind: str, name: str, causes: Sequence[Cause], group: str = "") -> None:
         self.causes = tuple(causes)
-        # said once, however often it was found
+        # duplicates are reported once
         texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in self.causes))
-        told = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         super().__init__(
-            f'{qualified(kind, group)} "{name}" is invalid: {told}',
+            f'{qualified(kind, group)} "{name}" is invalid: {listed}',
             details={
                 **({"name": name} if name else {}),
                 **({"group": group} if group else {}),
@@ -155,6 +155,6 @@ def qualified(plural: str, group: str) -> str:
     return f"{plural}.{group}" if group else plural
 
 
-def _about(plural: str, name: str, group: str) -> dict[str, Any]:
+def _details(plural: str, name: str, group: str) -> dict[str, Any]:
     about = {"name": name, "kind": plural}
     return {**about, "group": group} if group else about

@@ -1,4 +1,4 @@
-"""The registry of kinds: everything the API, the store and the pages know about each of them.
+"""The registry of kinds: what the API, the store and the pages know about each of them.
 
 Adding a kind is a model in models.py, a row here, a migration, and what CONTRIBUTING.md lists.
 """
@@ -13,7 +13,7 @@ from apps.cluster.errors import qualified
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of object and how it is addressed."""
+    """One kind of object and how the API addresses it."""
 
     name: str
     plural: str
@@ -26,7 +26,7 @@ class Kind:
     has_status: bool = False
     #: Whether `metadata.generation` counts the changes of `spec`.
     has_generation: bool = False
-    #: Groups that `kubectl get all` and the like know it by.
+    #: Categories, such as "all" for `kubectl get all`.
     categories: tuple[str, ...] = ()
     #: fieldSelector paths beyond metadata.name and metadata.namespace.
     fields: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ Body = dict[str, Any]
 
 
 def merge(target: Any, patch: Body) -> Body:
-    """`target` with the fields of `patch`; a null removes, a list replaces."""
+    """`target` with the fields of `patch`; null removes a field, a list replaces the old list."""
     merged = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:

@@ -1,7 +1,7 @@
-"""What is: clusters, the objects in them, and the log of every change.
+"""Clusters, the objects in them, and the log of every change.
 
-An object is kept whole, as the JSON a client reads (`body`), beside the few columns that
-queries need. `apps.cluster.writing.store` is the only writer of every table here.
+An object is stored whole, as the JSON a client reads (`body`), with the few columns that queries
+need. `apps.cluster.writing.store` is the only writer of every table here.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import RegexValidator
 from django.db import models
 from django.utils import timezone
 
 from apps.cluster.pods import footprint
+from apps.cluster.settings import CHANGEABLE, ClusterSettings
 
 Body = dict[str, Any]
 
 
-class Cluster(models.Model):
-    """A mock cluster: its settings, its version counter and when the loop is due next."""
-
-    class TieBreak(models.TextChoices):
-        RANDOM = "random", "seeded draw"
-        FIRST_NAME = "first-name", "smallest node name"
+class Cluster(ClusterSettings):
+    """A mock cluster: its settings, its version counter and the next due time of its loop."""
 
     name = models.CharField(
         max_length=63,
@@ -41,56 +38,33 @@ class Cluster(models.Model):
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     created_at = models.DateTimeField(default=timezone.now)
     paused = models.BooleanField(default=False)
-    tie_break = models.CharField(max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM)
-    seed = models.BigIntegerField(default=0)
-    #: Version of the last committed change. Every write transaction takes its versions from
-    #: here last, and holds this row until its commit is on disk: versions commit in order.
+    #: Version of the last committed change. A write transaction takes its versions from here as its
+    #: last step and locks this row until the commit is on disk: versions commit in order.
     resource_version = models.BigIntegerField(default=0)
-    #: Changes up to this version have been forgotten (retention); older watches expire.
+    #: Changes up to this version may have been deleted (retention); older watches expire.
     forgotten_version = models.BigIntegerField(default=0)
-    #: When the scheduling loop has work: in the past = now, null = when something changes.
-    #: A writer that finds it in the future or null moves it to now and wakes the loop once.
+    #: When the scheduling loop has work: in the past = now, null = after the next change. A writer
+    #: that finds it null or in the future sets it to now and wakes the loop once.
     due_at = models.DateTimeField(null=True, default=None)
-    #: Where the cluster's clock stands; null = it goes, with the system's own.
+    #: The time of a manual clock; null = the cluster uses the system clock.
     manual_time = models.DateTimeField(null=True, default=None)
-    #: When, by the cluster's clock, a controller wants to act though nothing changes.
+    #: When, by the cluster's clock, a controller next acts without a change.
     timer_at = models.DateTimeField(null=True, default=None)
-    #: Whether the controllers act: node lifecycle, evictions, workloads, volumes, garbage.
-    controllers = models.BooleanField(default=True)
-    #: Whether nodes have a mock kubelet, which runs and ends their pods.
-    kubelet = models.BooleanField(default=True)
-    #: How many ResourceQuotas there are; a write that takes versions learns it from here.
+    #: Number of ResourceQuotas; a write reads it together with its versions.
     quotas = models.PositiveIntegerField(default=0)
     #: The version at which an object that admission looks up was last changed. A process that keeps
     #: such objects in memory writes only if this is still the version it has read.
     admission_version = models.BigIntegerField(default=0)
-    #: Name -> parameters of the admission plugins that act beside those that always do.
-    admission_plugins = models.JSONField(default=dict, blank=True)
-    #: How long an event is kept after it was last seen (kube-apiserver --event-ttl); 0: for ever.
-    event_ttl_seconds = models.PositiveIntegerField(default=3600)
-    #: A pod that no event has helped for so long is retried all the same. Kubernetes' documents of
-    #: before 1.24 say 60.
-    pod_max_in_unschedulable_pods_seconds = models.PositiveIntegerField(
-        default=300, validators=[MinValueValidator(1)]
-    )
-    #: Decisions that were recorded more days ago, and the oldest above a number, are forgotten.
-    #: Null = what the site says; 0 = however old, however many.
-    ledger_max_days = models.PositiveIntegerField(null=True, default=None)
-    ledger_max_decisions = models.PositiveIntegerField(null=True, default=None)
-    #: So are changes, as far as they are not needed to know the state at a later version ...
-    changelog_max_days = models.PositiveIntegerField(null=True, default=None)
-    #: ... nor, where this is so (null = what the site says), what a kept decision saw.
-    changelog_covers_ledger = models.BooleanField(null=True, default=None)
 
     class Meta:
         indexes = (
-            # beat asks each second which clusters are due
+            # beat queries the due clusters every second
             models.Index(
                 fields=["due_at"],
                 name="cluster_due",
                 condition=models.Q(due_at__isnull=False),
             ),
-            # and which have a timer that may have run out
+            # and those with a timer that may have expired
             models.Index(
                 fields=["timer_at"],
                 name="cluster_timer",
@@ -102,37 +76,33 @@ class Cluster(models.Model):
         return self.name
 
     def now(self) -> datetime:
-        """The cluster's own time; nothing about a cluster asks the system clock directly.
+        """The time of the cluster; no code about a cluster reads the system clock directly.
 
-        Of a manual clock, where it stood when this row was last read.
+        A manual clock returns its time as of when this row was last read.
         """
         return self.manual_time or timezone.now()
 
-    def look_again(self) -> None:
-        """Read what others may have changed while this row is kept: the clock, who acts.
+    def refresh_settings(self) -> None:
+        """Read again the settings that other processes may have changed.
 
-        A cluster that is gone keeps what it had; who writes to it will find out.
+        A cluster that has been deleted keeps its values; the next write fails.
         """
         found = Cluster.objects.filter(pk=self.pk).values(*_CHANGING).first()
         for name, value in (found or {}).items():
             setattr(self, name, value)
 
 
-#: What may change while a loop is at work, and takes effect at once.
+#: Settings that may change while a loop runs, and take effect at once.
 _CHANGING = (
     "due_at",
     "manual_time",
-    "controllers",
-    "kubelet",
-    "pod_max_in_unschedulable_pods_seconds",
-    "admission_plugins",
-    "event_ttl_seconds",
     "quotas",
+    *(setting.name for setting in CHANGEABLE),
 )
 
 
-def at(*path: str, default: Any = "") -> Callable[[Body], Any]:
-    """A function that reads one path of a body, for a projected column."""
+def read_path(*path: str, default: Any = "") -> Callable[[Body], Any]:
+    """Return a function that reads one path of a body, for a projected column."""
 
     def read(body: Body) -> Any:
         value: Any = body
@@ -146,7 +116,7 @@ def at(*path: str, default: Any = "") -> Callable[[Body], Any]:
 class KubernetesObject(models.Model):
     """The abstract base of every kind: identity, version, labels, and the object itself."""
 
-    #: column -> how it is read from the body. Filled by the store at every write.
+    #: column -> function that reads its value from the body. The store sets it at every write.
     projected: ClassVar[Mapping[str, Callable[[Body], Any]]] = {}
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
@@ -177,14 +147,14 @@ class Namespace(KubernetesObject):
 
 class Node(KubernetesObject):
     projected = {
-        "unschedulable": at("spec", "unschedulable", default=False),
+        "unschedulable": read_path("spec", "unschedulable", default=False),
         "ready": footprint.node_ready,
         "allocatable": footprint.node_allocatable,
     }
 
     unschedulable = models.BooleanField(default=False)
     ready = models.BooleanField(default=False)
-    #: Resource -> milli-CPU, bytes or whole units; pages sum it without opening bodies.
+    #: Resource -> milli-CPU, bytes or whole units; pages sum it without reading bodies.
     allocatable = models.JSONField(default=dict)
 
 
@@ -209,11 +179,11 @@ class Taint(models.Model):
 
 class Pod(KubernetesObject):
     projected = {
-        "node_name": at("spec", "nodeName"),
-        "phase": at("status", "phase", default="Pending"),
-        "scheduler_name": at("spec", "schedulerName", default="default-scheduler"),
-        "priority": at("spec", "priority", default=0),
-        "nominated_node_name": at("status", "nominatedNodeName"),
+        "node_name": read_path("spec", "nodeName"),
+        "phase": read_path("status", "phase", default="Pending"),
+        "scheduler_name": read_path("spec", "schedulerName", default="default-scheduler"),
+        "priority": read_path("spec", "priority", default=0),
+        "nominated_node_name": read_path("status", "nominatedNodeName"),
         "requests": footprint.pod_requests,
     }
 
@@ -234,8 +204,8 @@ class Pod(KubernetesObject):
 
 class PriorityClass(KubernetesObject):
     projected = {
-        "value": at("value", default=0),
-        "global_default": at("globalDefault", default=False),
+        "value": read_path("value", default=0),
+        "global_default": read_path("globalDefault", default=False),
     }
 
     value = models.IntegerField(default=0)
@@ -312,18 +282,18 @@ class Job(KubernetesObject):
 
 class Event(KubernetesObject):
     projected = {
-        "involved_uid": at("involvedObject", "uid"),
-        "reason": at("reason"),
+        "involved_uid": read_path("involvedObject", "uid"),
+        "reason": read_path("reason"),
     }
 
     involved_uid = models.CharField(max_length=253, blank=True, default="")
     reason = models.CharField(max_length=128, blank=True, default="")
-    #: When it was last written, by the cluster's clock: its time to live counts from there.
+    #: When it was last written, by the cluster's clock: its time to live starts then.
     written_at = models.DateTimeField(default=timezone.now)
 
     class Meta(KubernetesObject.Meta):
         indexes = (
-            # the events whose time is over
+            # expired events
             models.Index(fields=["cluster", "written_at"], name="event_written"),
             # the events of one pod or node, on its page and in kubectl describe
             models.Index(fields=["cluster", "involved_uid"], name="event_involved"),
@@ -337,7 +307,7 @@ class Lease(KubernetesObject):
 
 
 class Change(models.Model):
-    """One change of one object. Versions of a cluster have no gap that could fill later."""
+    """One change of one object. Versions of a cluster become visible in order."""
 
     class Type(models.TextChoices):
         ADDED = "ADDED"

@@ -1,4 +1,4 @@
-"""Reading objects: one, or a page of them at one version of the cluster."""
+"""Reads clusters, and their objects: one, or a page of them at one version of the cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from apps.cluster import sql
 from apps.cluster.errors import NotFound
@@ -33,15 +34,28 @@ _FIELD_COLUMNS = {
 Item = TypeVar("Item")
 
 
+def clusters() -> QuerySet[Cluster]:
+    """All clusters, by name."""
+    return Cluster.objects.order_by("name")
+
+
+def cluster_named(name: str) -> Cluster:
+    """The cluster of this name; NotFound when there is none."""
+    found = Cluster.objects.filter(name=name).first() if "\x00" not in name else None
+    if found is None:
+        raise NotFound("clusters", name)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
+class ObjectPage(Generic[Item]):
     """Objects in (namespace, name) order, all as of `resource_version`."""
 
     items: list[Item]
     resource_version: int
-    #: (namespace, name) of the last object when more follow; None on the last page.
+    #: (namespace, name) of the last object if more follow; None on the last page.
     next_after: tuple[str, str] | None
-    #: How many objects follow this page; None where it was not counted (with a selector).
+    #: Number of objects after this page; None if not counted (with a selector).
     remaining: int | None
 
 
@@ -62,30 +76,32 @@ def get(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which objects of a kind, and how many of them."""
+    """Which objects of a kind to list, and how many."""
 
-    #: None: of all namespaces.
+    #: None: all namespaces.
     namespace: str | None = None
     labels: str = ""
     fields: str = ""
-    #: 0: all of them.
+    #: 0: no limit.
     limit: int = 0
-    #: Those that follow this (namespace, name).
+    #: Only objects after this (namespace, name).
     after: tuple[str, str] | None = None
 
 
-def list_objects(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> Page[Body]:
-    """Selected objects and the version they are as of; BadRequest for an unreadable selector."""
+def list_objects(
+    cluster: Cluster, kind: Kind, selection: Selection = Selection()
+) -> ObjectPage[Body]:
+    """The selected objects and the version of the list; BadRequest for an invalid selector."""
     page = _page(cluster, kind, selection, "body::text")
     return replace(page, items=[sql.load_json(text) for text in page.items])
 
 
-def list_texts(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> Page[str]:
-    """`list_objects` as JSON text without `kind` and `apiVersion`, as lists are answered."""
+def list_texts(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> ObjectPage[str]:
+    """`list_objects` as JSON text without `kind` and `apiVersion`, as in list responses."""
     return _page(cluster, kind, selection, "(body - 'kind' - 'apiVersion')::text")
 
 
-def _page(cluster: Cluster, kind: Kind, selection: Selection, text: str) -> Page[Any]:
+def _page(cluster: Cluster, kind: Kind, selection: Selection, text: str) -> ObjectPage[Any]:
     limit = selection.limit
     where, parameters = _conditions(cluster, kind, selection)
     table, condition = kind.model._meta.db_table, " AND ".join(where)
@@ -102,7 +118,7 @@ def _page(cluster: Cluster, kind: Kind, selection: Selection, text: str) -> Page
             [
                 *(parameters if counts else []),
                 *parameters,
-                # one more tells whether there are more
+                # one more row shows whether more follow
                 *([limit + 1] if limit else []),
                 cluster.pk,
             ],
@@ -112,11 +128,11 @@ def _page(cluster: Cluster, kind: Kind, selection: Selection, text: str) -> Page
         raise NotFound("clusters", cluster.name)
     found = [row for row in rows if row[4] is not None]
     if not limit:
-        # all of them: cheaper to sort here than whole bodies on the database's disk
+        # without a limit: sorting here is cheaper than sorting whole bodies on the database's disk
         found.sort(key=itemgetter(2, 3))
     more = bool(limit) and len(found) > limit
     shown = found[:limit] if more else found
-    return Page(
+    return ObjectPage(
         items=[row[4] for row in shown],
         resource_version=rows[0][0],
         next_after=(shown[-1][2], shown[-1][3]) if more else None,

@@ -1,4 +1,4 @@
-"""Label and field selectors: parsed, and matched against an object."""
+"""Parses label and field selectors and matches them against objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.kinds import Kind
 from apps.scheduler.labels import Requirement, SelectorError, parse_selector
 
-#: Fields whose absence means something else than the empty string.
+#: Fields whose absence does not mean the empty string.
 FIELD_DEFAULTS = {
     "spec.unschedulable": "false",
     "spec.hostNetwork": "false",
@@ -18,7 +18,7 @@ FIELD_DEFAULTS = {
 }
 
 
-#: Fields that are called otherwise in the object.
+#: Fields that have another name in the object.
 FIELD_PATHS = {"source": "source.component"}
 
 
@@ -32,7 +32,7 @@ class FieldRequirement:
 
 
 def parse_field_selector(kind: Kind, text: str) -> list[FieldRequirement]:
-    """The terms of a fieldSelector; BadRequest for a field this kind cannot be selected by."""
+    """The terms of a fieldSelector; BadRequest for a field that this kind does not support."""
     terms = []
     for term in filter(None, (part.strip() for part in text.split(","))):
         for operator in ("!=", "==", "="):
@@ -49,7 +49,7 @@ def parse_field_selector(kind: Kind, text: str) -> list[FieldRequirement]:
 
 
 def label_requirements(text: str) -> Sequence[Requirement]:
-    """The requirements of a labelSelector; BadRequest when it cannot be read."""
+    """The requirements of a labelSelector; BadRequest if it is invalid."""
     try:
         return parse_selector(text).requirements
     except SelectorError as error:
@@ -77,7 +77,7 @@ def field_value(body: Mapping[str, Any], path: str) -> str:
 class Matcher:
     """A namespace (None: all), a labelSelector and a fieldSelector of one kind.
 
-    Raises BadRequest for a selector that cannot be read.
+    Raises BadRequest for an invalid selector.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Matcher:
 
     @property
     def selective(self) -> bool:
-        """Whether a change of an object can make it match no longer."""
+        """Whether an object that matches can stop matching after a change."""
         return bool(self._labels or self._fields)
 
     def matches(self, body: Mapping[str, Any]) -> bool:
-        """Whether the object as it is in `body` was asked for."""
+        """Whether the object matches."""
         metadata = body["metadata"]
         if self.namespace is not None and metadata.get("namespace", "") != self.namespace:
             return False

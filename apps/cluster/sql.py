@@ -1,7 +1,7 @@
 """Set-at-a-time SQL for the tables of kinds: one statement inserts or updates any number of rows.
 
-Rows travel as one JSON document, which costs one round trip for one row and for ten thousand
-alike, and which both ends read and write in C. Bodies come out as JSON text through msgspec.
+Rows are sent as one JSON document: one round trip for any number of rows, encoded and decoded in C
+on both sides. Bodies come out as JSON text through msgspec.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _document(rows: Rows) -> str:
 
 @cache
 def _insert_statement(model: type[models.Model], columns: tuple[str, ...]) -> str:
-    # ordered, so that ids rise in the order the rows were given
+    # ordered, so that ids increase in the order of the rows
     return (
         f"INSERT INTO {model._meta.db_table} ({_names(columns)}) "
         f"SELECT {', '.join(_value(model, column) for column in columns)} "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 GROUP: Final = "scheduling.k8s.io"
-#: Classes that every cluster has from its beginning: name → (value, description).
+#: Classes that every cluster has: name → (value, description).
 SYSTEM_CLASSES: Final = {
     "system-cluster-critical": (
         2_000_000_000,

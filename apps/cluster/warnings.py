@@ -1,4 +1,4 @@
-"""What is allowed in a new object but may surprise, in the words of kube-apiserver."""
+"""Warnings about new objects, in the words of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
 def warnings_of(kind: str, body: Body) -> list[str]:
-    """The warnings that go with the creation of an object."""
+    """The warnings for the creation of an object."""
     if kind == "Pod":
-        return [*_of_name(body["metadata"]["name"]), *_of_pod(body, "")]
+        return [*_name_warnings(body["metadata"]["name"]), *_pod_warnings(body, "")]
     if kind in _TEMPLATED:
-        return list(_of_pod(body["spec"]["template"], "spec.template."))
+        return list(_pod_warnings(body["spec"]["template"], "spec.template."))
     return []
 
 
-def _of_name(name: str) -> Iterator[str]:
+def _name_warnings(name: str) -> Iterator[str]:
     if "." in name:
         yield (
             "metadata.name: this is used in the Pod's hostname, which can result in surprising "
@@ -43,18 +43,18 @@ def _of_name(name: str) -> Iterator[str]:
         )
 
 
-def _of_pod(pod: Body, root: str) -> Iterator[str]:
+def _pod_warnings(pod: Body, root: str) -> Iterator[str]:
     spec = pod.get("spec") or {}
     path = f"{root}spec"
     for key in sorted(spec.get("nodeSelector") or {}):
         if key in _LABELS:
-            yield f"{path}.nodeSelector[{key}]: {_deprecated(key)}"
-    yield from _of_affinity(spec.get("affinity") or {}, f"{path}.affinity")
+            yield f"{path}.nodeSelector[{key}]: {_deprecation(key)}"
+    yield from _affinity_warnings(spec.get("affinity") or {}, f"{path}.affinity")
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         place = f"{path}.topologySpreadConstraints[{index}]"
         key = constraint.get("topologyKey", "")
         if key in _LABELS:
-            yield f"{place}.topologyKey: {key} is {_deprecated(key)}"
+            yield f"{place}.topologyKey: {key} is {_deprecation(key)}"
         if constraint.get("labelSelector") is None:
             yield f"{place}.labelSelector: {_NO_SELECTOR}"
     if _CRITICAL in ((pod.get("metadata") or {}).get("annotations") or {}):
@@ -62,12 +62,12 @@ def _of_pod(pod: Body, root: str) -> Iterator[str]:
             f"{root}metadata.annotations[{_CRITICAL}]: non-functional in v1.16+; use the "
             '"priorityClassName" field instead'
         )
-    yield from _of_fractions(spec.get("overhead"), f"{path}.overhead")
+    yield from _fraction_warnings(spec.get("overhead"), f"{path}.overhead")
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
             for part in ("limits", "requests"):
                 listed = (container.get("resources") or {}).get(part)
-                yield from _of_fractions(listed, f"{path}.{field}[{index}].resources.{part}")
+                yield from _fraction_warnings(listed, f"{path}.{field}[{index}].resources.{part}")
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         yield (
             f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and "
@@ -75,14 +75,16 @@ def _of_pod(pod: Body, root: str) -> Iterator[str]:
         )
 
 
-def _of_affinity(affinity: Body, path: str) -> Iterator[str]:
+def _affinity_warnings(affinity: Body, path: str) -> Iterator[str]:
     rules = affinity.get("nodeAffinity") or {}
     terms = (rules.get(_RULES[0]) or {}).get("nodeSelectorTerms") or ()
     for index, term in enumerate(terms):
-        yield from _of_term(term, f"{path}.nodeAffinity.{_RULES[0]}.nodeSelectorTerms[{index}]")
+        yield from _term_warnings(
+            term, f"{path}.nodeAffinity.{_RULES[0]}.nodeSelectorTerms[{index}]"
+        )
     for index, weighted in enumerate(rules.get(_RULES[1]) or ()):
         place = f"{path}.nodeAffinity.{_RULES[1]}[{index}].preference"
-        yield from _of_term(weighted.get("preference") or {}, place)
+        yield from _term_warnings(weighted.get("preference") or {}, place)
     for name in ("podAffinity", "podAntiAffinity"):
         for rule in _RULES:
             for index, given in enumerate((affinity.get(name) or {}).get(rule) or ()):
@@ -93,20 +95,20 @@ def _of_affinity(affinity: Body, path: str) -> Iterator[str]:
                     yield f"{place}.labelSelector: {_NO_SELECTOR}"
 
 
-def _of_term(term: Body, path: str) -> Iterator[str]:
+def _term_warnings(term: Body, path: str) -> Iterator[str]:
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         key = expression.get("key", "")
         if key in _LABELS:
-            yield f"{path}.matchExpressions[{index}].key: {key} is {_deprecated(key)}"
+            yield f"{path}.matchExpressions[{index}].key: {key} is {_deprecation(key)}"
 
 
-def _of_fractions(listed: Body | None, path: str) -> Iterator[str]:
+def _fraction_warnings(listed: Body | None, path: str) -> Iterator[str]:
     for name in _BYTES:
         amount = (listed or {}).get(name)
         if amount is not None and quantity.milli(amount) % 1000:
             yield f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an integer'
 
 
-def _deprecated(label: str) -> str:
+def _deprecation(label: str) -> str:
     since, instead = _LABELS[label]
     return f'deprecated since {since}; use "{instead}" instead'

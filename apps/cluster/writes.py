@@ -1,4 +1,4 @@
-"""What can be asked of the store, as values."""
+"""The writes that the store accepts, as values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who changes something, and the request it belongs to; both are kept in the log."""
+    """The user who changes something, and the request id; the log records both."""
 
     user: str
     request_id: str = ""
@@ -34,9 +34,9 @@ class Create:
 class Update:
     """Change an object under its row lock.
 
-    `change` gets the stored object, which it must not alter, and returns the new one; raising
-    an ApiError refuses. `trusted` changes are the control plane's own: not admitted and
-    validated again. `uid`, when given, names the very object that is meant.
+    `change` gets the stored object, which it must not alter, and returns the new one; it raises
+    an ApiError to reject the write. `trusted` changes are made by the control plane itself: they
+    are not admitted and validated again. `uid`, if given, must be the object's.
     """
 
     kind: Kind
@@ -62,7 +62,7 @@ Write = Create | Update | Delete
 
 
 def key_of(write: Write) -> Key:
-    """The object an write is about; of a creation, once it is admitted."""
+    """The key of the object; for a creation, after admission."""
     if isinstance(write, Create):
         metadata = write.body["metadata"]
         return write.kind.name, metadata.get("namespace", ""), metadata["name"]

@@ -1,4 +1,4 @@
-"""Make it so: what acts on the objects of a cluster, and what is recorded of it.
+"""The control plane: what acts on the objects of a cluster, and the records of it.
 
 Rooms, from the top: management and tasks, operations, clusters, explanations, rebuilding, loop,
 controllers, metrics and history, queue, ledger, queries, events, profiles, workers, partitions,

@@ -1,4 +1,4 @@
-"""Django configuration of the controlplane room: make it so."""
+"""Django configuration of the control plane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ControlPlaneConfig(AppConfig):
 
 @register()
 def check_plugins(**_: Any) -> list[CheckMessage]:
-    """`manage.py check`: whether the scheduler plugins from outside can be used."""
+    """A system check: whether all out-of-tree scheduler plugins can be used."""
     from apps.controlplane.profiles.plugins import custom_plugins
 
     try:

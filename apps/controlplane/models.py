@@ -1,7 +1,7 @@
-"""What the control plane keeps: profiles, the queue, the lease of the loop, the ledger.
+"""The tables of the control plane: configuration revisions, queue, lease, ledger, operations.
 
 Only `apps.controlplane` writes these tables. A pending pod without a `QueueEntry` is new to the
-loop, or waits in activeQ for its first attempt: everything about it follows from the pod itself.
+loop, or waits in activeQ for its first attempt: its state in the queue follows from the pod itself.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from apps.cluster.models import Cluster
 
 
 class ConfigurationRevision(models.Model):
-    """One revision of a cluster's KubeSchedulerConfiguration; rows are never changed.
+    """One revision of a cluster's KubeSchedulerConfiguration; only `active` ever changes.
 
     The loop schedules with the revision marked `active`. A configuration holds one scheduler
     profile for each schedulerName.
     """
 
-    # decisions name revisions, also when the cluster is gone
+    # decisions refer to revisions, also after the cluster is deleted
     cluster = models.ForeignKey(
         Cluster, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
     )
     revision = models.PositiveIntegerField()
-    #: The KubeSchedulerConfiguration as YAML, as it was given.
+    #: The KubeSchedulerConfiguration as YAML, as submitted.
     configuration = models.TextField()
-    #: Made by the converter from an older format; may name legacy plugins.
+    #: Converted from an older format; may name legacy plugins.
     legacy = models.BooleanField(default=False)
     active = models.BooleanField(default=False)
     note = models.CharField(max_length=200, blank=True)
@@ -54,27 +54,27 @@ class ConfigurationRevision(models.Model):
 
 
 class LoopLease(models.Model):
-    """Who may schedule a cluster. Times are the database's clock.
+    """Which worker may schedule a cluster. Times are by the database's clock.
 
-    Every transaction of the recorder locks this row and checks that `epoch` is still its own:
-    a holder that was stopped and comes back late finds another epoch and writes nothing.
+    Every transaction of the recorder locks this row and checks that `epoch` is unchanged: a holder
+    that was stopped and continues after its lease expired finds another epoch and writes nothing.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True)
     holder = models.CharField(max_length=100, blank=True)
     epoch = models.BigIntegerField(default=0)
     expires_at = models.DateTimeField(null=True)
-    #: The loop has acted on every change up to this version.
+    #: The loop has processed every change up to this version.
     consumed_version = models.BigIntegerField(default=0)
-    #: The profile revision it did so with.
+    #: The configuration revision that the loop used.
     profile_revision = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:
-        return f"{self.cluster_id} held by {self.holder or 'nobody'} (epoch {self.epoch})"
+        return f"{self.cluster_id} held by {self.holder or 'no worker'} (epoch {self.epoch})"
 
 
 class QueueEntry(models.Model):
-    """A pod in the scheduling queue, as the queue would be rebuilt from it."""
+    """A pod in the scheduling queue; the queue is restored from these rows."""
 
     class Queue(models.TextChoices):
         ACTIVE = "active", "activeQ"
@@ -90,13 +90,13 @@ class QueueEntry(models.Model):
     attempts = models.IntegerField(default=0)
     #: When the pod entered this queue.
     timestamp = models.DateTimeField()
-    #: Null where it does not back off.
+    #: Null unless the pod backs off.
     backoff_expiry = models.DateTimeField(null=True)
     unschedulable_plugins = ArrayField(models.CharField(max_length=100), default=list)
     pending_plugins = ArrayField(models.CharField(max_length=100), default=list)
     gated_by = models.CharField(max_length=100, blank=True)
     nominated_node = models.CharField(max_length=253, blank=True)
-    #: The entry exactly as the queue gave it, for its restoration.
+    #: The complete entry, from which the queue is restored.
     state = models.JSONField()
 
     class Meta:
@@ -118,14 +118,14 @@ class QueueEntry(models.Model):
         return f"{self.namespace}/{self.name} in {self.queue}"
 
 
-#: Events that move every pod: no index needs to find them.
+#: Events that every attempt causes; left out of the index by event.
 ROUTINE_MOVES = ("Done", "Pop", "UnschedulablePodAdd")
 
 
 class QueueMove(models.Model):
-    """A pod went from one part of the queue to another: history, kept after the pod is gone.
+    """A move of a pod from one part of the queue to another; retained after the pod is deleted.
 
-    Divided by days, and never changed: `apps.controlplane.partitions.daily`.
+    Partitioned by day, and never updated: `apps.controlplane.partitions.daily`.
     """
 
     class Place(models.TextChoices):
@@ -148,23 +148,23 @@ class QueueMove(models.Model):
     target = models.CharField(max_length=16, blank=True, choices=Place.choices)
     #: What caused it: "NodeAdd", "ScheduleAttemptFailure", "BackoffComplete", "Pop" …
     event = models.CharField(max_length=100)
-    #: The plugin whose hint, or whose PreEnqueue, decided; empty if none was asked.
+    #: The plugin whose hint or PreEnqueue decided; empty if no plugin was called.
     plugin = models.CharField(max_length=100, blank=True)
-    #: "Queue" or "Error", where a hint decided.
+    #: "Queue" or "Error", if a hint decided.
     hint = models.CharField(max_length=8, blank=True)
-    #: Why the plugin gates the pod; or who activated it.
+    #: Why the plugin gates the pod, or who activated it.
     reason = models.TextField(blank=True)
-    #: Attempts of the pod so far, one that begins or ends with this move included.
+    #: Attempts of the pod so far, including one that starts or ends with this move.
     attempt = models.PositiveIntegerField()
 
     class Meta:
         indexes = (
             # the history, newest first
             models.Index(fields=["cluster", "-id"], name="move_newest"),
-            # of one pod, and of every pod that ever had a name
+            # the moves of one pod, and of all pods with a name
             models.Index(fields=["cluster", "pod_uid", "-id"], name="move_of_pod"),
             models.Index(fields=["cluster", "name", "-id"], name="move_of_name"),
-            # what an event or a plugin moved; most moves are routine and in neither
+            # by event or plugin; routine moves are in neither
             models.Index(
                 fields=["cluster", "event", "-id"],
                 name="move_by_event",
@@ -182,7 +182,7 @@ class QueueMove(models.Model):
 
 
 class QueueActivation(models.Model):
-    """A user's wish that a pod be tried at once; gone when the loop has recorded the move."""
+    """A user's request to activate a pod; deleted when the loop has recorded the move."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
     pod_uid = models.UUIDField()
@@ -191,7 +191,7 @@ class QueueActivation(models.Model):
 
     class Meta:
         indexes = (
-            # what the loop asks at each look
+            # read in each iteration of the loop
             models.Index(fields=["cluster", "id"], name="activation_of_cluster"),
         )
 
@@ -222,7 +222,7 @@ class NodeTable(models.Model):
 
 
 class SchedulingDecision(models.Model):
-    """One attempt to schedule one pod: the ledger. Kept after the pod is gone."""
+    """One attempt to schedule one pod: the ledger. Retained after the pod is deleted."""
 
     class Result(models.TextChoices):
         SCHEDULED = "scheduled"
@@ -240,24 +240,24 @@ class SchedulingDecision(models.Model):
     profile_revision = models.PositiveIntegerField()
     scheduler_name = models.CharField(max_length=253)
     result = models.CharField(max_length=16, choices=Result.choices)
-    #: The chosen node; empty when there is none.
+    #: The selected node; empty if there is none.
     node = models.CharField(max_length=253, blank=True)
     nominated_node = models.CharField(max_length=253, blank=True)
-    #: Why it fits nowhere, without what PostFilter added; empty when scheduled.
+    #: Why the pod is unschedulable, without PostFilter's message; empty if scheduled.
     message = models.TextField(blank=True)
     post_filter_message = models.TextField(blank=True, default="")
-    #: Plugins that rejected some node (or the pod), ...
+    #: Plugins that rejected at least one node, or the pod.
     unschedulable_plugins = ArrayField(models.CharField(max_length=100), default=list)
-    #: ... what they said, the most frequent reasons first, ...
+    #: Their reasons, most frequent first.
     reasons = ArrayField(models.TextField(), default=list)
-    #: ... and the pods ("namespace/name") that PostFilter wants evicted instead.
+    #: The pods ("namespace/name") that PostFilter selected for eviction.
     victims = ArrayField(models.CharField(max_length=317), default=list)
     nodes = models.PositiveIntegerField()
     feasible_nodes = models.PositiveIntegerField()
     tied_nodes = models.PositiveIntegerField()
-    #: Total score of the chosen node; null when nothing was scored.
+    #: Total score of the selected node; null if no node was scored.
     total_score = models.BigIntegerField(null=True)
-    #: Version of the cluster the attempt saw, and how many decisions the loop had taken since.
+    #: Version of the cluster that the attempt saw, and its number among the decisions since.
     cluster_version = models.BigIntegerField()
     sequence = models.PositiveIntegerField()
     duration_us = models.PositiveIntegerField()
@@ -265,7 +265,7 @@ class SchedulingDecision(models.Model):
     node_table = models.ForeignKey(
         NodeTable, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
     )
-    #: Everything else as compressed columns; `apps.controlplane.ledger.codec` reads them.
+    #: Everything else as compressed columns; `apps.controlplane.ledger.reading` reads them.
     columns = models.BinaryField()
 
     class Meta:
@@ -274,54 +274,54 @@ class SchedulingDecision(models.Model):
             models.Index(fields=["cluster", "-id"], name="decision_newest"),
             # the attempts of one pod
             models.Index(fields=["cluster", "pod_uid", "attempt"], name="decision_of_pod"),
-            # the attempts of every pod whose name begins so, whatever the database's collation
+            # the attempts of pods by a prefix of their name, with any collation of the database
             models.Index(
                 fields=["cluster", "name", "-id"],
                 name="decision_of_name_prefix",
                 opclasses=["int8_ops", "varchar_pattern_ops", "int8_ops"],
             ),
-            # about the pods of a request
+            # by the request that created the pod
             models.Index(
                 fields=["cluster", "request_id", "-id"],
                 name="decision_request",
                 condition=~models.Q(request_id=""),
             ),
-            # about pods of a namespace
+            # by namespace
             models.Index(fields=["cluster", "namespace", "-id"], name="decision_namespace"),
-            # what landed on a node
+            # scheduled on a node
             models.Index(
                 fields=["cluster", "node", "-id"],
                 name="decision_on_some_node",
                 condition=~models.Q(node=""),
             ),
-            # pods per second over the last minute, without touching the rows
+            # pods per second over the last minute, by an index-only scan
             models.Index(fields=["cluster", "at"], include=["result"], name="decision_time"),
-            # what failed
+            # by result
             models.Index(fields=["cluster", "result", "-id"], name="decision_result"),
-            # what a profile or a revision decided
+            # by revision and profile
             models.Index(
                 fields=["cluster", "profile_revision", "scheduler_name", "-id"],
                 name="decision_profile",
             ),
-            # pods that were tried again and again
+            # by number of attempts
             models.Index(
                 fields=["cluster", "attempt", "-id"],
                 name="decision_retries",
                 condition=models.Q(attempt__gt=1),
             ),
-            # who rejected, why, and who had to make room
+            # by rejecting plugin, reason and victim
             GinIndex(
                 fields=["unschedulable_plugins", "reasons", "victims"],
                 name="decision_rejections",
                 condition=~models.Q(unschedulable_plugins=[]),
             ),
-            # the words of messages
+            # by words in messages
             GinIndex(
                 SearchVector("message", "post_filter_message", config="simple"),
                 name="decision_words",
                 condition=~models.Q(message=""),
             ),
-            # which node tables are still referred to
+            # whether a node table is referred to
             models.Index(fields=["node_table"], name="decision_node_table"),
         )
 
@@ -330,10 +330,10 @@ class SchedulingDecision(models.Model):
 
 
 class Operation(models.Model):
-    """Long work that somebody asked for: how far it is, and how it ended.
+    """Long work that a user started: its progress, and how it ended.
 
-    `apps.controlplane.operations` runs it in a worker. Its times are the house's own, whatever
-    the clock of its cluster says.
+    `apps.controlplane.operations` runs it in a worker. Its times are real time, regardless of the
+    cluster's clock.
     """
 
     class State(models.TextChoices):
@@ -345,26 +345,26 @@ class Operation(models.Model):
 
     #: A name in `operations.registry`.
     kind = models.CharField(max_length=32)
-    #: What it does, for people: "Drain node-7".
+    #: Shown to users: "Drain node-7".
     title = models.CharField(max_length=300)
-    #: Null while it makes a cluster, and where it made none.
+    #: Null until it has created its cluster, and if it created none.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, db_index=False)
     arguments = models.JSONField(default=dict)
-    #: What was uploaded with it: zstandard-compressed JSON, gone when the work is over.
+    #: Uploaded data as zstandard-compressed JSON; null when the work has ended.
     payload = models.BinaryField(null=True)
     state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
-    #: Steps of `total`; 0 of 0 while nobody knows how many there are.
+    #: Completed steps of `total`; both are 0 while the total is unknown.
     done = models.BigIntegerField(default=0)
     total = models.BigIntegerField(default=0)
-    #: What it is at, or what came out.
+    #: The current step, or the result.
     message = models.TextField(blank=True)
     #: Why it failed.
     cause = models.TextField(blank=True)
-    #: A file that came out: zstandard-compressed.
+    #: The resulting file, zstandard-compressed.
     output = models.BinaryField(null=True)
     output_name = models.CharField(max_length=100, blank=True)
     cancel_requested = models.BooleanField(default=False)
-    #: The worker process that has it, and how many had it so far.
+    #: The worker that runs it, and the number of workers that have started it.
     worker = models.CharField(max_length=100, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
     user = models.CharField(max_length=150)
@@ -375,7 +375,7 @@ class Operation(models.Model):
 
     class Meta:
         constraints = (
-            # two drains at once would each upset what the other one's preview said
+            # two concurrent drains would invalidate each other's preview
             models.UniqueConstraint(
                 fields=["cluster"],
                 condition=models.Q(kind="drain", state__in=("waiting", "running")),
@@ -383,7 +383,7 @@ class Operation(models.Model):
             ),
         )
         indexes = (
-            # beat: what waits for a worker, or has one that may be dead
+            # beat: operations that wait for a worker, or whose worker may be dead
             models.Index(
                 fields=["id"],
                 name="operation_unfinished",
@@ -402,19 +402,20 @@ class Operation(models.Model):
 
     @property
     def percent(self) -> int:
-        """How much is done, rounded down: 100 only when everything is."""
+        """The progress in percent, rounded down: 100 only when all steps are done."""
         return 100 * self.done // self.total if self.total else 0
 
 
 class PastCluster(models.Model):
-    """A cluster that was deleted; its history is kept under the id it had."""
+    """A deleted cluster; its history is retained under the id it had."""
 
     id = models.BigIntegerField(primary_key=True)
     uid = models.UUIDField()
     name = models.CharField(max_length=63)
     created_at = models.DateTimeField()
-    #: By the database's clock; and who did it.
+    #: By the database's clock.
     deleted_at = models.DateTimeField(db_default=Now())
+    #: Who deleted it.
     user = models.CharField(max_length=150, blank=True)
     tie_break = models.CharField(max_length=16)
     seed = models.BigIntegerField()
@@ -429,7 +430,7 @@ class PastCluster(models.Model):
 
 
 class VersionMark(models.Model):
-    """The version a cluster had when a day (of the database's) began: how old changes are."""
+    """A cluster's version at the start of a day (UTC, by the database): dates its changes."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
     day = models.DateField()
@@ -445,7 +446,7 @@ class VersionMark(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When a part of the control plane was last seen alive, on the database's clock."""
+    """When a part of the control plane last reported, by the database's clock."""
 
     name = models.CharField(max_length=100, primary_key=True)
     at = models.DateTimeField()
@@ -455,9 +456,9 @@ class Heartbeat(models.Model):
 
 
 class SchedulerMetrics(models.Model):
-    """What a cluster's scheduler has counted and measured since the cluster exists.
+    """The metrics of a cluster's scheduler since the cluster was created.
 
-    Written in the recorder's transactions, so it always agrees with the ledger.
+    Written in the recorder's transactions, so that they always agree with the ledger.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True)

@@ -1,4 +1,4 @@
-"""What others read of the control plane: queues, placements, decisions."""
+"""Queries of the control plane that several rooms share: queues, placements, decisions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
+from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.models import PastCluster, QueueEntry, SchedulingDecision
 from apps.controlplane.profiles import revisions
@@ -16,9 +17,9 @@ from apps.controlplane.profiles import revisions
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one pod landed, or why it fits nowhere."""
+    """The node of one pod and its scores, or why the pod is pending."""
 
-    #: The pod's name; with its namespace in front where that is not "default".
+    #: The pod's name, with the prefix "namespace/" if the namespace is not "default".
     pod: str
     node: str
     total_score: int | None
@@ -36,44 +37,53 @@ _SIZES = """
 """
 
 
-def cluster_names() -> dict[int, str]:
-    """The names of all clusters by id, those of the deleted ones included."""
+def list_cluster_names() -> dict[int, str]:
+    """The names of all clusters by id, including deleted ones."""
     past = PastCluster.objects.values_list("pk", "name")
     return dict(Cluster.objects.values_list("pk", "name").union(past))
 
 
-def scheduler_names(cluster: Cluster) -> list[str]:
+def list_scheduler_names(cluster: Cluster) -> list[str]:
     """The schedulerNames of the cluster's active configuration."""
-    configuration = revisions.configuration(revisions.active(cluster))
+    configuration = revisions.load_configuration(revisions.get_active(cluster))
     return [profile.scheduler_name for profile in configuration.profiles]
 
 
-def pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
-    """Pending pods that no profile of this cluster is responsible for."""
+def list_pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
+    """Pending pods whose schedulerName no profile of this cluster has."""
     pending = Pod.objects.filter(cluster=cluster, node_name="")
     pending = pending.exclude(phase__in=("Succeeded", "Failed"))
-    return pending.exclude(scheduler_name__in=scheduler_names(cluster))
+    return pending.exclude(scheduler_name__in=list_scheduler_names(cluster))
 
 
-def queue_sizes(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
-    """How many pods are in each queue, the empty ones included."""
+def count_pods_by_queue(cluster: Cluster) -> dict[QueueEntry.Queue, int]:
+    """The number of pods in each queue, including empty queues."""
     with connection.cursor() as cursor:
         cursor.execute(
             _SIZES,
-            [cluster.pk, scheduler_names(cluster)],
+            [cluster.pk, list_scheduler_names(cluster)],
         )
-        counted = dict(cursor.fetchall())
-    return {name: counted.get(name.value, 0) for name in QueueEntry.Queue}
+        sizes = dict(cursor.fetchall())
+    return {name: sizes.get(name.value, 0) for name in QueueEntry.Queue}
 
 
-def decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
-    """Decisions, newest first, without their columns."""
+def list_decisions(cluster: Cluster, **filters: Any) -> QuerySet[SchedulingDecision]:
+    """Decisions, newest first, with `columns` deferred."""
     found = SchedulingDecision.objects.filter(cluster=cluster, **filters)
     return found.defer("columns").order_by("-id")
 
 
-def placements(cluster: Cluster) -> Iterator[Placement]:
-    """Every pod in the order of creation, with what its last attempt said."""
+def decision_numbered(number: int, cluster: Cluster | None = None) -> SchedulingDecision:
+    """A decision with its columns; NotFound when there is none, or it is another cluster's."""
+    found = SchedulingDecision.objects.filter(pk=number)
+    row = (found if cluster is None else found.filter(cluster=cluster)).first()
+    if row is None:
+        raise NotFound("decisions", str(number))
+    return row
+
+
+def list_placements(cluster: Cluster) -> Iterator[Placement]:
+    """Every pod in the order of creation, with the result of its last attempt."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT p.namespace, p.name, p.node_name, d.total_score, d.feasible_nodes, "

@@ -1,4 +1,4 @@
-"""The Celery tasks: the scheduling loop, and what beat sends to keep it going."""
+"""The Celery tasks: the scheduling loop, and the periodic tasks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from apps.controlplane.workers.waking import wake
 
 log = logging.getLogger(__name__)
 
-#: A wake-up that beat sends is worthless when the next one comes.
+#: A wake-up of beat is obsolete when the next one is sent.
 _EXPIRES_SECONDS = 5
-#: A due cluster whose last holder has not come for so long is anybody's: the holder may be busy
-#: with others, or stopped, and what is warm with it is worth less than the time it takes.
+#: After this time any worker may take a due cluster: its last holder is busy or stopped, and
+#: waiting costs more than loading the engine again.
 _PATIENCE_SECONDS = 2
 
 _DUE = f"""
@@ -33,22 +33,21 @@ _DUE = f"""
 
 @shared_task(ignore_result=True)
 def run_loop(cluster_id: int) -> None:
-    """Schedule a cluster until nothing is left to do, if nobody else does.
+    """Schedule a cluster until nothing is left to do, unless another worker does.
 
-    After a slice of a cluster that is busy for longer, one of several such in this process goes
-    to a worker that has none.
+    After each slice of a busy cluster, one of several in this process moves to an idle worker.
     """
     if not engines.run(cluster_id):
         return
-    idle = heartbeat.idle_worker() if engines.has_others_at_work(cluster_id) else None
+    idle = heartbeat.idle_worker() if engines.runs_other_clusters(cluster_id) else None
     if idle is not None:
-        lease.let_go(cluster_id)
+        lease.release(cluster_id)
     wake(cluster_id, queue=idle)
 
 
 @shared_task(ignore_result=True)
 def wake_due_clusters() -> None:
-    """Each second: clusters that changed and whose wake-up was lost, or whose timer ran out."""
+    """Every second: clusters whose wake-up was lost, or whose timer has expired."""
     _wake(
         _DUE + f"AND (c.due_at <= clock_timestamp() OR c.timer_at <= {NOW_SQL})",
     )
@@ -56,7 +55,7 @@ def wake_due_clusters() -> None:
 
 @shared_task(ignore_result=True)
 def flush_backoff() -> None:
-    """Each second: clusters in whose backoffQ a pod's time is over."""
+    """Every second: clusters with a pod in backoffQ whose backoff has expired."""
     _wake(
         _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
         f"AND q.queue = 'backoff' AND q.backoff_expiry <= {NOW_SQL})",
@@ -65,7 +64,7 @@ def flush_backoff() -> None:
 
 @shared_task(ignore_result=True)
 def flush_unschedulable() -> None:
-    """Each 30 seconds: clusters with a pod that no event has helped for as long as they allow."""
+    """Every 30 seconds: clusters with a pod that has been unschedulable for too long."""
     _wake(
         _DUE + "AND EXISTS (SELECT 1 FROM controlplane_queueentry q WHERE q.cluster_id = c.id "
         "AND q.queue = 'unschedulable' "
@@ -76,46 +75,46 @@ def flush_unschedulable() -> None:
 
 @shared_task(ignore_result=True)
 def prepare_days() -> None:
-    """Each hour: the partitions that rows of the next days will go to."""
+    """Every hour: create the partitions of the next days."""
     for name in daily.prepare_all():
-        log.info("made %s", name)
+        log.info("created partition %s", name)
 
 
 @shared_task(ignore_result=True)
 def retain() -> None:
-    """Every ten minutes: forget what is older, or more, than is to be kept."""
+    """Every ten minutes: delete history beyond the retention limits."""
     retention.run()
 
 
 @shared_task(ignore_result=True)
 def run_operation(number: int) -> None:
-    """Long work that somebody asked for, if nobody has it yet."""
+    """Run an operation, unless another worker has claimed it."""
     running.run(number)
 
 
 @shared_task(ignore_result=True)
 def tend_operations() -> None:
-    """Each 5 seconds: long work whose message was lost, or whose worker died."""
+    """Every 5 seconds: operations whose message was lost, or whose worker died."""
     tending.tend()
 
 
 @shared_task(ignore_result=True)
 def beat() -> None:
-    """Each 5 seconds: beat sent this and a worker ran it, so both are alive."""
+    """Every 5 seconds: sent by beat and run by a worker, which shows that both are alive."""
     heartbeat.touch("beat")
 
 
 @shared_task(ignore_result=True)
 def forget_dead_workers() -> None:
-    """Each minute: heartbeats and queues of workers that died without a farewell."""
-    for name in heartbeat.dead():
+    """Every minute: delete heartbeats and queues of workers that did not shut down properly."""
+    for name in heartbeat.dead_workers():
         with current_app.connection_for_write() as broker:
-            # declared first: a channel deletes only what it knows
+            # declared first: a channel only deletes queues that it knows
             queue = current_app.amqp.queues.new_missing(name)(broker.default_channel)
             queue.declare()
             queue.delete()
-        heartbeat.forget(name)
-        log.info("forgot the worker %s, of which nothing was heard any more", name)
+        heartbeat.delete(name)
+        log.info("deleted worker %s, which has sent no heartbeat", name)
 
 
 def _wake(query: str) -> None:
@@ -126,6 +125,6 @@ def _wake(query: str) -> None:
         try:
             wake(cluster_id, expires=_EXPIRES_SECONDS, anywhere=late)
         except Exception:
-            # the broker is away or its connection broke; one cluster must not keep the others
-            # waiting, and in a second they are all found again
-            log.warning("cluster %s could not be woken", cluster_id, exc_info=True)
+            # the broker is unavailable or the connection broke; one cluster must not block the
+            # others, and the next run finds them all again
+            log.warning("could not wake cluster %s", cluster_id, exc_info=True)

@@ -14,8 +14,9 @@ from django.utils.cache import patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.cluster.queries import cluster_named
 from apps.cluster.writes import Actor
 
 Arguments = ParamSpec("Arguments")
@@ -52,7 +53,7 @@ def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
     ) -> HttpResponse:
         found = None
         try:
-            found = _named(cluster)
+            found = cluster_named(cluster)
             return view(request, found, *args, **kwargs)
         except ApiError as refusal:
             return refused(request, refusal, cluster=found)
@@ -86,10 +87,3 @@ def _own(response: HttpResponse) -> HttpResponse:
     patch_vary_headers(response, ["HX-Request"])
     response.headers["Content-Security-Policy"] = CONTENT_POLICY
     return response
-
-
-def _named(name: str) -> Cluster:
-    cluster = Cluster.objects.filter(name=name).first()
-    if cluster is None:
-        raise NotFound("clusters", name)
-    return cluster

@@ -156,7 +156,7 @@ async def _wait_for_news(subscription: Subscription, send: Send) -> bool:
 
     One looks at the log then as well: whoever changed something may have died before he told.
     """
-    version = await subscription.news(timeout=_SILENCE_SECONDS)
+    version = await subscription.wait(timeout=_SILENCE_SECONDS)
     if version is None:
         await _send_text(send, ": still here\n\n")
         return False

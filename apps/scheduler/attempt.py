@@ -1,4 +1,4 @@
-"""One pod's attempt while it is under way."""
+"""The state of one attempt to schedule a pod."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 @dataclass(slots=True)
 class Attempt:
-    """One pod's attempt while it is under way; ``decision`` is what is known of it so far."""
+    """One attempt while it is running; ``decision`` holds what is known so far."""
 
     pod: PodInfo
     framework: Framework
@@ -29,12 +29,12 @@ class Attempt:
     diagnosis: Diagnosis | None = None
     #: the pod with its node, from Reserve on
     assumed: PodInfo | None = None
-    #: the binding cycle, once it has begun, and the step it waits for
+    #: the binding cycle, once it has started, and the step it waits for
     binding: Steps | None = None
     running: Future[Status] | None = None
-    #: PreBind is over: from now on the binding cannot be called off for another pod's sake
+    #: PreBind has finished: from now on the binding cannot be canceled by preemption
     is_prebound: bool = False
-    #: why the binding has been called off; "" if it has not
+    #: why the binding was canceled; "" if it was not
     called_off: str = ""
 
 

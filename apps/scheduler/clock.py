@@ -1,7 +1,7 @@
-"""The time the scheduler goes by: seconds since the Unix epoch, from an object that is handed in.
+"""The scheduler's clock: seconds since the Unix epoch, from an injected object.
 
-Nothing in the core reads the system's clock itself, so that a test, a replay or a restored queue
-can say what time it is.
+The core never reads the system's clock itself, so that a test, a replay or a restored queue can set
+the time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Clock(Protocol):
 
 
 class RealClock:
-    """The system's wall clock: timestamps outlive the process, so no monotonic clock would do."""
+    """The system's wall clock; not a monotonic one, since timestamps outlive the process."""
 
     def now(self) -> float:
         return time.time()

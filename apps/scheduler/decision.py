@@ -1,4 +1,4 @@
-"""Everything about one attempt to schedule one pod, as columns; text is made when it is shown."""
+"""Everything about one attempt to schedule one pod, as columns; text is built on display."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.runtime import ScoreColumn
+from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Status
 
 _NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
@@ -25,12 +25,12 @@ class Result(StrEnum):
     ERROR = "error"
     #: a Permit plugin holds the pod: not the end of the attempt
     WAITING = "waiting"
-    #: a PreBind or Bind plugin, or an extender, takes its time: not the end of the attempt
+    #: a slow step of the binding is running: not the end of the attempt
     BINDING = "binding"
 
     @property
     def is_final(self) -> bool:
-        """The attempt is over."""
+        """Whether the attempt has ended."""
         return self not in (Result.WAITING, Result.BINDING)
 
 
@@ -38,11 +38,11 @@ class Result(StrEnum):
 class PermitWait:
     """How Permit plugins held the pod after it had a node."""
 
-    #: plugin -> seconds after which it gives up
+    #: plugin -> seconds after which it rejects the pod
     timeouts: Mapping[str, float]
     #: how long the pod was held
     seconds: float
-    #: success when all plugins allowed it, else the rejection; None as long as it is held
+    #: success when all plugins allowed it, else the rejection; None while it is held
     outcome: Status | None = None
 
 
@@ -50,14 +50,14 @@ class PermitWait:
 class Decision:
     """One attempt. Arrays about feasible nodes are aligned with ``feasible``; rows index ``nodes``.
 
-    Filled in as the attempt goes on; nothing changes any more when ``result`` is final.
+    Filled in during the attempt; it does not change any more when ``result`` is final.
     """
 
     pod_key: str
     pod_uid: str
     #: the profile's schedulerName
     profile: str
-    #: number of this attempt, from 1
+    #: number of this attempt, counted from 1
     attempt: int = 1
     result: Result = Result.ERROR
     #: the chosen node, "" without one
@@ -71,18 +71,18 @@ class Decision:
     nodes: tuple[str, ...] = ()
     #: nodes in the cluster
     total_nodes: int = 0
-    #: the first refusal per row, with the plugin; None if the filters were not reached
+    #: the first refusal per row, with the plugin; None if the filters did not run
     node_statuses: NodeStatuses | None = None
-    #: position in the visiting order at which the search began
+    #: index in the visiting order at which the search started
     start: int = 0
-    #: nodes the filters looked at
+    #: nodes that the filters evaluated
     evaluated: int = 0
-    #: only the pod's nominated node was looked at, and it was taken
+    #: only the pod's nominated node was evaluated, and it was chosen
     nominated_fast_path: bool = False
 
     #: PreFilter's outcome; a rejection ends the attempt before Filter
     pre_filter: Status = SUCCESS
-    #: the nodes PreFilter narrowed the search to, None = all
+    #: the nodes to which PreFilter narrowed the search, None = all
     pre_filter_nodes: frozenset[str] | None = None
     filter_skipped: frozenset[str] = frozenset()
     score_skipped: frozenset[str] = frozenset()
@@ -97,47 +97,47 @@ class Decision:
     total: Int64Array = field(default_factory=lambda: _NO_ROWS)
     #: (ties,) int64, rows with the greatest total
     ties: Int64Array = field(default_factory=lambda: _NO_ROWS)
-    #: which of ``ties`` was taken
+    #: index into ``ties`` of the chosen row
     draw: int = 0
 
-    #: PostFilter's answer, None if it was not run
+    #: PostFilter's result, None if it was not run
     post_filter_status: Status | None = None
     post_filter: PostFilterResult | None = None
-    #: what becomes of the pod's nomination; None = stays
+    #: the new nomination of the pod; None = unchanged
     nominating: NominatingInfo | None = None
-    #: the failure of Reserve, Permit, PreBind or Bind
+    #: the failure in Reserve, Permit, PreBind or Bind
     rejection: Status | None = None
     #: None if no Permit plugin asked to wait
     permit_wait: PermitWait | None = None
     #: every call of an extender, in order
     extender_calls: list[ExtenderCall] = field(default_factory=list)
-    #: what has to be written for this decision
+    #: the writes that this decision requests
     intents: tuple[Intent, ...] = ()
     #: extension point -> nanoseconds
     durations: Mapping[str, int] = field(default_factory=dict)
-    #: extension point -> plugin -> nanoseconds, of the plugins that ran, in their order; a filter's
-    #: with the second round for nominated pods, a scorer's with NormalizeScore
+    #: extension point -> plugin -> nanoseconds, of the plugins that ran, in their order; Filter
+    #: includes the second run for nominated pods, Score includes NormalizeScore
     plugin_durations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
-    #: when the attempt began, and ended without a node; `perf_counter_ns`, of this process alone
+    #: when the attempt started, and ended without a node; `perf_counter_ns` of this process
     began_ns: int = 0
     ended_ns: int = 0
-    #: nanoseconds from the snapshot to the choice of a node, or to the lack of one
+    #: nanoseconds from the snapshot until a node was chosen or none was found
     algorithm_ns: int = 0
     #: when the pod was first ready for an attempt, seconds since the Unix epoch
     initial_attempt_at: float | None = None
-    #: nothing but the time the pod had waited brought it to this attempt
+    #: the pod was retried because of the time it had waited, not because of an event
     after_flush: bool = False
 
     def status_of(self, node: str) -> Status | None:
-        """Why the node was refused; None if it passed. KeyError if it was not there."""
+        """Why the node was refused; None if it passed. KeyError for an unknown node."""
         row = self._row(node)
         if self.node_statuses is None:
             return self.pre_filter
         return self.node_statuses.at(row)
 
     def scores_of(self, node: str) -> dict[str, tuple[int, int, int]]:
-        """Plugin -> (raw, normalised, weighted) of a feasible node; KeyError for any other."""
+        """Plugin -> (raw, normalized, weighted) of a feasible node; KeyError for any other."""
         places = np.flatnonzero(self.feasible == self._row(node))
         if not len(places):
             raise KeyError(node)

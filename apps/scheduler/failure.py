@@ -1,11 +1,11 @@
-"""When an attempt fails: everything is given back, said, and the pod goes to the queue."""
+"""When an attempt fails: undo what it did, say why, and return the pod to the queue."""
 
 from __future__ import annotations
 
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
 
 from apps.scheduler.attempt import Attempt
+from apps.scheduler.cache.cache import Cache
 from apps.scheduler.decision import Result
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses, fit_error_message
@@ -15,24 +15,22 @@ from apps.scheduler.framework.interface import NominatingInfo
 from apps.scheduler.framework.status import Status
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import SubQueue
-
-if TYPE_CHECKING:
-    from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.queue.scheduling_queue import PriorityQueue
 
 CLEAR_NOMINATION = NominatingInfo("")
 
 #: calls whose time is not part of an extension point's
-_OF_THEIR_OWN = (ExtenderVerb.FILTER, ExtenderVerb.PRIORITIZE, ExtenderVerb.BIND)
+_TIMED_SEPARATELY = (ExtenderVerb.FILTER, ExtenderVerb.PRIORITIZE, ExtenderVerb.BIND)
 
 
-def unreserve_and_forget(sched: Scheduler, attempt: Attempt) -> None:
-    """Take everything back; a pod that is bound after all keeps its room."""
+def unreserve_and_forget(cache: Cache, attempt: Attempt) -> None:
+    """Undo Reserve, Permit and the assumption; a pod that is bound after all keeps its room."""
     assert attempt.assumed is not None
     node = attempt.decision.node
     attempt.framework.run_reserve_plugins_unreserve(attempt.state, attempt.assumed, node)
     attempt.framework.handle.waiting_pods.release(attempt.pod.uid)
-    if sched.cache.is_assumed(attempt.assumed.uid):
-        sched.cache.forget_pod(attempt.assumed.uid)
+    if cache.is_assumed(attempt.assumed.uid):
+        cache.forget_pod(attempt.assumed.uid)
 
 
 def note_rejection(attempt: Attempt, status: Status) -> None:
@@ -47,17 +45,19 @@ def note_rejection(attempt: Attempt, status: Status) -> None:
 
 
 def note_failure(attempt: Attempt, status: Status) -> None:
-    """The pod had a node, but could not be bound: no plugin waits for an event to retry it."""
+    """The pod had a node, but could not be bound: it is retried without waiting for an event."""
     attempt.decision.rejection = status
     attempt.decision.nominating = CLEAR_NOMINATION
     attempt.diagnosis = None
 
 
-def give_up_binding(sched: Scheduler, attempt: Attempt, status: Status) -> None:
-    """The pod, which is assumed, will not be bound: undo everything and retry it.
+def handle_binding_cycle_error(
+    cache: Cache, queue: PriorityQueue, attempt: Attempt, status: Status
+) -> None:
+    """The assumed pod will not be bound: undo everything and retry it.
 
-    Its room may help others; not itself, if it was rejected, for it would not wait for an event.
-    ``attempt`` knows the reason already (``note_rejection``, ``note_failure``).
+    The room it leaves may help other pods. A pod that was rejected must not be woken by it: it
+    would not wait for an event then. ``note_rejection`` or ``note_failure`` was called before.
     """
     assert attempt.assumed is not None
     assumed = attempt.assumed
@@ -65,24 +65,24 @@ def give_up_binding(sched: Scheduler, attempt: Attempt, status: Status) -> None:
     def is_another(pod: Pod) -> bool:
         return pod.metadata.uid != assumed.uid
 
-    unreserve_and_forget(sched, attempt)
+    unreserve_and_forget(cache, attempt)
     finish_decision(attempt)
     deleted = EVENT_ASSIGNED_POD_DELETE
     if not status.is_rejected:
-        sched.queue.move_all_to_active_or_backoff_queue(deleted, old=assumed.pod)
-    handle_scheduling_failure(sched, attempt, status)
+        queue.move_all_to_active_or_backoff_queue(deleted, old=assumed.pod)
+    handle_scheduling_failure(queue, attempt, status)
     if status.is_rejected:
-        sched.queue.move_all_to_active_or_backoff_queue(deleted, assumed.pod, None, is_another)
+        queue.move_all_to_active_or_backoff_queue(deleted, assumed.pod, None, is_another)
 
 
 def finish_decision(attempt: Attempt) -> None:
-    """Copy into the decision what only the attempt knew."""
+    """Copy into the decision what only the attempt knows."""
     decision, state, diagnosis = attempt.decision, attempt.state, attempt.diagnosis
     decision.filter_skipped = frozenset(state.skip_filter)
     decision.score_skipped = frozenset(state.skip_score)
     if decision.extender_calls:
         state.durations["Extenders"] = sum(
-            call.nanoseconds for call in decision.extender_calls if call.verb in _OF_THEIR_OWN
+            call.nanoseconds for call in decision.extender_calls if call.verb in _TIMED_SEPARATELY
         )
     decision.durations = state.durations
     decision.plugin_durations = state.plugin_durations
@@ -92,8 +92,8 @@ def finish_decision(attempt: Attempt) -> None:
         decision.pending_plugins = frozenset(diagnosis.pending_plugins)
 
 
-def handle_scheduling_failure(sched: Scheduler, attempt: Attempt, status: Status) -> None:
-    """Say why, and bring the pod back to the queue with the plugins that refused it."""
+def handle_scheduling_failure(queue: PriorityQueue, attempt: Attempt, status: Status) -> None:
+    """Say why in the decision, and return the pod to the queue with the plugins that refused it."""
     decision, diagnosis = attempt.decision, attempt.diagnosis
     decision.result = Result.UNSCHEDULABLE if status.is_rejected else Result.ERROR
     decision.ended_ns = perf_counter_ns()
@@ -104,13 +104,13 @@ def handle_scheduling_failure(sched: Scheduler, attempt: Attempt, status: Status
             decision.message += f" {diagnosis.post_filter_message}"
     if attempt.queued is None:
         return
-    place = sched.queue.add_unschedulable_if_not_present(
+    place = queue.add_unschedulable_if_not_present(
         attempt.queued,
         unschedulable_plugins=diagnosis.unschedulable_plugins if diagnosis is not None else (),
         pending_plugins=diagnosis.pending_plugins if diagnosis is not None else (),
     )
     if decision.nominating is not None and place is not SubQueue.OUTSIDE:
         node = decision.nominating.nominated_node
-        sched.queue.add_nominated_pod(attempt.queued.pod_info, node)
+        queue.add_nominated_pod(attempt.queued.pod_info, node)
         for displaced in decision.post_filter.displaced if decision.post_filter else ():
-            sched.queue.delete_nominated_pod(displaced)
+            queue.delete_nominated_pod(displaced)

@@ -1,8 +1,8 @@
 """Kubernetes resource quantities ("500m", "1.5Gi", "2e3") in exact integer arithmetic.
 
-A quantity is parsed to whole *nano units* (10⁻⁹), the finest step that Kubernetes keeps; anything
-finer is rounded away from zero. `value` and `milli` round away from zero too, as Quantity.Value and
-Quantity.MilliValue do: a pod that asks for a fraction of a unit occupies the whole unit.
+A quantity is parsed to whole *nano units* (10⁻⁹), the smallest unit that Kubernetes stores; smaller
+fractions are rounded away from zero. `value` and `milli` round so too, as Quantity.Value and
+Quantity.MilliValue do: a pod that requests a fraction of a unit gets the whole unit.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _DECIMAL: Final = {
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_SUFFIX: Final = ("", *_BINARY)
-#: longer texts are refused, so that a body cannot make the parser work on giant integers
+#: longer texts are refused, so that a request body cannot contain giant integers
 _MAX_LENGTH: Final = 1_000
-#: exponents beyond this leave [1 nano, MAX_VALUE] whatever mantissa _MAX_LENGTH allows
+#: greater exponents exceed [1 nano, MAX_VALUE] with any mantissa that _MAX_LENGTH allows
 _EXPONENT_LIMIT: Final = 2_000
 
 _WRONG_FORMAT = (
@@ -49,12 +49,12 @@ _WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 
 class QuantityError(ValueError):
-    """The text is not a quantity; the message is the one of Kubernetes."""
+    """The text is not a quantity; the message is that of Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """`nanos`: the amount in 10⁻⁹ units, |nanos| ≤ MAX_VALUE·10⁹. `format`: how it is written."""
+    """`nanos`: the amount in 10⁻⁹ units, |nanos| ≤ MAX_VALUE·10⁹. `format`: its notation."""
 
     nanos: int
     format: Format

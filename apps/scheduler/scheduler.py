@@ -1,56 +1,58 @@
-"""The scheduler of one cluster: cache, queue and profiles, and what its owner may ask of it."""
+"""The scheduler of one cluster: cache, queue and profiles, and the interface for its owner."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import Literal
 
-from apps.scheduler import binding_cycle, event_handlers, schedule_one
+from apps.scheduler import binding_cycle
 from apps.scheduler.attempt import Attempt
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.clock import Clock
 from apps.scheduler.config.types import Configuration, Profile
+from apps.scheduler.context import SchedulingContext
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.event_handlers import EventHandlers
 from apps.scheduler.extenders.bodies import ObjectBodies, declared_fields
 from apps.scheduler.extenders.http import http_extenders
-from apps.scheduler.failure import give_up_binding, note_failure
+from apps.scheduler.failure import handle_binding_cycle_error, note_failure
 from apps.scheduler.framework import activation
 from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.extender import Extender
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.intents import Intent
-from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.runtime import Framework, PluginFactory
+from apps.scheduler.framework.profile_plugins import PluginFactory
+from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.waiting_pods import WaitingPods
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import KubeObject
 from apps.scheduler.plugins.registry import BUILT_IN
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.records import Observer
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
-
-TieBreak = Literal["random", "first-name"]
+from apps.scheduler.schedule_one import schedule_one
+from apps.scheduler.tie_break import TieBreak, TieBreaker
 
 
 class Scheduler:
     """Everything happens in the caller's thread, one pod at a time.
 
-    The owner tells it what changed in the cluster (``handle``), asks for decisions
-    (``schedule_one``, and ``resolve_waiting`` for those that are not final at once), writes what
-    they intend, and says how that went (``bound``, ``bind_failed``). ``tie_break``: which of
-    several best nodes is taken; random draws come from ``seed`` alone, so a run can be repeated.
+    The owner reports what changed in the cluster (``handle``), asks for decisions
+    (``schedule_one``, and ``resolve_waiting`` for those that are not final at once), writes their
+    intents, and reports how that went (``bound``, ``bind_failed``). ``tie_break``: which of
+    several best nodes is chosen; random draws depend on ``seed`` alone, so that a run can be
+    repeated.
 
-    ``executor`` runs what may take its time in a binding: extenders, and the PreBind and Bind of
-    plugins that are not in the tree; without one, these too run in the caller's thread, which then
-    waits. ``on_progress`` is called, from whatever thread, when ``resolve_waiting`` or
-    ``take_intents`` has something new. ``extenders`` None = those of the configuration, which are
-    given objects as ``bodies`` has them. ``draws`` draws one of so many things in place of
-    ``seed``.
+    ``executor`` runs the slow steps of a binding: extenders, and the PreBind and Bind of plugins
+    that are not in the tree; without one, these too run in the caller's thread, which then waits.
+    ``on_progress`` is called, from any thread, when ``resolve_waiting`` or ``take_intents`` has
+    something new. ``extenders`` None = those of the configuration, to which objects are sent as
+    ``bodies`` has them. ``draws`` replaces the random numbers that ``seed`` gives: it returns a
+    number from 0 to below its argument.
     """
 
     def __init__(
@@ -70,11 +72,7 @@ class Scheduler:
     ) -> None:
         self.config = config
         self.clock = clock
-        self.tie_break = tie_break
-        self.executor = executor
-        self.progressed = on_progress
-        self.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
-        self.metrics = SchedulerMetrics()
+        self.metrics = MetricsRegistry()
         self.cache = Cache()
         self.snapshot = Snapshot()
         self._http_extenders = (
@@ -83,20 +81,40 @@ class Scheduler:
         self.extenders: list[Extender] = [*(extenders or self._http_extenders)]
         self.waiting_pods = WaitingPods(on_progress)
         self._client = Client(on_progress)
-        #: position in the visiting order at which the next search begins
-        self.next_start_node_index = 0
-        self._draws = draws if draws is not None else random.Random(seed).randrange
-        #: uid -> attempt, for pods that have a node but are not bound yet
-        self._attempts: dict[str, Attempt] = {}
-        #: those of them that wait for a step of their binding
-        self._bindings: dict[str, Attempt] = {}
-        self.profiles: dict[str, Framework] = {}
-        for profile in config.profiles:
-            self.profiles[profile.scheduler_name] = self._build(profile, registry)
+        self._nominator = Nominator()
+        self._tie_breaker = TieBreaker(tie_break, draws or random.Random(seed).randrange)
+        self.profiles: dict[str, Framework] = {
+            profile.scheduler_name: self._build_framework(profile, registry)
+            for profile in config.profiles
+        }
         self.queue = self._build_queue(observer)
         for framework in self.profiles.values():
-            framework.handle.nominator = self.queue.nominator
             framework.handle.activator = self.queue
+        #: what the scheduling and the binding cycle work on
+        self.context = SchedulingContext(
+            clock=clock,
+            cache=self.cache,
+            snapshot=self.snapshot,
+            queue=self.queue,
+            profiles=self.profiles,
+            extenders=self.extenders,
+            waiting_pods=self.waiting_pods,
+            tie_breaker=self._tie_breaker,
+            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+            executor=executor,
+            on_progress=on_progress,
+        )
+        self._event_handlers = EventHandlers(
+            self.cache,
+            self.queue,
+            self.metrics,
+            profiles=self.profiles,
+            pod_deleted=self._pod_deleted,
+        )
+        #: uid -> attempt, for pods that have a node but are not bound yet
+        self._attempts: dict[str, Attempt] = {}
+        #: those of them that wait for a slow step of their binding
+        self._bindings: dict[str, Attempt] = {}
 
     def handle(
         self,
@@ -105,11 +123,11 @@ class Scheduler:
         new: KubeObject | None,
         at: float | None = None,
     ) -> None:
-        """Something was added (``old`` None), deleted (``new`` None) or modified.
+        """An object was created (``old`` None), deleted (``new`` None) or updated.
 
-        ``at`` is when that was, in seconds since the epoch; None for just now.
+        ``at`` is the time of the change, in seconds since the epoch; None for now.
         """
-        event_handlers.handle(self, kind, old, new, at)
+        self._event_handlers.handle(kind, old, new, at)
 
     def schedule_one(self) -> Decision | None:
         """Try the next pod; None when no pod is ready.
@@ -118,65 +136,65 @@ class Scheduler:
         follow; after a failure it is back in the queue. A result that is not final (``WAITING``,
         ``BINDING``) becomes so later: the same decision then comes out of ``resolve_waiting``.
         """
-        attempt = schedule_one.schedule_one(self)
+        attempt = schedule_one(self.context)
         if attempt is None:
             return None
         return self._note(attempt)
 
     def resolve_waiting(self) -> list[Decision]:
-        """The decisions that have become final: go on with all that can go on.
+        """Continue with all held pods that can continue; returns the decisions that are final now.
 
-        These are pods that Permit plugins held and now allowed, rejected or let time out, and
-        pods for which a slow step of their binding has ended.
+        These are pods that Permit plugins held and have allowed, rejected or let time out, and
+        pods for which a slow step of the binding has ended.
         """
         ended = []
         for waiting in self.waiting_pods:
             attempt = self._attempts[waiting.pod.uid]
-            if binding_cycle.resolve_permit(self, attempt, waiting):
+            if binding_cycle.resolve_permit(self.context, attempt, waiting):
                 ended.append(attempt)
         for attempt in list(self._bindings.values()):
-            if binding_cycle.resume_binding(self, attempt):
+            if binding_cycle.resume_binding(self.context, attempt):
                 ended.append(attempt)
         decisions = [self._note(attempt) for attempt in ended]
         return [decision for decision in decisions if decision.result.is_final]
 
-    def expected(self) -> list[tuple[str, str]]:
-        """(uid, node) of the pods that have a node but are not bound yet, in the order of time."""
+    def assumed_pods(self) -> list[tuple[str, str]]:
+        """(uid, node) of the pods that have a node but are not bound yet, oldest first."""
         return [(uid, attempt.decision.node) for uid, attempt in self._attempts.items()]
 
     def next_deadline(self) -> float | None:
-        """When ``resolve_waiting`` has to be asked at the latest; None if no pod is held."""
+        """When ``resolve_waiting`` has to be called at the latest; None if no pod is held."""
         return self.waiting_pods.next_deadline()
 
     @property
     def bindings_under_way(self) -> int:
-        """Pods for whose binding a step runs in another thread."""
+        """Number of pods whose binding runs a step in another thread."""
         return len(self._bindings)
 
     @property
     def is_binding(self) -> bool:
-        """Whether steps of bindings are under way in other threads."""
+        """Whether steps of bindings are running in other threads."""
         return bool(self._bindings)
 
-    def pod_deleted(self, uid: str) -> None:
-        """Whoever holds or binds the pod need not go on."""
+    def _pod_deleted(self, uid: str) -> None:
+        """End the pod's attempt if it is held by Permit or being bound."""
         waiting = self.waiting_pods.get(uid)
         if waiting is not None:
             waiting.reject("", "removed")
         if uid in self._bindings:
-            self._bindings[uid].called_off = binding_cycle.POD_GONE
+            self._bindings[uid].called_off = binding_cycle.POD_DELETED
 
     def _call_off_binding(self, uid: str, reason: str) -> bool:
-        """Give up the pod's binding while PreBind plugins are at work; False if they are not."""
+        """Cancel the pod's binding while its PreBind plugins run; False if they do not."""
         attempt = self._bindings.get(uid)
         if attempt is None or attempt.is_prebound:
             return False
         attempt.called_off = reason
-        self.progressed()
+        self.context.on_progress()
         return True
 
     def take_intents(self) -> tuple[Intent, ...]:
-        """What plugins asked to be written that belongs to no decision."""
+        """The writes that plugins requested without a decision, since the last call."""
         return self._client.take()
 
     def bound(self, decision: Decision) -> None:
@@ -188,29 +206,15 @@ class Scheduler:
         self.queue.done(decision.pod_uid)
 
     def bind_failed(self, decision: Decision, status: Status) -> None:
-        """Writing failed: give the room back and retry the pod as after an error."""
+        """The write failed: undo the assumption and retry the pod as after an error."""
         attempt = self._attempts.pop(decision.pod_uid)
         note_failure(attempt, status)
-        give_up_binding(self, attempt, status)
+        handle_binding_cycle_error(self.cache, self.queue, attempt, status)
 
     def close(self) -> None:
-        """Close what it holds open; it is not used afterwards."""
+        """Close the connections to extenders; the scheduler cannot be used afterwards."""
         for extender in self._http_extenders:
             extender.close()
-
-    def draw(self, ties: Int64Array) -> int:
-        """Which of the tied rows is taken."""
-        if len(ties) == 1:
-            return 0
-        if self.tie_break == "first-name":
-            return int(self.snapshot.name_rank[ties].argmin())
-        return self._draw_one_of(len(ties))
-
-    def _draw_one_of(self, choices: int) -> int:
-        """The place of one of several things that nothing tells apart, listed by name."""
-        if choices == 1 or self.tie_break == "first-name":
-            return 0
-        return self._draws(choices)
 
     def validate(self) -> None:
         """Raise AssertionError if the parts contradict each other; for tests."""
@@ -219,7 +223,7 @@ class Scheduler:
             assert self.cache.find_pod(uid) is not None
 
     def _note(self, attempt: Attempt) -> Decision:
-        """Remember an attempt until it is over."""
+        """Store an attempt until it has ended."""
         decision, uid = attempt.decision, attempt.pod.uid
         if decision.result in (Result.UNSCHEDULABLE, Result.ERROR):
             self._attempts.pop(uid, None)
@@ -231,17 +235,19 @@ class Scheduler:
             self._bindings.pop(uid, None)
         return decision
 
-    def _build(self, profile: Profile, registry: Mapping[str, PluginFactory]) -> Framework:
+    def _build_framework(
+        self, profile: Profile, registry: Mapping[str, PluginFactory]
+    ) -> Framework:
         handle = Handle(
             self.snapshot,
             self.cache.listers,
-            Nominator(),
+            self._nominator,
             self.clock,
             waiting_pods=self.waiting_pods,
             client=self._client,
             extenders=self.extenders,
             find_pod=self.cache.find_pod,
-            draw=self._draw_one_of,
+            draw=self._tie_breaker.choose,
             call_off_binding=self._call_off_binding,
         )
         return Framework(profile, registry, handle, slow=registry.keys() - BUILT_IN.keys())
@@ -262,6 +268,7 @@ class Scheduler:
             pod_max_backoff_seconds=self.config.pod_max_backoff_seconds,
             observer=observer,
             metrics=self.metrics,
+            nominator=self._nominator,
         )
 
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""``python -m schedweb.embedded``: the database alone, in the foreground, for work on the code."""
+"""``python -m schedweb.embedded``: runs only the database, in the foreground, for development."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _run(folder: DataFolder) -> None:
     try:
         postgres.start()
         folder.announce_database(postgres.url)
-        print(f"PostgreSQL answers at {postgres.url}\nCtrl-C ends it.", flush=True)
+        print(f"PostgreSQL is running at {postgres.url}\nPress Ctrl-C to stop it.", flush=True)
         while postgres.poll() is None:
             time.sleep(0.5)
-        raise PostgresError("PostgreSQL ended by itself")
+        raise PostgresError("PostgreSQL exited unexpectedly")
     except KeyboardInterrupt:
         print("Stopping", flush=True)
     finally:

@@ -1,4 +1,4 @@
-"""Who runs the database: the invoking user, or an unprivileged one when that is root."""
+"""The user that runs the database: the invoking user, or an unprivileged one instead of root."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNPRIVILEGED = "nobody"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user to start programs as; ``switch`` is False when that is who we are already."""
+    """A user to run programs as; ``switch`` is False if it is the current user."""
 
     name: str
     uid: int
@@ -23,9 +23,9 @@ class Account:
     switch: bool
 
     def can(self, test: str, path: Path) -> bool:
-        """True when this user passes ``test(1)``'s *test* ("-x", "-r") on *path*.
+        """Whether this user passes ``test(1)``'s *test* ("-x", "-r") on *path*.
 
-        Asked of the kernel in a process of that user, since modes, ACLs and mounts all count.
+        Runs as a process of that user, because modes, ACLs and mounts all matter.
         """
         program = shutil.which("test") or "/usr/bin/test"
         command = [program, test, os.fspath(path)]
@@ -39,13 +39,13 @@ class Account:
         )
 
     def own(self, path: Path) -> None:
-        """Hand *path* over to this user, when it is not ours to begin with."""
+        """Change the owner of *path* to this user, unless it is the current user."""
         if self.switch:
             os.chown(path, self.uid, self.gid)
 
 
 def database_account(existing: Path | None = None) -> Account:
-    """The user for the database: the owner of an *existing* data folder, as far as possible."""
+    """The user for the database: the owner of an *existing* data folder, if possible."""
     entry = pwd.getpwuid(os.geteuid())
     if entry.pw_uid != 0:
         return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, switch=False)

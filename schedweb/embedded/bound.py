@@ -1,12 +1,12 @@
-"""Run a program that ends when its parent ends, however the parent ended.
+"""Runs a program that ends when its parent process ends, for any reason.
 
     python -I -S bound.py PARENT_PID SIGNAL UID GID PROGRAM [ARGUMENT...]
 
-A program of its own rather than a ``preexec_fn``, so that nothing of Python runs between fork and
-exec of a process that may have threads. UID and GID are -1 to stay who one is. On Linux the
-kernel sends SIGNAL at the parent's death (the request must follow setuid, which clears it, and is
-bound to the parent's *thread*: start from the main thread). Elsewhere this process stays and
-looks every half second.
+A separate program instead of a ``preexec_fn``, so that no Python code runs between fork and exec of
+a process that may have threads. UID and GID are -1 to keep the current user. On Linux the kernel
+sends SIGNAL when the parent dies (the request must follow setuid, which clears it, and refers to
+the parent's *thread*: start from the main thread). On other systems this process keeps running and
+polls every half second.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     if sys.platform != "linux":
         sys.exit(_watch(parent, death_signal, program))
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, death_signal, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the request took hold
+    if os.getppid() != parent:  # it died before the request took effect
         sys.exit(1)
     os.execv(program[0], program)
 

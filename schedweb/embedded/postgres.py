@@ -1,4 +1,4 @@
-"""One PostgreSQL server as a child process: made, started, watched and stopped."""
+"""One PostgreSQL server as a child process: initialize, start, monitor and stop it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from urllib.parse import quote
 import psycopg
 
 from schedweb.embedded import bound
-from schedweb.embedded.places import Places, settle
+from schedweb.embedded.places import Places, create_places
 
 ROLE = "schedweb"
 DATABASE = "schedweb"
 
-#: A dead server's last processes can hold its data folder for a moment.
+#: The last processes of a dead server can hold its data folder for a moment.
 START_SECONDS = 20.0
 STOP_SECONDS = 20.0
 
@@ -35,12 +35,12 @@ SETTINGS = {
     "log_timezone": "UTC",
 }
 
-#: For tests: a crash of the machine may lose everything.
+#: For tests: a crash of the machine may lose all data.
 THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 class PostgresError(Exception):
-    """The server could not be made or started; the text holds what it said."""
+    """The server could not be initialized or started; the message contains its output."""
 
 
 class Postgres:
@@ -48,7 +48,7 @@ class Postgres:
 
     def __init__(self, data: Path, *, log: Path, throwaway: bool = False) -> None:
         self.log = log
-        self._places: Places = settle(data)
+        self._places: Places = create_places(data)
         self._throwaway = throwaway
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -58,20 +58,20 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        """A libpq URL; the socket's folder is closed to other users, so there is no password."""
+        """A libpq URL; other users cannot access the socket's folder, so there is no password."""
         return f"postgresql://{ROLE}@/{DATABASE}?host={quote(str(self._places.socket), safe='/')}"
 
     def start(self) -> None:
-        """Make the data folder at first, start the server and wait until it answers.
+        """Initialize the data folder if needed, start the server and wait until it is ready.
 
         Raises :class:`PostgresError` with the end of the server's log.
         """
         if not self._places.cluster.exists():
-            self._make()
+            self._initialize()
         deadline = time.monotonic() + START_SECONDS
         while True:
             self.launch()
-            if self._answers(deadline):
+            if self._wait_until_ready(deadline):
                 break
             if time.monotonic() > deadline:
                 self.stop()
@@ -80,7 +80,7 @@ class Postgres:
         self._create_database()
 
     def launch(self) -> None:
-        """Start the server's process without waiting for it."""
+        """Start the server process without waiting for it."""
         settings = SETTINGS | (THROWAWAY if self._throwaway else {})
         options = [word for name in settings for word in ("-c", f"{name}={settings[name]}")]
         self._free_lock()
@@ -97,25 +97,25 @@ class Postgres:
             )
 
     def _free_lock(self) -> None:
-        """Let a dead server's lock not name a process of somebody else: ids are used again.
+        """Make a stale lock of a dead server harmless: its process id may be in use again.
 
-        The data folder is ours alone, so that no server but an earlier one of ours can hold it. The
-        rest of the file stays: it says what memory the new server has to find unused.
+        We hold the data folder, so only an earlier server of ours can have written the lock. The
+        rest of the file stays: it names the shared memory that the new server must find unused.
         """
         lock = self._places.cluster / "postmaster.pid"
         with contextlib.suppress(OSError):  # no lock, no such process, or no /proc
             pid, _, rest = lock.read_text(encoding="utf-8").partition("\n")
             command = Path(f"/proc/{int(pid)}/cmdline").read_bytes()
             if os.fsencode(self._places.cluster) not in command.split(b"\0"):
-                # the server passes over the id of its parent
+                # the server ignores the id of its parent
                 lock.write_text(f"{os.getpid()}\n{rest}", encoding="utf-8")
 
     def poll(self) -> int | None:
-        """The exit code of a server that ended, None while it runs."""
+        """The exit code; None while the server runs."""
         return self._process.poll() if self._process else 0
 
     def stop(self) -> None:
-        """Disconnect everybody, write everything down, end. Does nothing when it is not running."""
+        """Disconnect all clients, write a checkpoint and stop. Does nothing if not running."""
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -126,24 +126,24 @@ class Postgres:
             process.send_signal(signal.SIGQUIT)
             process.wait()
 
-    def _make(self) -> None:
-        """initdb beside the final place, so that a data folder is there whole or not at all."""
+    def _initialize(self) -> None:
+        """Run initdb in a temporary folder, so that the data folder is created atomically."""
         cluster = self._places.cluster
         scratch = cluster.with_name("data.new")
         shutil.rmtree(scratch, ignore_errors=True)
         command = self._as_account(
             *("initdb", "--pgdata", os.fspath(scratch), "--username", ROLE),
             *("--auth-local", "trust", "--auth-host", "reject", "--encoding", "UTF8"),
-            # Order by code point, everywhere the same: how Kubernetes orders names.
+            # Sort by code point on every system, as Kubernetes sorts names.
             *("--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
             "--no-instructions",
             *(["--no-sync"] if self._throwaway else []),
         )
-        made = subprocess.run(
+        result = subprocess.run(
             command, cwd="/", env=_clean_environment(), check=False, capture_output=True, text=True
         )
-        if made.returncode != 0:
-            raise PostgresError(f"initdb failed:\n{made.stdout}{made.stderr}")
+        if result.returncode != 0:
+            raise PostgresError(f"initdb failed:\n{result.stdout}{result.stderr}")
         scratch.rename(cluster)
 
     def _as_account(self, program: str, *arguments: str) -> list[str]:
@@ -155,7 +155,7 @@ class Postgres:
             *(os.fspath(self._places.programs / program), *arguments),
         ]
 
-    def _answers(self, deadline: float) -> bool:
+    def _wait_until_ready(self, deadline: float) -> bool:
         while time.monotonic() < deadline and self.poll() is None:
             with contextlib.suppress(psycopg.OperationalError), self._connect():
                 return True

@@ -1,4 +1,4 @@
-"""The few names of the ASGI protocol that the front speaks of."""
+"""Types and helpers of the ASGI protocol."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def respond(
     content_type: str = "text/plain",
     headers: dict[str, str] | None = None,
 ) -> None:
-    """Send one small, whole response."""
+    """Send one small, complete response."""
     pairs = {"content-type": content_type, "content-length": str(len(body)), **(headers or {})}
     encoded = [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from schedweb.front.asgi import Receive
 
-#: Bytes of a request's body that are taken at most; the settings tell Django the same.
+#: Maximum size of a request body in bytes; the settings configure Django with the same limit.
 LARGEST_BODY = 64 * 1024 * 1024
 
 
 class BodyTooLarge(Exception):
-    """The client sends more than :data:`LARGEST_BODY`."""
+    """The request body is larger than :data:`LARGEST_BODY`."""
 
 
-class ClientGone(Exception):
-    """The client hung up before its request was complete."""
+class ClientDisconnected(Exception):
+    """The client disconnected before its request was complete."""
 
 
 async def read_body(receive: Receive) -> bytes:
-    """The whole body. Raises :class:`BodyTooLarge` or :class:`ClientGone`."""
+    """The whole body. Raises :class:`BodyTooLarge` or :class:`ClientDisconnected`."""
     pieces: list[bytes] = []
     size = 0
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientGone
+            raise ClientDisconnected
         piece = message.get("body", b"")
         size += len(piece)
         if size > LARGEST_BODY:

@@ -9,10 +9,10 @@ from django.http.request import split_domain_port, validate_host
 from apps.api import creation
 from apps.cluster.context import acceptable_request_id, request_context
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map
-from schedweb.front.bodies import BodyTooLarge, ClientGone, read_body
+from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
 
 
-async def thin_road(scope: Scope, receive: Receive, send: Send, other: Application) -> None:
+async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: Application) -> None:
     """Answer the request here, or let *other* do it."""
     route = creation.route_of(scope) if _is_served(scope) else None
     if route is None:
@@ -20,7 +20,7 @@ async def thin_road(scope: Scope, receive: Receive, send: Send, other: Applicati
         return
     try:
         raw = await read_body(receive)
-    except ClientGone:
+    except ClientDisconnected:
         return
     except BodyTooLarge:
         # a content-length that is not true
@@ -30,7 +30,7 @@ async def thin_road(scope: Scope, receive: Receive, send: Send, other: Applicati
     with request_context(acceptable_request_id(headers.get("x-request-id"))) as request_id:
         try:
             response, text = await creation.create(route, raw)
-        except creation.NotHere:
+        except creation.NotSupported:
             await other(scope, _replay(raw), send)
             return
         await _respond(send, response, text, request_id)

@@ -1,4 +1,4 @@
-"""``python -m schedweb.front``: listen, serve, and end in good order."""
+"""``python -m schedweb.front``: listen, serve, and shut down gracefully."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from schedweb.front.listening import listen
 from schedweb.front.streams import Front
 from schedweb.front.threads import WsgiInThreads
 
-#: Threads for requests, and as many for streams; more would wait for one another.
+#: Threads for requests, and as many for streams; more would only compete.
 THREADS = 16
 
-#: Seconds that requests at work get when the front is told to end.
+#: Seconds for running requests to finish at shutdown.
 GRACE_SECONDS = 5
 
 
@@ -48,7 +48,7 @@ class Site:
         await asyncio.gather(*(port.serve([listener]) for port, listener in self._ports))
 
     def end(self) -> None:
-        """On the event loop: close the streams, let requests finish, and return from `run`."""
+        """On the event loop: close the streams, let requests finish, and make `run` return."""
         self._front.end_streams()
         for port, _ in self._ports:
             port.should_exit = True
@@ -57,7 +57,7 @@ class Site:
 class _Port(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave them alone: there are several servers, and one process."""
+        """Do not handle signals: several servers run in one process."""
         yield
 
 
@@ -68,7 +68,7 @@ def _uvicorn_config(front: Front, certificates: tls.Files | None = None) -> uvic
         http="httptools",
         ws="none",
         lifespan="off",
-        # Django's logging is set up already.
+        # Django has configured logging.
         log_config=None,
         access_log=False,
         server_header=False,
@@ -97,13 +97,13 @@ def main() -> None:
 async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     from schedweb.wsgi import application
 
-    import_module(settings.ROOT_URLCONF)  # all views, or the first request would wait for them
+    import_module(settings.ROOT_URLCONF)  # load all views, for which the first request would wait
     gate.wait()
     threads = WsgiInThreads(application, threads=THREADS)
     certificates = tls.ensure(settings.DATA_DIR, tls.server_names(settings.CONFIG.allowed_hosts))
     site = Site(Front(threads), plain=plain, secure=secure, certificates=certificates)
     loop = asyncio.get_running_loop()
-    # Streams look things up in the loop's own pool, whose default size is that of the machine.
+    # Streams run queries in the loop's default pool, whose size depends on the machine.
     loop.set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="stream"))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, site.end)

@@ -1,7 +1,7 @@
-"""The long answers: which addresses stream, and the door every stream goes through.
+"""Streaming responses: the paths that stream, and authentication and errors for all of them.
 
-A handler is ``async def handler(scope, receive, send, match, user)``; it may take the database
-through its own psycopg connection, never through Django's on the event loop.
+A handler is ``async def handler(scope, receive, send, match, user)``; on the event loop it may use
+its own psycopg connection, never Django's.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from django.db import close_old_connections
 from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
-from apps.cluster.auth import NotAuthentic, authenticate
-from apps.cluster.availability import DatabaseAway, database_is_away
+from apps.cluster.auth import InvalidCredentials, authenticate
+from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
-from schedweb.front.creation import thin_road
+from schedweb.front.creation import create_or_pass_on
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +35,8 @@ Handler = Callable[[Scope, Receive, Send, re.Match[str], User], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """GET requests for *path* stream; with *flag*, only when that query parameter is true."""
+class StreamRoute:
+    """GET requests for *path* stream; with *flag*, only if that query parameter is true."""
 
     path: str
     handler: str
@@ -51,30 +51,30 @@ class Stream:
 
 
 STREAMS = (
-    Stream(
+    StreamRoute(
         r"/k8s/(?P<cluster>[^/]+)/(?P<path>(?:api|apis)/.+)", "apps.api.streams.watch", flag="watch"
     ),
-    # the paths for watches before `watch` was a parameter
-    Stream(
+    # the deprecated paths of watches
+    StreamRoute(
         r"/k8s/(?P<cluster>[^/]+)/(?P<path>(?:api/v1|apis/[^/]+/[^/]+)/watch/.+)",
         "apps.api.streams.watch",
     ),
-    Stream(r"/clusters/(?P<cluster>[^/]+)/live", "apps.dashboard.streams.live"),
-    Stream(r"/live", "apps.dashboard.streams.site"),
+    StreamRoute(r"/clusters/(?P<cluster>[^/]+)/live", "apps.dashboard.streams.live"),
+    StreamRoute(r"/live", "apps.dashboard.streams.site"),
 )
 
 
 class Front:
     """The ASGI application: streams here, everything else to *other*."""
 
-    def __init__(self, other: Application, streams: tuple[Stream, ...] = STREAMS) -> None:
+    def __init__(self, other: Application, streams: tuple[StreamRoute, ...] = STREAMS) -> None:
         self._other = other
         self._streams = streams
         self._running: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST":
-            await thin_road(scope, receive, send, self._other)
+            await create_or_pass_on(scope, receive, send, self._other)
             return
         if scope["method"] == "GET":
             for stream in self._streams:
@@ -85,12 +85,12 @@ class Front:
         await self._other(scope, receive, send)
 
     def end_streams(self) -> None:
-        """Close every stream now, as their clients expect of a server that restarts."""
+        """Close every stream, as clients expect when a server restarts."""
         for task in self._running:
             task.cancel()
 
     async def _stream(
-        self, stream: Stream, match: re.Match[str], scope: Scope, receive: Receive, send: Send
+        self, stream: StreamRoute, match: re.Match[str], scope: Scope, receive: Receive, send: Send
     ) -> None:
         headers = header_map(scope)
         with request_context(acceptable_request_id(headers.get("x-request-id"))) as request_id:
@@ -101,9 +101,9 @@ class Front:
                     handler: Handler = import_string(stream.handler)
                     await self._run(handler(scope, receive, answer, match, user), answer)
             except Exception as error:
-                if not database_is_away(error):
+                if not is_database_unavailable(error):
                     raise
-                log.warning("a stream ends, the database is away: %s", error)
+                log.warning("a stream ends because the database is unavailable: %s", error)
                 await answer.give_up()
 
     async def _run(self, handling: Awaitable[None], answer: _Answer) -> None:
@@ -121,7 +121,7 @@ class Front:
 
 
 class _Answer:
-    """The way to the client, marked with the request's id; knows how to end a broken-off answer."""
+    """Sends a response with the request id; can end an incomplete one."""
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
@@ -145,17 +145,17 @@ class _Answer:
             await self({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def give_up(self) -> None:
-        """Say that the server cannot go on now, or end in good order: the client comes back."""
+        """Send an error, or end the response properly if it has started: the client reconnects."""
         if self._begun:
             await self.finish()
             return
-        refusal = DatabaseAway()
+        refusal = DatabaseUnavailable()
         body, kind = _status(refusal.code, refusal.reason, refusal.message)
         await respond(self, 503, body, kind, headers={"retry-after": "1"})
 
 
 async def _admit(headers: dict[str, str], send: Send) -> User | None:
-    """The user who asks; None when the request was refused."""
+    """The user of the request; None if the request was rejected."""
     host = split_domain_port(headers.get("host", ""))[0]
     if not validate_host(host, settings.ALLOWED_HOSTS):
         await respond(send, 400, *_status(400, "BadRequest", f"the host {host!r} is not served"))
@@ -171,7 +171,7 @@ def _authenticate(headers: dict[str, str]) -> User | None:
     close_old_connections()
     try:
         return authenticate(headers)
-    except NotAuthentic:
+    except InvalidCredentials:
         return None
     finally:
         close_old_connections()

@@ -1,8 +1,8 @@
-"""A WSGI application in threads, seen from ASGI.
+"""Runs a WSGI application in threads as an ASGI application.
 
-Made for responses that are ready when the application returns, as nearly all of Django's are:
-they cross from the thread to the event loop once. Large ones follow in pieces, each taken when
-the client has taken the one before.
+Optimized for responses that are complete when the application returns, as nearly all of Django's
+are: they are passed from the thread to the event loop once. Large ones are sent in pieces, each
+after the client has received the previous one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from schedweb.front.asgi import Receive, Scope, Send, respond
-from schedweb.front.bodies import BodyTooLarge, ClientGone, read_body
+from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
 
-#: Bytes of a response that are collected before they are sent.
+#: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
 
 
@@ -32,7 +32,7 @@ class WsgiInThreads:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await read_body(receive)
-        except ClientGone:
+        except ClientDisconnected:
             return
         except BodyTooLarge:
             await respond(send, 413, b"the body is too large\n", content_type="text/plain")
@@ -44,12 +44,12 @@ class WsgiInThreads:
         await exchange.send_piece(rest, more=False)
 
     def close(self) -> None:
-        """Wait for the requests at work."""
+        """Wait for running requests."""
         self._pool.shutdown()
 
 
 class _Exchange:
-    """One request: its response's head, and the way of its body to the client."""
+    """One request: collects the response and sends it to the client."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, send: Send) -> None:
         self._loop = loop
@@ -58,7 +58,7 @@ class _Exchange:
         self._head_sent = False
 
     def run(self, application: Any, environ: dict[str, Any]) -> bytes:
-        """In the thread: call the application; returns the last piece of the body."""
+        """Call the application, in the thread; returns the last piece of the body."""
         chunks: Iterable[bytes] = application(environ, self._start_response)
         waiting: list[bytes] = []
         size = 0
@@ -117,7 +117,7 @@ def wsgi_environ(scope: Scope, body: bytes) -> dict[str, Any]:
         "wsgi.run_once": False,
     }
     for raw_name, raw_value in scope["headers"]:
-        # "X_Y" would become the same variable as "X-Y", and could pass for it.
+        # "X_Y" would become the same variable as "X-Y", and could spoof it.
         if b"_" not in raw_name and raw_name not in (b"content-length", b"transfer-encoding"):
             _add_header(environ, raw_name.decode("latin-1"), raw_value.decode("latin-1"))
     return environ

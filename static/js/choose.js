@@ -1,6 +1,5 @@
-/* Choosing rows of a table: all of a page at once, and how many are chosen. What was chosen
-   stays so when the table is refreshed. */
-"use strict";
+/* Selection of table rows: all rows of a page at once, and the number selected. The selection is
+   kept when the table is refreshed. */
 
 (() => {
   const boxes = (form) => [...form.querySelectorAll("tbody input[type=checkbox]")];
@@ -12,8 +11,9 @@
     every.hidden = false;
     every.checked = chosen > 0 && chosen === all.length;
     every.indeterminate = chosen > 0 && chosen < all.length;
-    form.querySelector("[data-choose-count]").textContent = `${chosen || "none"} chosen`;
-    for (const button of form.querySelectorAll("button:not([type=button])")) button.disabled = chosen === 0;
+    form.querySelector("[data-choose-count]").textContent = `${chosen || "none"} selected`;
+    for (const button of form.querySelectorAll("button:not([type=button])"))
+      button.disabled = chosen === 0;
   }
 
   const tellAll = () => document.querySelectorAll("form[data-choose]").forEach(tell);
@@ -27,7 +27,7 @@
     tell(form);
   });
 
-  /* a click of shift takes the rows between with it */
+  /* Shift and click selects the rows in between */
   let last = null;
   document.addEventListener("click", (event) => {
     const form = event.target.closest("form[data-choose]");

@@ -1,6 +1,6 @@
-/* The heat map of a cluster's nodes: a cell a node, filled as high as it is full, in groups. Drawn
-   on a canvas from one compact document; arrow keys go from node to node, Enter opens one. */
-"use strict";
+/* The heat map of a cluster's nodes: one cell per node, in groups; the height of the fill shows
+   how much is requested. Drawn on a canvas from one compact document. Arrow keys move between
+   nodes, Enter opens one. */
 
 (() => {
   const PLACE = document.getElementById("heat");
@@ -9,11 +9,22 @@
   const tip = PLACE.querySelector(".tip");
   const status = PLACE.querySelector("[role=status]");
   const STATES = ["", "cordoned", "not ready", "not ready, cordoned"];
-  const LABEL = 18, GAP = 12, LEAST_COLUMN = 190, REFRESH_MS = 2000;
-  let data = null, cells = [], current = -1, loading = false, again = false, loadedAt = 0;
+  const LABEL = 18,
+    GAP = 12,
+    LEAST_COLUMN = 190,
+    REFRESH_MS = 2000;
+  let data = null,
+    cells = [],
+    current = -1,
+    loading = false,
+    again = false,
+    loadedAt = 0;
 
   async function load() {
-    if (loading) { again = true; return; }
+    if (loading) {
+      again = true;
+      return;
+    }
     loading = true;
     try {
       const wait = loadedAt + REFRESH_MS - Date.now();
@@ -27,7 +38,10 @@
     } finally {
       loading = false;
       loadedAt = Date.now();
-      if (again) { again = false; load(); }
+      if (again) {
+        again = false;
+        load();
+      }
     }
   }
 
@@ -35,22 +49,30 @@
     return nodes <= 300 ? 20 : nodes <= 1200 ? 15 : nodes <= 3000 ? 11 : 9;
   }
 
-  /* Where each node's cell is, group by group, in as many columns as fit; and the height of all. */
+  /* Computes the position of each node's cell, group by group, in as many columns as fit; returns
+     the labels and the total height. */
   function lay(width) {
-    const size = sizeOfCell(data.names.length), step = size + (size > 12 ? 2 : 1);
+    const size = sizeOfCell(data.names.length),
+      step = size + (size > 12 ? 2 : 1);
     const columns = Math.max(1, Math.min(data.groups.length, Math.floor(width / LEAST_COLUMN)));
     const columnWidth = (width - (columns - 1) * GAP) / columns;
     const perLine = Math.max(1, Math.floor(columnWidth / step));
     const labels = [];
-    let top = 0, tallest = 0, index = 0;
+    let top = 0,
+      tallest = 0,
+      index = 0;
     cells = [];
     data.groups.forEach(([name, count], place) => {
       const column = place % columns;
-      if (column === 0 && place > 0) { top += tallest + GAP; tallest = 0; }
+      if (column === 0 && place > 0) {
+        top += tallest + GAP;
+        tallest = 0;
+      }
       const left = column * (columnWidth + GAP);
       labels.push([`${name} · ${count.toLocaleString("en")}`, left, top + 12, columnWidth]);
       for (let each = 0; each < count; each += 1, index += 1) {
-        const x = left + (each % perLine) * step, y = top + LABEL + Math.floor(each / perLine) * step;
+        const x = left + (each % perLine) * step,
+          y = top + LABEL + Math.floor(each / perLine) * step;
         cells.push([x, y, size]);
       }
       tallest = Math.max(tallest, LABEL + Math.ceil(count / perLine) * step);
@@ -61,19 +83,22 @@
   function draw() {
     const width = PLACE.clientWidth;
     if (!data || !width) return;
-    const { labels, height } = lay(width), scale = window.devicePixelRatio || 1;
+    const { labels, height } = lay(width),
+      scale = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
-    const pen = canvas.getContext("2d"), tokens = getComputedStyle(document.documentElement);
+    const pen = canvas.getContext("2d"),
+      tokens = getComputedStyle(document.documentElement);
     const colour = (name) => tokens.getPropertyValue(name).trim();
     const ramp = [0, 1, 2, 3, 4].map((step) => colour(`--heat-${step}`));
     pen.scale(scale, scale);
     pen.fillStyle = colour("--ink-2");
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     for (const [text, x, y, most] of labels) pen.fillText(text, x, y, most);
-    const track = colour("--track"), ink = colour("--ink");
+    const track = colour("--track"),
+      ink = colour("--ink");
     cells.forEach(([x, y, size], index) => {
       const share = Math.min(1000, data.shares[index]);
       pen.fillStyle = track;
@@ -92,7 +117,7 @@
     }
   }
 
-  /* One stroke: cordoned; two: not ready. */
+  /* One stroke for cordoned, two for not ready. */
   function mark(pen, x, y, size, state, ink) {
     pen.strokeStyle = ink;
     pen.lineWidth = 1.2;
@@ -114,7 +139,8 @@
 
   function at(event) {
     const box = canvas.getBoundingClientRect();
-    const px = event.clientX - box.left, py = event.clientY - box.top;
+    const px = event.clientX - box.left,
+      py = event.clientY - box.top;
     return cells.findIndex(([x, y, s]) => px >= x - 1 && px <= x + s && py >= y - 1 && py <= y + s);
   }
 
@@ -128,7 +154,9 @@
     tip.style.top = `${canvas.offsetTop + y + size + 4}px`;
   }
 
-  const open = (index) => { location.href = PLACE.dataset.node + encodeURIComponent(data.names[index]); };
+  const open = (index) => {
+    location.href = PLACE.dataset.node + encodeURIComponent(data.names[index]);
+  };
 
   canvas.addEventListener("pointermove", (event) => data && point(at(event)));
   canvas.addEventListener("pointerleave", () => point(-1));
@@ -136,7 +164,9 @@
     const index = data ? at(event) : -1;
     if (index >= 0) open(index);
   });
-  canvas.addEventListener("focus", () => { if (data && current < 0) go(0); });
+  canvas.addEventListener("focus", () => {
+    if (data && current < 0) go(0);
+  });
   canvas.addEventListener("blur", () => point(-1));
   canvas.addEventListener("keydown", (event) => {
     if (!data || !cells.length) return;
@@ -147,20 +177,25 @@
     go(target);
   });
 
-  /* The node that an arrow key goes to: along the order, or the nearest one above or below. */
+  /* Returns the node that a key moves to: the next in order, or the nearest one above or below. */
   function neighbour(key) {
     if (key === "ArrowRight") return Math.min(cells.length - 1, current + 1);
     if (key === "ArrowLeft") return Math.max(0, current - 1);
     if (key === "Home") return 0;
     if (key === "End") return cells.length - 1;
     if (key !== "ArrowUp" && key !== "ArrowDown") return null;
-    const [x, y] = cells[current], way = key === "ArrowDown" ? 1 : -1;
-    let best = null, least = Infinity;
+    const [x, y] = cells[current],
+      way = key === "ArrowDown" ? 1 : -1;
+    let best = null,
+      least = Infinity;
     cells.forEach(([cx, cy], index) => {
       const far = (cy - y) * way;
       if (far <= 0) return;
       const distance = far * 1000 + Math.abs(cx - x);
-      if (distance < least) { least = distance; best = index; }
+      if (distance < least) {
+        least = distance;
+        best = index;
+      }
     });
     return best;
   }

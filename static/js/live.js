@@ -1,13 +1,12 @@
-/* Live pages: one stream a page, closed while the tab is hidden; and clocks that tick.
+/* Live pages: one stream per page, closed while the tab is hidden, and relative times.
    Loaded between htmx and its sse extension, which asks htmx.createEventSource for its streams. */
-"use strict";
 
 (() => {
   const FIRST_RETRY_MS = 1000;
   const LONGEST_RETRY_MS = 30000;
 
-  /* An EventSource that lives as long as its page, but holds a connection only while the page is
-     seen. After each break it asks for what came after the last event it got. */
+  /* An EventSource that lives as long as its page, but is connected only while the page is visible.
+     When it reconnects, it requests the events after the last one it received. */
   class PageStream extends EventTarget {
     constructor(address) {
       super();
@@ -32,17 +31,17 @@
     connect() {
       if (this.source || this.readyState === EventSource.CLOSED) return;
       this.source = new EventSource(this.address);
-      this.source.onopen = () => {
+      this.source.addEventListener("open", () => {
         this.readyState = EventSource.OPEN;
         this.wait = FIRST_RETRY_MS;
         show("live");
-      };
-      this.source.onerror = () => {
+      });
+      this.source.addEventListener("error", () => {
         this.pause();
         show("reconnecting");
         this.timer = setTimeout(() => document.hidden || this.connect(), this.wait);
         this.wait = Math.min(2 * this.wait, LONGEST_RETRY_MS);
-      };
+      });
       for (const type of this.types) this.forward(type);
     }
 
@@ -80,8 +79,13 @@
     place.textContent = state;
   }
 
-  /* Times in words. The server's clock counts: the page says what it was when it was made. */
-  const SPANS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  /* Relative times, by the server's clock: the page has the time at which it was rendered. */
+  const SPANS = [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
   const offset = Date.now() - Date.parse(document.body.dataset.now);
 
   function words(seconds) {
@@ -103,17 +107,17 @@
   setInterval(() => document.hidden || tick(), 1000);
   document.addEventListener("htmx:afterSettle", tick);
 
-  /* A form that came back goes to its first mistake. */
+  /* A rejected form focuses its first invalid field. */
   const mistake = document.querySelector("[aria-invalid=true]");
   if (mistake) mistake.focus();
 
-  /* A fresh region leaves what one has opened open, and what one has chosen chosen. */
+  /* A refreshed region keeps opened details and selected rows. */
   if (window.Idiomorph) keepOpen();
   else document.addEventListener("DOMContentLoaded", keepOpen);
 
   function keepOpen() {
     if (!window.Idiomorph) return;
-    /* what a script draws is its own */
+    /* elements that scripts draw are not replaced */
     Idiomorph.defaults.callbacks.beforeNodeMorphed = (element) =>
       !(element instanceof Element && element.hasAttribute("data-keep"));
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
@@ -121,13 +125,14 @@
       !(name === "checked" && element.closest("[data-choose]"));
   }
 
-  /* What a filter leaves empty is not in the address. */
+  /* Empty filters are left out of the address. */
   document.addEventListener("htmx:configRequest", ({ detail }) => {
     if (!detail.elt.matches("form.filters")) return;
-    for (const [name, value] of [...detail.formData]) if (value === "") detail.formData.delete(name);
+    const empty = [...detail.formData].filter(([, value]) => value === "");
+    for (const [name] of empty) detail.formData.delete(name);
   });
 
-  /* What is drawn is chosen with selects alone. */
+  /* The form of the heat map is submitted when a select changes. */
   document.addEventListener("change", ({ target }) => {
     if (target.matches("form#drawn select")) target.form.requestSubmit();
   });

@@ -1,16 +1,17 @@
-/* The scores of a decision, all nodes at once: fetched one time, sorted and narrowed here.
-   Without this script the same table comes from the server, page by page. */
-"use strict";
+/* The scores of a decision, for all nodes: fetched once, sorted and filtered here.
+   Without this script the server renders the same table page by page. */
 
 (() => {
   const SHADES = 6;
   const ABOVE_AND_BELOW = 12;
+  const DEFAULTS = { value: "weighted", sort: "rank" };
   const section = document.getElementById("scores");
   if (!section) return;
 
   const number = new Intl.NumberFormat("en");
+  /* Scores are 64-bit integers: a raw score may count bytes. A double holds them up to 2^53. */
   const column = (packed, length) =>
-    Array.isArray(packed) ? Int32Array.from(packed) : new Int32Array(length).fill(packed);
+    Array.isArray(packed) ? Float64Array.from(packed) : new Float64Array(length).fill(packed);
   const range = (values) => {
     let least = Infinity;
     let most = -Infinity;
@@ -21,7 +22,7 @@
     return [least, most];
   };
 
-  /* The nodes x plugins matrix, best node first, and one order of its rows. */
+  /* The nodes x plugins matrix, best node first. */
   class Matrix {
     constructor(data) {
       this.nodes = data.nodes;
@@ -30,19 +31,19 @@
       this.chosen = data.chosen;
       const length = data.nodes.length;
       this.total = column(data.total, length);
-      this.plugins = data.plugins.map(({ name, weight, raw, normalised }) => {
-        const normal = column(normalised, length);
+      this.plugins = data.plugins.map(({ plugin, weight, raw, normalized }) => {
+        const normal = column(normalized, length);
         return {
-          name,
+          name: plugin,
           weight,
           raw: column(raw, length),
-          normalised: normal,
+          normalized: normal,
           weighted: normal.map((value) => value * weight),
         };
       });
     }
 
-    /* The columns drawn: the total and each plugin's numbers, with the range of each. */
+    /* The columns to draw: the total and each plugin's numbers, with their ranges. */
     columns(value) {
       const all = [{ name: "total", numbers: this.total }];
       for (const plugin of this.plugins) all.push({ name: plugin.name, numbers: plugin[value] });
@@ -70,7 +71,7 @@
   const shade = (value, [least, most]) =>
     most > least ? Math.floor(((value - least) * (SHADES - 1)) / (most - least)) : 0;
 
-  /* A real table of which only the rows in sight exist. */
+  /* A table that contains only the visible rows. */
   class VirtualTable {
     constructor(scroller, matrix, onFocus) {
       this.scroller = scroller;
@@ -136,7 +137,7 @@
       const cell = row.insertCell();
       cell.colSpan = this.columns.length + 2;
       cell.className = "quiet";
-      cell.textContent = "No feasible node is called like that.";
+      cell.textContent = "No feasible node matches.";
       return row;
     }
 
@@ -171,11 +172,11 @@
         cell.className = `num shade-${shade(value, each.range)}`;
         cell.textContent = number.format(value);
       }
-      matrix.plugins.forEach((plugin, place) => {
-        const [raw, normal, weighted] = [plugin.raw, plugin.normalised, plugin.weighted].map(
+      matrix.plugins.forEach((plugin, index) => {
+        const [raw, normal, weighted] = [plugin.raw, plugin.normalized, plugin.weighted].map(
           (numbers) => number.format(numbers[node]),
         );
-        row.cells[place + 3].title = `raw ${raw}, normalised ${normal}, weighted ${weighted}`;
+        row.cells[index + 3].title = `raw ${raw}, normalized ${normal}, weighted ${weighted}`;
       });
       return row;
     }
@@ -193,7 +194,7 @@
     }
   }
 
-  /* All nodes as one strip a column, in the order of the table; where it is read out. */
+  /* All nodes in table order, one strip per column, with the values at the current position. */
   class Overview {
     constructor(before, matrix, onPick) {
       this.matrix = matrix;
@@ -205,7 +206,10 @@
       this.canvas = document.createElement("canvas");
       this.canvas.tabIndex = 0;
       this.canvas.setAttribute("role", "slider");
-      this.canvas.setAttribute("aria-label", "All nodes in the order of the table: the place shown");
+      this.canvas.setAttribute(
+        "aria-label",
+        "All nodes in table order: the position shown",
+      );
       this.canvas.setAttribute("aria-valuemin", "1");
       this.says = document.createElement("output");
       this.says.className = "quiet";
@@ -270,7 +274,10 @@
 
     tell(place) {
       const node = this.rows[place];
-      if (node === undefined) return void (this.says.textContent = "");
+      if (node === undefined) {
+        this.says.textContent = "";
+        return;
+      }
       const parts = this.columns.map(
         ({ name, numbers }) => `${name} ${number.format(numbers[node])}`,
       );
@@ -309,7 +316,7 @@
     }
   }
 
-  /* The address keeps what was asked; the form and the headings change it without the server. */
+  /* The form and the headings sort and filter without the server, and update the address. */
   function begin(matrix) {
     const form = document.getElementById("score-filters");
     const scroller = section.querySelector(".rows");
@@ -338,13 +345,12 @@
         address.searchParams.delete(name);
       }
       for (const [name, value] of Object.entries({ ...now, sort })) {
-        const plain = { value: "weighted", sort: "rank" }[name] || "";
-        if (value !== plain) address.searchParams.set(name, value);
+        if (value !== (DEFAULTS[name] || "")) address.searchParams.set(name, value);
       }
       history.replaceState(history.state, "", address);
     }
 
-    /* taken before they reach the form, where htmx would ask the server */
+    /* captured before they reach the form, where htmx would send a request */
     const taken = (event) => {
       if (event.target !== form && event.target.form !== form) return;
       event.stopPropagation();

@@ -1,8 +1,8 @@
-/* "/" goes to the search; arrow keys go through what it finds, Enter opens it, Escape leaves. */
-"use strict";
+/* "/" focuses the search; arrow keys move through the results, Enter opens one, Escape closes. */
 
 (() => {
-  const field = document.getElementById("search"), list = document.getElementById("found");
+  const field = document.getElementById("search"),
+    list = document.getElementById("found");
   if (!field || !list) return;
   let chosen = -1;
   const hits = () => [...list.querySelectorAll("[role=option]")];
@@ -10,7 +10,9 @@
   function choose(index) {
     const all = hits();
     chosen = all.length ? (index + all.length) % all.length : -1;
-    all.forEach((hit, place) => hit.setAttribute("aria-selected", String(place === chosen)));
+    for (const [place, hit] of all.entries()) {
+      hit.setAttribute("aria-selected", String(place === chosen));
+    }
     if (chosen < 0) field.removeAttribute("aria-activedescendant");
     else {
       field.setAttribute("aria-activedescendant", all[chosen].id);

@@ -1,6 +1,5 @@
-/* Areas for YAML: line numbers beside them, wrong lines marked, and "Line 12" leads to line 12.
-   What they hold is an ordinary text area's: this only adds to it. */
-"use strict";
+/* YAML editors: line numbers, marks on invalid lines, and "Line 12" in a message jumps to line 12.
+   Without this script they are ordinary text areas. */
 
 (() => {
   for (const area of document.querySelectorAll("textarea.code")) {
@@ -31,11 +30,16 @@
       gutter.scrollTop = area.scrollTop;
     };
     area.addEventListener("input", number);
-    area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));
+    area.addEventListener("scroll", () => {
+      gutter.scrollTop = area.scrollTop;
+    });
     number();
 
     const goTo = (line) => {
-      const before = area.value.split("\n").slice(0, line - 1).join("\n");
+      const before = area.value
+        .split("\n")
+        .slice(0, line - 1)
+        .join("\n");
       const start = before.length + (line > 1 ? 1 : 0);
       const end = area.value.indexOf("\n", start);
       area.focus();

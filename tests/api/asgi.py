@@ -1,4 +1,4 @@
-"""Asking the web front for a stream, without a network."""
+"""Requests streams from the web front, without a network."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from schedweb.front.streams import Front
 Answer = tuple[int, dict[str, str], bytes]
 
 
-class Stream:
-    """One GET request to the front; what it sends is in `status`, `headers` and `lines`."""
+class StreamClient:
+    """One GET request to the front; the response is in `status`, `headers` and `lines`."""
 
     def __init__(self, path: str, headers: dict[str, str]) -> None:
         place, _, query = path.partition("?")
@@ -33,15 +33,15 @@ class Stream:
         self._news = asyncio.Condition()
 
     async def run(self) -> None:
-        """Until the answer ends."""
+        """Run until the response ends."""
         await Front(_nothing_else)(self.scope, self._receive, self._send)
 
     def leave(self) -> None:
-        """As a client that goes away."""
+        """Disconnect, like a client."""
         self._left.set()
 
     async def lines(self, count: int) -> list[bytes]:
-        """The first `count` lines, once they have come."""
+        """Wait for the first `count` lines."""
         async with asyncio.timeout(10), self._news:
             await self._news.wait_for(lambda: self.body.count(b"\n") >= count)
         return self.body.splitlines()[:count]
@@ -61,8 +61,8 @@ class Stream:
 
 
 async def request_stream(path: str, headers: dict[str, str]) -> Answer:
-    """The whole answer of a stream that ends by itself."""
-    stream = Stream(path, headers)
+    """The whole response of a stream that ends by itself."""
+    stream = StreamClient(path, headers)
     async with asyncio.timeout(20):
         await stream.run()
     return stream.status, stream.headers, stream.body

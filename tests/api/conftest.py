@@ -1,4 +1,4 @@
-"""The cast of the API's tests: a cluster, a user with a key, and their client."""
+"""Fixtures of the API tests: a cluster, a user with a key, and their client."""
 
 from __future__ import annotations
 
@@ -87,6 +87,6 @@ def kube(key: str, cluster: Cluster) -> Kube:
 
 
 @pytest.fixture
-def stranger(cluster: Cluster) -> Kube:
-    """Somebody without a key."""
+def anonymous(cluster: Cluster) -> Kube:
+    """A client without a key."""
     return Kube("", cluster.name)

@@ -11,7 +11,7 @@ NODES = "/api/v1/nodes"
 
 
 def pod(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> Body:
-    """A pod with one container that asks for nothing."""
+    """A pod with one container without requests."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,7 +1,7 @@
-"""Playing recorded exchanges against the live views, and comparing what comes back.
+"""Replays recorded exchanges against the live views, and compares the responses.
 
-A recorded file is a list of requests with the answers of a Kubernetes API server; the README
-beside the recordings says what is normalised.
+A recorded file is a list of requests with the responses of a Kubernetes API server; the README
+beside the recordings describes what is normalized.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VARIABLE = re.compile(r"\$\{(\w+)\}")
 DIFF = re.compile(r"\n@@ .*", re.DOTALL)
 VERSIONS = re.compile(r"(?<=too old resource version: )\d+ \(\d+\)|(?<=in record \()\d+(?=\))")
 AGES = {"Age", "Last Seen", "First Seen"}
-#: Messages that come out of Go's decoders, which need not be the same.
+#: Messages of Go's decoders, which may differ.
 GO_TEXT = re.compile(
     r"json: cannot unmarshal|strconv\.Parse|couldn't get version/kind|error decoding patch|"
     r"must be of type|quantities must match|the server rejected our request|"
@@ -53,8 +53,8 @@ SUBRESOURCES = {"status", "binding", "eviction", "scale", "finalize"}
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A step whose answer is not the recorded one."""
+class StepDifference:
+    """A step whose response differs from the recorded one."""
 
     step: int
     name: str
@@ -71,19 +71,19 @@ class Difference:
 
 @dataclass
 class Replay:
-    """One scenario being played against one cluster."""
+    """One scenario, replayed against one cluster."""
 
     client: Client
     root: str
     key: str
     variables: dict[str, Any] = field(default_factory=dict)
-    #: generated names, as they are shown
+    #: generated names in normalized form
     names: dict[str, str] = field(default_factory=dict)
     #: what they begin with
     stems: set[str] = field(default_factory=set)
 
-    def play(self, path: Path) -> Iterator[Difference | None]:
-        """The difference of each step, None for a step that is as recorded."""
+    def play(self, path: Path) -> Iterator[StepDifference | None]:
+        """The difference of each step; None for a step that equals the recording."""
         for line in path.read_text(encoding="utf-8").splitlines():
             step = json.loads(line)
             if "method" in step and step.get("compare") != "none":
@@ -94,7 +94,7 @@ class Replay:
                 self.forget_history()
 
     def forget_history(self) -> None:
-        """Drop the change log, as retention does; objects stay."""
+        """Delete the change log, as retention does; objects stay."""
         cluster = Cluster.objects.get(name=self.root.rpartition("/")[2])
         Change.objects.filter(cluster=cluster).delete()
         Cluster.objects.update(forgotten_version=cluster.resource_version)
@@ -117,7 +117,7 @@ class Replay:
             )
             status, answered, raw = response.status_code, dict(response.headers), response.content
         answered = {name.lower(): value for name, value in answered.items()}
-        body = _decoded(raw, answered.get("content-type", ""), isinstance(response, tuple))
+        body = _decode(raw, answered.get("content-type", ""), isinstance(response, tuple))
         for name, place in (step.get("capture") or {}).items():
             self.variables[name] = _at(body, place)
         return status, answered, body
@@ -140,9 +140,9 @@ class Replay:
 
     def compare(
         self, step: dict[str, Any], status: int, headers: dict[str, str], body: Any
-    ) -> Difference | None:
-        def differs(where: str, expected: Any, actual: Any) -> Difference:
-            return Difference(step["step"], step["name"], where, expected, actual)
+    ) -> StepDifference | None:
+        def differs(where: str, expected: Any, actual: Any) -> StepDifference:
+            return StepDifference(step["step"], step["name"], where, expected, actual)
 
         expect = step["expect"]
         wanted_status = 400 if expect["status"] == 500 and status < 500 else expect["status"]
@@ -156,22 +156,22 @@ class Replay:
             return differs("content type", wanted.get("content-type"), content_type)
         if wanted.get("warning", []) != _warnings(headers) and status < 300:
             return differs("warnings", wanted.get("warning", []), _warnings(headers))
-        expected, actual = self.normalised(expect.get("body")), self.normalised(body)
+        expected, actual = self.normalize(expect.get("body")), self.normalize(body)
         if step["path"] == "/openapi/v3":
             expected, actual = _index(expected), _index(actual.replace(self.root, ""))
-        recorded = _without_not_ready(_comparable(expected))
-        return _difference(differs, recorded, _without_not_ready(_comparable(actual)))
+        recorded = _without_not_ready(_compared_part(expected))
+        return _difference(differs, recorded, _without_not_ready(_compared_part(actual)))
 
-    def normalised(self, value: Any, field_name: str = "") -> Any:
+    def normalize(self, value: Any, field_name: str = "") -> Any:
         if isinstance(value, dict):
-            return self._normalised_object(value)
+            return self._normalize_object(value)
         if isinstance(value, list):
-            return [self.normalised(item) for item in value]
+            return [self.normalize(item) for item in value]
         if isinstance(value, str):
-            return self._normalised_text(value, field_name)
+            return self._normalize_text(value, field_name)
         return "<port>" if field_name == "nodePort" else value
 
-    def _normalised_object(self, value: dict[str, Any]) -> dict[str, Any]:
+    def _normalize_object(self, value: dict[str, Any]) -> dict[str, Any]:
         if {"gitVersion", "goVersion"} <= set(value):
             return dict.fromkeys(value, "<any>")
         if value.get("kind") == "Table":
@@ -181,13 +181,13 @@ class Replay:
             self.names[value["name"]] = f"{stem}<rand>"
             self.stems.add(stem)
         normal = {
-            key: self.normalised(item, key) for key, item in value.items() if key != "managedFields"
+            key: self.normalize(item, key) for key, item in value.items() if key != "managedFields"
         }
         if normal.get("clusterIP") == "<ip>":
             normal["clusterIPs"] = ["<ip>" for _ in value["clusterIPs"]]
         return normal
 
-    def _normalised_text(self, value: str, field_name: str) -> str:
+    def _normalize_text(self, value: str, field_name: str) -> str:
         if field_name == "resourceVersion" and value not in ("", "0"):
             return "<rv>"
         if field_name == "uid" and value:
@@ -216,7 +216,7 @@ class Replay:
         return UUID.sub("<uid>", value)
 
 
-def _difference(differs: Any, expected: Any, actual: Any) -> Difference | None:
+def _difference(differs: Any, expected: Any, actual: Any) -> StepDifference | None:
     if expected == actual:
         return None
     texts = [str(v.get("message", "")) if isinstance(v, dict) else "" for v in (expected, actual)]
@@ -225,7 +225,7 @@ def _difference(differs: Any, expected: Any, actual: Any) -> Difference | None:
         if all(expected.get(name) == actual.get(name) for name in same):
             return None
     where, left, right = _first_difference(expected, actual)
-    found: Difference = differs(where, left, right)
+    found: StepDifference = differs(where, left, right)
     return found
 
 
@@ -242,8 +242,8 @@ def _first_difference(expected: Any, actual: Any, path: str = "") -> tuple[str, 
     return path or ".", expected, actual
 
 
-def _restricted(body: Any) -> Any:
-    """Discovery documents cut down to the resources that were recorded; and any CIDRs."""
+def _restrict_discovery(body: Any) -> Any:
+    """Restrict discovery documents to the recorded resources, and remove CIDRs."""
     if not isinstance(body, dict):
         return body
     if "serverAddressByClientCIDRs" in body:
@@ -269,13 +269,17 @@ def _restricted(body: Any) -> Any:
             plain = columns and [{**column, "description": ""} for column in columns]
             return {**body, "columnDefinitions": plain}
     if isinstance(body.get("object"), dict):
-        return {**body, "object": _restricted(body["object"])}
+        return {**body, "object": _restrict_discovery(body["object"])}
     return body
 
 
-def _comparable(body: Any) -> Any:
-    """What is compared of an answer: each event of a stream, or the one object."""
-    return [_restricted(item) for item in body] if isinstance(body, list) else _restricted(body)
+def _compared_part(body: Any) -> Any:
+    """The compared part of a response: each event of a stream, or the object."""
+    return (
+        [_restrict_discovery(item) for item in body]
+        if isinstance(body, list)
+        else _restrict_discovery(body)
+    )
 
 
 def _group_name(group: dict[str, Any]) -> str:
@@ -306,7 +310,7 @@ def _with_known_subresources(row: dict[str, Any]) -> dict[str, Any]:
 def _without_not_ready(value: Any) -> Any:
     """A node without the taint that a new one has until a controller finds it ready.
 
-    The recorded server had no controllers, so there every node kept it.
+    The recorded server had no controllers, so every node kept the taint.
     """
     if isinstance(value, list):
         return [_without_not_ready(item) for item in value if item != NOT_READY]
@@ -317,7 +321,7 @@ def _without_not_ready(value: Any) -> Any:
 
 
 def _index(text: str) -> dict[str, Any]:
-    """The OpenAPI index of the group versions that were recorded."""
+    """The OpenAPI index of the recorded group versions."""
     wanted = {"api/v1", *(f"apis/{name}" for name in LISTED if "/" in name)}
     return {k: v for k, v in json.loads(text)["paths"].items() if k in wanted}
 
@@ -340,7 +344,7 @@ def _table_without_ages(table: dict[str, Any]) -> dict[str, Any]:
     return {**table, "rows": rows}
 
 
-def _decoded(raw: bytes, content_type: str, streamed: bool) -> Any:
+def _decode(raw: bytes, content_type: str, streamed: bool) -> Any:
     text = raw.decode()
     if content_type.startswith("application/yaml"):
         return json.loads(json.dumps(yaml.safe_load(text), default=str))

@@ -1,4 +1,4 @@
-"""Binding a pod, and evicting it again."""
+"""Binding and eviction of pods."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def test_gated_missing_and_dry_run(pending: Kube) -> None:
     assert "nodeName" not in pending.get(f"{PODS}/p1").json()["spec"]
 
 
-def test_wrong_methods_and_strangers(pending: Kube, stranger: Kube) -> None:
+def test_wrong_methods_and_anonymous_requests(pending: Kube, anonymous: Kube) -> None:
     for method in ("GET", "PUT", "DELETE"):
         assert pending.request(method, f"{PODS}/p1/binding").status_code == 405
     assert pending.get("/api/v1/namespaces/default/bindings").status_code == 405
-    assert stranger.post(f"{PODS}/p1/binding", binding("p1", "n1")).status_code == 401
+    assert anonymous.post(f"{PODS}/p1/binding", binding("p1", "n1")).status_code == 401
 
 
 def test_an_eviction_spends_the_budget(pending: Kube) -> None:
@@ -104,7 +104,7 @@ def test_an_eviction_spends_the_budget(pending: Kube) -> None:
     assert pending.get(f"{PODS}/w2").status_code == 200
 
 
-def test_a_budget_that_was_not_counted_yet_asks_to_wait(pending: Kube) -> None:
+def test_a_budget_that_is_not_processed_yet_asks_to_retry(pending: Kube) -> None:
     pending.post(PODS, pod("w1", labels={"app": "web"}, nodeName="n1"))
     pending.patch(f"{PODS}/w1/status", {"status": {"phase": "Running"}})
     pending.post(BUDGETS, budget("web", "web", 1))
@@ -113,9 +113,9 @@ def test_a_budget_that_was_not_counted_yet_asks_to_wait(pending: Kube) -> None:
     assert answer.headers["Retry-After"] == "10"
 
 
-def test_a_wrong_eviction_is_refused(pending: Kube, stranger: Kube) -> None:
+def test_a_wrong_eviction_is_refused(pending: Kube, anonymous: Kube) -> None:
     assert evict(pending, "none").status_code == 404
-    assert evict(stranger, "p1").status_code == 401
+    assert evict(anonymous, "p1").status_code == 401
     wrong = pending.post(f"{PODS}/p1/eviction", {"metadata": {"name": "other"}})
     assert wrong.status_code == 400
     late = evict(pending, "p1", deleteOptions={"preconditions": {"uid": UID}})

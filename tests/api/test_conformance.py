@@ -1,4 +1,4 @@
-"""Scenarios that were recorded from a Kubernetes API server and are answered the same."""
+"""Scenarios recorded from a Kubernetes API server have the same responses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATA = Path(__file__).with_name("data")
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scenario", sorted(path.stem for path in DATA.glob("*.jsonl")))
-def test_a_recorded_scenario_is_answered_as_recorded(
+def test_a_recorded_scenario_has_the_recorded_responses(
     scenario: str, cluster: Cluster, key: str
 ) -> None:
     replay = Replay(Client(), f"/k8s/{cluster.name}", key)

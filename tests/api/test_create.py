@@ -45,7 +45,7 @@ def test_a_dry_run_stores_nothing(kube: Kube) -> None:
     assert kube.get(f"{PODS}/p1").status_code == 404
 
 
-def test_a_taken_name_is_refused(kube: Kube) -> None:
+def test_an_existing_name_is_refused(kube: Kube) -> None:
     kube.post(PODS, pod("p1"))
     answer = kube.post(PODS, pod("p1"))
     assert answer.status_code == 409
@@ -89,7 +89,7 @@ def test_unknown_fields_are_dropped_with_a_warning_or_refused(kube: Kube) -> Non
     assert "Warning" not in ignored.headers
 
 
-def test_a_key_given_twice_is_refused_when_strict(kube: Kube) -> None:
+def test_a_duplicate_key_is_refused_when_strict(kube: Kube) -> None:
     text = '{"metadata":{"name":"p","name":"q"},"spec":{"containers":[{"name":"c","image":"i"}]}}'
     answer = kube.post(f"{PODS}?fieldValidation=Strict", text)
     assert 'duplicate field "metadata.name"' in answer.json()["message"]
@@ -132,8 +132,8 @@ def test_unknown_kinds_and_clusters_are_not_found(kube: Kube, key: str) -> None:
     assert Kube(key, "nowhere").post(PODS, pod("p")).status_code == 404
 
 
-def test_a_stranger_creates_nothing(stranger: Kube, cluster: Cluster) -> None:
-    answer = stranger.post(PODS, pod("p1"))
+def test_an_anonymous_request_creates_nothing(anonymous: Kube, cluster: Cluster) -> None:
+    answer = anonymous.post(PODS, pod("p1"))
     assert answer.status_code == 401
     assert answer.json() == {
         "kind": "Status",
@@ -148,9 +148,7 @@ def test_a_stranger_creates_nothing(stranger: Kube, cluster: Cluster) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_database_that_does_not_answer_in_time_is_no_fault_of_the_client(
-    kube: Kube, cluster: Cluster
-) -> None:
+def test_a_database_timeout_is_a_server_error(kube: Kube, cluster: Cluster) -> None:
     busy = connection.copy()
     with busy.cursor() as other, connection.cursor() as mine:
         other.execute("BEGIN")
@@ -165,7 +163,7 @@ def test_a_database_that_does_not_answer_in_time_is_no_fault_of_the_client(
     assert kube.post(PODS, pod("p1")).status_code == 201
 
 
-def test_what_a_cluster_admits_its_pods_with_is_a_setting(kube: Kube, cluster: Cluster) -> None:
+def test_admission_plugins_are_a_setting_of_the_cluster(kube: Kube, cluster: Cluster) -> None:
     groups = {"team": {"namespaces": ["default"]}}
     change_settings(cluster, {"admission_plugins": {"DedicatedNodes": {"groups": groups}}})
     body = kube.post(PODS, pod("p1")).json()

@@ -1,4 +1,4 @@
-"""The thin road: objects created on the web front's event loop, concurrent ones together."""
+"""Objects created on the event loop of the web front, concurrent requests in one commit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GENERATED = re.compile(r"-?[_-][bcdfghjklmnpqrstvwxz2456789]{5}\b")
 VOLATILE = ("uid", "creationTimestamp", "resourceVersion", "name")
 
 
-class ThinRoad:
+class CreationClient:
     """POSTs to the front; `passed_on` counts those that it leaves to Django."""
 
     def __init__(self, kube: Kube) -> None:
@@ -83,8 +83,8 @@ class ThinRoad:
 
 
 @pytest.fixture
-def road(kube: Kube) -> ThinRoad:
-    return ThinRoad(kube)
+def front(kube: Kube) -> CreationClient:
+    return CreationClient(kube)
 
 
 def play(scene: Callable[[], Awaitable[Any]]) -> Any:
@@ -107,8 +107,8 @@ def do(action: Callable[[], Any]) -> Any:
         connection.close()
 
 
-def test_a_pod_is_stored_as_it_is_answered(road: ThinRoad, cluster: Cluster) -> None:
-    status, headers, body = play(lambda: road.post(PODS, pod("p1"), {"x-request-id": "mine"}))
+def test_the_response_is_the_stored_pod(front: CreationClient, cluster: Cluster) -> None:
+    status, headers, body = play(lambda: front.post(PODS, pod("p1"), {"x-request-id": "mine"}))
     assert (status, headers["content-type"]) == (201, "application/json")
     assert headers["x-request-id"] == "mine"
     row = Pod.objects.get(cluster=cluster, name="p1")
@@ -140,7 +140,7 @@ def same_for_all(answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def test_it_answers_as_the_way_through_django(road: ThinRoad, kube: Kube) -> None:
+def test_responses_equal_those_of_the_django_view(front: CreationClient, kube: Kube) -> None:
     async def scene() -> int:
         compared = 0
         for number, body in enumerate(recorded_pods()):
@@ -154,7 +154,7 @@ def test_it_answers_as_the_way_through_django(road: ThinRoad, kube: Kube) -> Non
                     if isinstance(metadata.get("name"), str) and metadata["name"].islower():
                         metadata["name"] = f"{way}{number}"
                 both.append(sent)
-            thin = await road.post(PODS, both[0])
+            thin = await front.post(PODS, both[0])
             django = await do(lambda sent=both[1]: kube.post(PODS, sent))
             assert thin[0] == django.status_code, body
             expected = django.json()
@@ -168,13 +168,13 @@ def test_it_answers_as_the_way_through_django(road: ThinRoad, kube: Kube) -> Non
         return compared
 
     assert play(scene) > 60
-    assert road.passed_on == 0
+    assert front.passed_on == 0
 
 
-def test_concurrent_creations_share_commits(road: ThinRoad, cluster: Cluster) -> None:
+def test_concurrent_creations_share_commits(front: CreationClient, cluster: Cluster) -> None:
     async def scene() -> None:
-        await road.post(PODS, pod("first"))
-        answers = await asyncio.gather(*(road.post(PODS, pod(f"p{n}")) for n in range(60)))
+        await front.post(PODS, pod("first"))
+        answers = await asyncio.gather(*(front.post(PODS, pod(f"p{n}")) for n in range(60)))
         assert {status for status, _, _ in answers} == {201}
 
     play(scene)
@@ -196,30 +196,33 @@ def test_concurrent_creations_share_commits(road: ThinRoad, cluster: Cluster) ->
     ]
 
 
-def test_one_of_two_with_the_same_name_is_refused(road: ThinRoad, cluster: Cluster) -> None:
-    async def scene() -> list[int]:
-        names = ["a", "b", "a", "c", "b", "a"]
-        answers = await asyncio.gather(*(road.post(PODS, pod(name)) for name in names))
+def test_one_of_two_with_the_same_name_is_refused(front: CreationClient, cluster: Cluster) -> None:
+    names = ["a", "b", "a", "c", "b", "a"]
+
+    async def scene() -> list[tuple[str, int]]:
+        answers = await asyncio.gather(*(front.post(PODS, pod(name)) for name in names))
         refused = next(body for status, _, body in answers if status == 409)
         assert refused["reason"] == "AlreadyExists"
         assert refused["message"] in {f'pods "{name}" already exists' for name in "ab"}
-        return [status for status, _, _ in answers]
+        return sorted(zip(names, [status for status, _, _ in answers], strict=True))
 
-    assert play(scene) == [201, 201, 409, 201, 409, 409]
+    assert play(scene) == [("a", 201), ("a", 409), ("a", 409), ("b", 201), ("b", 409), ("c", 201)]
     assert sorted(Pod.objects.values_list("name", flat=True)) == ["a", "b", "c"]
 
 
-def test_what_exists_already_does_not_hold_up_the_others(road: ThinRoad, kube: Kube) -> None:
+def test_an_existing_name_does_not_delay_other_creations(front: CreationClient, kube: Kube) -> None:
     kube.post(PODS, pod("there"))
 
     async def scene() -> list[int]:
         names = ["x", "there", "y"]
-        return [each[0] for each in await asyncio.gather(*(road.post(PODS, pod(n)) for n in names))]
+        return [
+            each[0] for each in await asyncio.gather(*(front.post(PODS, pod(n)) for n in names))
+        ]
 
     assert play(scene) == [201, 409, 201]
 
 
-def test_admission_is_never_out_of_date(road: ThinRoad, kube: Kube) -> None:
+def test_admission_uses_current_classes_and_namespaces(front: CreationClient, kube: Kube) -> None:
     high = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -229,49 +232,51 @@ def test_admission_is_never_out_of_date(road: ThinRoad, kube: Kube) -> None:
     }
 
     async def scene() -> None:
-        _, _, before = await road.post(PODS, pod("before"))
+        _, _, before = await front.post(PODS, pod("before"))
         assert before["spec"]["priority"] == 0
         await do(lambda: kube.post("/apis/scheduling.k8s.io/v1/priorityclasses", high))
-        _, _, after = await road.post(PODS, pod("after"))
+        _, _, after = await front.post(PODS, pod("after"))
         assert after["spec"]["priority"] == 1000
         assert after["spec"]["priorityClassName"] == "high"
         space = "/api/v1/namespaces/other/pods"
-        assert (await road.post(space, pod("p")))[0] == 404
+        assert (await front.post(space, pod("p")))[0] == 404
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
         await do(lambda: kube.post("/api/v1/namespaces", body))
-        assert (await road.post(space, pod("p")))[0] == 201
+        assert (await front.post(space, pod("p")))[0] == 201
 
     play(scene)
 
 
-def test_a_changed_setting_of_admission_counts_at_once(road: ThinRoad, cluster: Cluster) -> None:
+def test_a_changed_admission_plugin_takes_effect_immediately(
+    front: CreationClient, cluster: Cluster
+) -> None:
     limited = {"LimitPodHardAntiAffinityTopology": {}}
     term = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": "zone"}
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
     async def scene() -> None:
-        assert (await road.post(PODS, pod("p1", affinity=rule)))[0] == 201
+        assert (await front.post(PODS, pod("p1", affinity=rule)))[0] == 201
         await do(lambda: Cluster.objects.update(admission_plugins=limited))
-        assert (await road.post(PODS, pod("p2", affinity=rule)))[0] == 403
+        assert (await front.post(PODS, pod("p2", affinity=rule)))[0] == 403
 
     play(scene)
 
 
-def test_a_cluster_that_was_deleted_is_not_written_to(road: ThinRoad, cluster: Cluster) -> None:
+def test_nothing_is_created_in_a_deleted_cluster(front: CreationClient, cluster: Cluster) -> None:
     from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 
     async def scene() -> None:
-        assert (await road.post(PODS, pod("p1")))[0] == 201
+        assert (await front.post(PODS, pod("p1")))[0] == 201
         await do(lambda: delete_cluster(cluster))
-        assert (await road.post(PODS, pod("p2")))[0] == 404
+        assert (await front.post(PODS, pod("p2")))[0] == 404
         await do(lambda: create_cluster("c1", user="alice"))
-        assert (await road.post(PODS, pod("p1")))[0] == 201
+        assert (await front.post(PODS, pod("p1")))[0] == 201
 
     play(scene)
 
 
-def test_what_is_not_simple_goes_through_django(
-    road: ThinRoad, kube: Kube, cluster: Cluster
+def test_other_requests_are_passed_on_to_django(
+    front: CreationClient, kube: Kube, cluster: Cluster
 ) -> None:
     quota = {
         "apiVersion": "v1",
@@ -281,48 +286,48 @@ def test_what_is_not_simple_goes_through_django(
     }
 
     async def scene() -> None:
-        await road.post(PODS, pod("p1"))
-        assert road.passed_on == 0
-        await road.post(f"{PODS}?dryRun=All", pod("p2"))
-        await road.post(PODS, pod("p3"), {"accept": TABLE})
-        await road.post("/api/v1/nodes", node("n1"))
-        await road.post(PODS, pod("p4"), {"authorization": "Basic abc"})
-        await road.post(PODS, pod("p5", nodeName="x" * 70_000))
-        assert road.passed_on == 5
+        await front.post(PODS, pod("p1"))
+        assert front.passed_on == 0
+        await front.post(f"{PODS}?dryRun=All", pod("p2"))
+        await front.post(PODS, pod("p3"), {"accept": TABLE})
+        await front.post("/api/v1/nodes", node("n1"))
+        await front.post(PODS, pod("p4"), {"authorization": "Basic abc"})
+        await front.post(PODS, pod("p5", nodeName="x" * 70_000))
+        assert front.passed_on == 5
         await do(lambda: clock.set_manual(cluster))
-        await road.post(PODS, pod("p6"))
+        await front.post(PODS, pod("p6"))
         await do(lambda: clock.set_real(cluster))
-        assert (await road.post(PODS, pod("p7")))[0] == 201
+        assert (await front.post(PODS, pod("p7")))[0] == 201
         await do(lambda: kube.post("/api/v1/namespaces/default/resourcequotas", quota))
-        await road.post(PODS, pod("p8"))
-        assert road.passed_on == 7
+        await front.post(PODS, pod("p8"))
+        assert front.passed_on == 7
 
     play(scene)
     assert sorted(Pod.objects.values_list("name", flat=True)) == ["p1", "p7"]
 
 
-def test_who_is_not_known_creates_nothing(road: ThinRoad, key: str) -> None:
+def test_invalid_and_deleted_tokens_are_rejected(front: CreationClient, key: str) -> None:
     async def scene() -> None:
-        status, headers, body = await road.post(PODS, pod("p"), {"authorization": "Bearer wrong"})
+        status, headers, body = await front.post(PODS, pod("p"), {"authorization": "Bearer wrong"})
         assert (status, body["reason"]) == (401, "Unauthorized")
         assert headers["www-authenticate"] == "Bearer"
-        assert (await road.post(PODS, pod("p0")))[0] == 201
+        assert (await front.post(PODS, pod("p0")))[0] == 201
         await do(lambda: Token.objects.filter(key=key).delete())
         async with asyncio.timeout(creation.KEY_SECONDS + 5):
             number = 1
-            while (await road.post(PODS, pod(f"p{number}")))[0] != 401:
+            while (await front.post(PODS, pod(f"p{number}")))[0] != 401:
                 number += 1
                 await asyncio.sleep(0.1)
 
     play(scene)
 
 
-def test_another_host_than_ours_is_left_to_django(road: ThinRoad) -> None:
-    play(lambda: road.post(PODS, pod("p"), {"host": "evil.example"}))
-    assert road.passed_on == 1
+def test_a_request_for_another_host_is_passed_on(front: CreationClient) -> None:
+    play(lambda: front.post(PODS, pod("p"), {"host": "evil.example"}))
+    assert front.passed_on == 1
 
 
-def test_a_connection_that_the_database_ended_is_not_used_again(road: ThinRoad) -> None:
+def test_a_connection_closed_by_the_database_is_replaced(front: CreationClient) -> None:
     def end_others() -> None:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -331,14 +336,14 @@ def test_a_connection_that_the_database_ended_is_not_used_again(road: ThinRoad) 
             )
 
     async def scene() -> None:
-        assert (await road.post(PODS, pod("p1")))[0] == 201
+        assert (await front.post(PODS, pod("p1")))[0] == 201
         await do(end_others)
-        assert (await road.post(PODS, pod("p2")))[0] == 201
+        assert (await front.post(PODS, pod("p2")))[0] == 201
 
     play(scene)
 
 
-def test_a_page_needs_no_token_and_is_not_concerned(client: Client) -> None:
+def test_a_form_of_a_page_is_passed_on(client: Client) -> None:
     async def scene() -> int:
         passed: list[str] = []
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 VOLUMES = "/api/v1/persistentvolumes"
 
 
-def test_a_pod_goes_and_its_last_state_is_told(kube: Kube) -> None:
+def test_a_deleted_pods_last_state_is_returned(kube: Kube) -> None:
     kube.post(PODS, pod("p1"))
     answer = kube.delete(f"{PODS}/p1")
     assert answer.status_code == 200
@@ -43,7 +43,7 @@ def test_a_system_priority_class_cannot_be_deleted(kube: Kube, name: str) -> Non
     assert kube.get(path).status_code == 200
 
 
-def test_a_finalizer_holds_an_object_until_it_is_taken_off(kube: Kube) -> None:
+def test_a_finalizer_holds_an_object_until_it_is_removed(kube: Kube) -> None:
     volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
     spec = {**volume, "hostPath": {"path": "/data"}}
     kube.post(VOLUMES, {"metadata": {"name": "v", "finalizers": ["x.io/hold"]}, "spec": spec})
@@ -97,7 +97,7 @@ def test_a_dry_run_deletes_nothing(kube: Kube) -> None:
     assert kube.get(f"{PODS}/p1").status_code == 200
 
 
-def test_a_collection_goes_by_its_selector(kube: Kube) -> None:
+def test_a_collection_is_deleted_by_selector(kube: Kube) -> None:
     for name, color in (("a", "red"), ("b", "red"), ("c", "blue")):
         kube.post(PODS, pod(name, labels={"color": color}))
     answer = kube.delete(f"{PODS}?labelSelector=color%3Dred")
@@ -106,14 +106,14 @@ def test_a_collection_goes_by_its_selector(kube: Kube) -> None:
     assert [item["metadata"]["name"] for item in left] == ["c"]
 
 
-def test_built_in_namespaces_stay(kube: Kube) -> None:
+def test_built_in_namespaces_cannot_be_deleted(kube: Kube) -> None:
     answer = kube.delete("/api/v1/namespaces/kube-system")
     assert (answer.status_code, answer.json()["reason"]) == (403, "Forbidden")
 
 
-def test_missing_objects_and_strangers(kube: Kube, stranger: Kube) -> None:
+def test_missing_objects_and_anonymous_requests(kube: Kube, anonymous: Kube) -> None:
     kube.post(PODS, pod("p1"))
     assert kube.delete(f"{PODS}/none").status_code == 404
-    assert stranger.delete(f"{PODS}/p1").status_code == 401
-    assert stranger.delete(PODS).status_code == 401
+    assert anonymous.delete(f"{PODS}/p1").status_code == 401
+    assert anonymous.delete(PODS).status_code == 401
     assert kube.get(f"{PODS}/p1").status_code == 200

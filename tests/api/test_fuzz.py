@@ -1,4 +1,4 @@
-"""No body, path or parameter, however odd, is answered with a server's error."""
+"""No body, path or parameter causes a server error."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ RICH_POD = {
 
 
 def places(body: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a body that something can be put in."""
+    """Every place in a body where a value can be inserted."""
     found = [path] if path else []
     items: Any = ()
     if isinstance(body, dict):

@@ -1,4 +1,4 @@
-"""PATCH in its three ways."""
+"""PATCH with the three kinds of patches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POD = definition_of("", "v1", "Pod")
 
 
 @pytest.mark.django_db
-def test_each_way_changes_the_object(kube: Kube) -> None:
+def test_each_kind_of_patch_changes_the_object(kube: Kube) -> None:
     kube.post(PODS, pod("p1", labels={"a": "1", "b": "2"}))
     kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"a": None, "c": "3"}}})
     kube.patch(
@@ -72,16 +72,16 @@ def test_a_wrong_patch_is_refused(
 
 
 @pytest.mark.django_db
-def test_a_json_patch_that_does_not_apply_says_why_in_a_warning(kube: Kube) -> None:
+def test_a_json_patch_that_does_not_apply_returns_the_reason_as_a_warning(kube: Kube) -> None:
     kube.post(PODS, pod("p1"))
     answer = kube.patch(f"{PODS}/p1", [{"op": "remove", "path": "/spec/none"}], "json-patch")
     assert answer.headers["Warning"] == '299 - "/spec/none does not exist"'
 
 
 @pytest.mark.django_db
-def test_missing_objects_and_strangers(kube: Kube, stranger: Kube) -> None:
+def test_missing_objects_and_anonymous_requests(kube: Kube, anonymous: Kube) -> None:
     assert kube.patch(f"{PODS}/none", {}).status_code == 404
-    assert stranger.patch(f"{PODS}/none", {}).status_code == 401
+    assert anonymous.patch(f"{PODS}/none", {}).status_code == 401
     assert kube.patch(PODS, {}).status_code == 405
 
 

@@ -1,4 +1,4 @@
-"""Bodies in Kubernetes' protobuf, as kubectl 1.32 sends them."""
+"""Bodies in Kubernetes protobuf, as kubectl 1.32 sends them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.api.kubernetes import protobuf
 from apps.api.kubernetes.protobuf.messages import KINDS
-from apps.cluster.documents import Unreadable
+from apps.cluster.documents import UnreadableDocument
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
 
@@ -177,14 +177,14 @@ def test_a_body_is_read_as_its_json(sent: str, body: dict[str, Any]) -> None:
         ("/apis/batch/v1/namespaces/default/jobs", JOB),
     ],
 )
-def test_kubectl_creates_with_it(kube: Kube, path: str, sent: str) -> None:
+def test_kubectl_creates_objects_with_protobuf(kube: Kube, path: str, sent: str) -> None:
     query = "?fieldManager=kubectl-create&fieldValidation=Strict"
     answer = kube.post(f"{path}{query}", base64.b64decode(sent), content_type=PROTOBUF)
     assert answer.status_code == 201, answer.json()
 
 
 @pytest.mark.django_db
-def test_a_scheduler_binds_with_it(kube: Kube) -> None:
+def test_a_scheduler_binds_pods_with_protobuf(kube: Kube) -> None:
     kube.post(NODES, node("n1"))
     kube.post(PODS, pod("p1"))
     target = field(1, b"Node") + field(3, b"n1")
@@ -194,11 +194,11 @@ def test_a_scheduler_binds_with_it(kube: Kube) -> None:
 
 
 @pytest.mark.django_db
-def test_other_kinds_unknown_fields_and_nonsense_are_refused(kube: Kube) -> None:
+def test_other_kinds_unknown_fields_and_invalid_bytes_are_refused(kube: Kube) -> None:
     for raw, told in (
         (envelope("v1", "Pod", b""), "a Pod can only be sent as JSON or YAML"),
         (envelope("v1", "Namespace", field(9, b"x")), "field 9 of Namespace is not known"),
-        (b"k8s\x00\xff", "cut off"),
+        (b"k8s\x00\xff", "truncated"),
         (b"{}", "magic number"),
     ):
         answer = kube.post(PODS, raw, content_type=PROTOBUF)
@@ -213,7 +213,7 @@ def test_any_bytes_are_read_or_refused(kind: str, raw: bytes) -> None:
     for body in (raw, field(1, raw), field(2, field(1, raw))):
         try:
             protobuf.decode(envelope(api_version or "v1", name, body))
-        except Unreadable as refusal:
+        except UnreadableDocument as refusal:
             assert str(refusal).startswith("protobuf: ")
 
 

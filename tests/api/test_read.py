@@ -27,7 +27,7 @@ def names(answer: object) -> list[str]:
     return [item["metadata"]["name"] for item in answer.json()["items"]]
 
 
-def test_a_list_holds_objects_without_their_type(five_pods: Kube) -> None:
+def test_the_items_of_a_list_have_no_type(five_pods: Kube) -> None:
     body = five_pods.get(PODS).json()
     assert body["kind"] == "PodList"
     assert len(body["items"]) == 5
@@ -71,7 +71,7 @@ def test_a_list_can_be_read_at_an_earlier_version(five_pods: Kube) -> None:
     assert names(five_pods.get(exact)) == ["p0", "p1", "p2", "p3", "p4"]
 
 
-def test_a_forgotten_version_has_expired(five_pods: Kube, cluster: Cluster) -> None:
+def test_a_version_that_is_not_retained_has_expired(five_pods: Kube, cluster: Cluster) -> None:
     token = five_pods.get(f"{PODS}?limit=2").json()["metadata"]["continue"]
     five_pods.post(PODS, pod("later"))
     Cluster.objects.update(forgotten_version=10**6, resource_version=10**6)
@@ -150,6 +150,6 @@ def test_one_object_costs_three_queries(
     assert isinstance(queries, CaptureQueriesContext)
 
 
-def test_a_stranger_reads_nothing(stranger: Kube) -> None:
+def test_an_anonymous_request_reads_nothing(anonymous: Kube) -> None:
     for path in (PODS, f"{PODS}/p1", "/api", "/apis", "/version", "/healthz", "/openapi/v3"):
-        assert stranger.get(path).status_code == 401
+        assert anonymous.get(path).status_code == 401

@@ -35,7 +35,7 @@ def test_an_object_is_replaced(kube: Kube, stored: dict[str, Any]) -> None:
     assert after["metadata"]["uid"] == stored["metadata"]["uid"]
 
 
-def test_a_stale_version_conflicts(kube: Kube, stored: dict[str, Any]) -> None:
+def test_an_older_version_conflicts(kube: Kube, stored: dict[str, Any]) -> None:
     kube.put(f"{NODES}/n1", with_label(stored, "a"))
     answer = kube.put(f"{NODES}/n1", with_label(stored, "b"))
     assert answer.status_code == 409
@@ -44,7 +44,7 @@ def test_a_stale_version_conflicts(kube: Kube, stored: dict[str, Any]) -> None:
     assert kube.get(f"{NODES}/n1").json()["metadata"]["labels"] == {"team": "a"}
 
 
-def test_an_update_leaves_the_status_alone_and_the_other_way_round(
+def test_an_update_keeps_the_status_and_a_status_update_the_spec(
     kube: Kube, stored: dict[str, Any]
 ) -> None:
     changed = {**stored, "spec": {"unschedulable": True}, "status": {"phase": "odd"}}
@@ -78,7 +78,7 @@ def test_a_wrong_body_is_refused(
     assert told in answer.json()["message"]
 
 
-def test_what_does_not_exist_is_created_only_where_kubernetes_does(kube: Kube) -> None:
+def test_only_some_kinds_are_created_by_put(kube: Kube) -> None:
     assert kube.put(f"{PODS}/none", pod("none")).status_code == 404
     lease = {"metadata": {"name": "l1"}, "spec": {"holderIdentity": "me"}}
     assert kube.put(f"{LEASES}/l1", lease).status_code == 201
@@ -109,7 +109,7 @@ def test_wrong_methods_are_refused(kube: Kube) -> None:
     assert kube.get(f"{PODS}/p1/scale").status_code == 404
 
 
-def test_a_stranger_changes_nothing(stranger: Kube, kube: Kube) -> None:
+def test_an_anonymous_request_changes_nothing(anonymous: Kube, kube: Kube) -> None:
     kube.post(PODS, pod("p1"))
-    assert stranger.put(f"{PODS}/p1", pod("p1", labels={"a": "b"})).status_code == 401
+    assert anonymous.put(f"{PODS}/p1", pod("p1", labels={"a": "b"})).status_code == 401
     assert "labels" not in kube.get(f"{PODS}/p1").json()["metadata"]

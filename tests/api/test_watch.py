@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 
 from apps.cluster.models import Cluster
-from tests.api.asgi import Stream, request_stream
+from tests.api.asgi import StreamClient, request_stream
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, binding, node, pod
 
@@ -22,7 +22,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 def events(kube: Kube, path: str, accept: str = "application/json") -> list[dict[str, Any]]:
-    """What a watch tells until its time is over."""
+    """The events of a watch until its timeout."""
     separator = "&" if "?" in path else "?"
     address = f"{kube.root}{path}{separator}watch=1&timeoutSeconds=1"
     answer = asyncio.run(request_stream(address, {**kube.headers, "accept": accept}))
@@ -30,7 +30,7 @@ def events(kube: Kube, path: str, accept: str = "application/json") -> list[dict
     return [json.loads(line) for line in answer[2].splitlines()]
 
 
-def told(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def received(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(event["type"], event["object"]["metadata"].get("name", "")) for event in found]
 
 
@@ -48,20 +48,20 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 
 @sync_to_async(thread_sensitive=False)
 def do(action: Callable[[], Any]) -> Any:
-    """A request, in a thread that leaves no connection behind."""
+    """Send a request in a thread, which closes its connection."""
     try:
         return action()
     finally:
         connection.close()
 
 
-def test_a_watch_begins_with_what_exists(kube: Kube) -> None:
+def test_a_watch_starts_with_the_existing_objects(kube: Kube) -> None:
     kube.post(PODS, pod("p1"))
-    assert told(events(kube, PODS)) == [("ADDED", "p1")]
-    assert told(events(kube, f"{PODS}?resourceVersion=0")) == [("ADDED", "p1")]
+    assert received(events(kube, PODS)) == [("ADDED", "p1")]
+    assert received(events(kube, f"{PODS}?resourceVersion=0")) == [("ADDED", "p1")]
 
 
-def test_a_watch_from_a_version_tells_every_change_since_in_order(kube: Kube) -> None:
+def test_a_watch_from_a_version_sends_every_later_change_in_order(kube: Kube) -> None:
     kube.post(NODES, node("n1"))
     kube.post(PODS, pod("p0"))
     version = version_of(kube)
@@ -69,8 +69,8 @@ def test_a_watch_from_a_version_tells_every_change_since_in_order(kube: Kube) ->
     kube.post(f"{PODS}/p1/binding", binding("p1", "n1"))
     kube.delete(f"{PODS}/p1?gracePeriodSeconds=0")
     found = events(kube, f"{PODS}?resourceVersion={version}")
-    assert told(found)[:2] == [("ADDED", "p1"), ("MODIFIED", "p1")]
-    assert told(found)[-1] == ("DELETED", "p1")
+    assert received(found)[:2] == [("ADDED", "p1"), ("MODIFIED", "p1")]
+    assert received(found)[-1] == ("DELETED", "p1")
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in found]
     assert versions == sorted(versions)
     assert versions[0] > int(version)
@@ -78,14 +78,14 @@ def test_a_watch_from_a_version_tells_every_change_since_in_order(kube: Kube) ->
 
 def test_a_change_reaches_an_open_watch_at_once(kube: Kube) -> None:
     async def scene() -> None:
-        stream = Stream(f"{kube.root}{PODS}?watch=true", kube.headers)
+        stream = StreamClient(f"{kube.root}{PODS}?watch=true", kube.headers)
         running = asyncio.ensure_future(stream.run())
         while stream.status == 0:
             await asyncio.sleep(0.01)
         await do(lambda: kube.post(PODS, pod("p1")))
         await do(lambda: kube.patch(f"{PODS}/p1", {"metadata": {"labels": {"a": "1"}}}))
         found = [json.loads(line) for line in await stream.lines(2)]
-        assert told(found) == [("ADDED", "p1"), ("MODIFIED", "p1")]
+        assert received(found) == [("ADDED", "p1"), ("MODIFIED", "p1")]
         stream.leave()
         await running
 
@@ -104,15 +104,17 @@ def test_objects_enter_and_leave_a_selection(kube: Kube) -> None:
     assert int(left["resourceVersion"]) > int(found[0]["object"]["metadata"]["resourceVersion"])
 
 
-def test_only_the_namespace_and_the_object_asked_for(kube: Kube) -> None:
+def test_a_watch_is_limited_to_its_namespace_and_object(kube: Kube) -> None:
     kube.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
     kube.post(PODS, pod("here"))
     kube.post("/api/v1/namespaces/team/pods", pod("there"))
-    assert told(events(kube, "/api/v1/namespaces/team/pods")) == [("ADDED", "there")]
+    assert received(events(kube, "/api/v1/namespaces/team/pods")) == [("ADDED", "there")]
     assert len(events(kube, "/api/v1/pods")) == 2
-    assert told(events(kube, f"{PODS}?fieldSelector=metadata.name%3Dhere")) == [("ADDED", "here")]
-    assert told(events(kube, "/api/v1/watch/namespaces/default/pods")) == [("ADDED", "here")]
-    assert told(events(kube, "/api/v1/watch/namespaces/default/pods/none")) == []
+    assert received(events(kube, f"{PODS}?fieldSelector=metadata.name%3Dhere")) == [
+        ("ADDED", "here")
+    ]
+    assert received(events(kube, "/api/v1/watch/namespaces/default/pods")) == [("ADDED", "here")]
+    assert received(events(kube, "/api/v1/watch/namespaces/default/pods/none")) == []
 
 
 def test_initial_events_end_with_a_bookmark(kube: Kube) -> None:
@@ -127,7 +129,9 @@ def test_initial_events_end_with_a_bookmark(kube: Kube) -> None:
     assert none == []
 
 
-def test_a_version_that_is_forgotten_has_expired(kube: Kube, cluster: Cluster) -> None:
+def test_a_watch_from_a_version_that_is_not_retained_has_expired(
+    kube: Kube, cluster: Cluster
+) -> None:
     version = version_of(kube)
     kube.post(PODS, pod("p1"))
     Cluster.objects.update(forgotten_version=10**6)
@@ -145,7 +149,7 @@ def test_a_watch_can_be_a_table(kube: Kube) -> None:
     assert second["object"]["rows"][0]["cells"][0] == "p2"
 
 
-def test_watching_one_object_by_its_path_just_reads_it(kube: Kube) -> None:
+def test_a_watch_of_one_object_by_its_path_is_a_read(kube: Kube) -> None:
     kube.post(PODS, pod("p1"))
     address = f"{kube.root}{PODS}/p1?watch=1"
     status, _, body = asyncio.run(request_stream(address, kube.headers))
@@ -169,7 +173,7 @@ def test_a_wrong_watch_is_refused(kube: Kube, path: str, status: int, told_: str
     assert told_ in json.loads(answer[2])["message"]
 
 
-def test_a_stranger_watches_nothing(stranger: Kube, kube: Kube, key: str) -> None:
+def test_an_anonymous_request_watches_nothing(anonymous: Kube, kube: Kube, key: str) -> None:
     kube.post(PODS, pod("p1"))
     for headers in ({}, {"authorization": "Bearer nobody"}, {"cookie": "sessionid=nobody"}):
         status, _, body = asyncio.run(request_stream(f"{kube.root}{PODS}?watch=1", headers))
@@ -178,9 +182,9 @@ def test_a_stranger_watches_nothing(stranger: Kube, kube: Kube, key: str) -> Non
     assert nowhere[0] == 404
 
 
-def test_a_client_that_leaves_ends_the_stream(kube: Kube) -> None:
+def test_a_disconnected_client_ends_the_stream(kube: Kube) -> None:
     async def scene() -> None:
-        stream = Stream(f"{kube.root}{PODS}?watch=true", kube.headers)
+        stream = StreamClient(f"{kube.root}{PODS}?watch=true", kube.headers)
         running = asyncio.ensure_future(stream.run())
         while stream.status == 0:
             await asyncio.sleep(0.01)

@@ -44,7 +44,7 @@ def furnish() -> dict[str, Any]:
 def places(cluster: Cluster) -> dict[str, Any]:
     decisions = SchedulingDecision.objects.filter(cluster=cluster)
     return {
-        **_tasks(cluster),
+        **_operations(cluster),
         "scheduled": decisions.filter(result="scheduled", name="web-119").get().pk,
         "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
         "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
@@ -74,13 +74,13 @@ def _make_past(lab: Cluster) -> None:
     revisions.add_revision(lab, packing, user="admin", note="pack the nodes")
 
 
-def _tasks(cluster: Cluster) -> dict[str, int]:
+def _operations(cluster: Cluster) -> dict[str, int]:
     """One that failed and one at work."""
     failed = Operation.objects.create(
         kind="create-from-trace",
-        title="Make cluster openb from a trace",
+        title="Create cluster openb from a trace",
         state="failed",
-        cause="pods.csv, line 12: column cpu_milli: 'many' is not a whole number of 0 or more",
+        cause="pods.csv, line 12: column cpu_milli: 'many' is not a non-negative integer",
         user="admin",
         attempts=1,
         started_at=timezone.now(),
@@ -99,7 +99,7 @@ def _tasks(cluster: Cluster) -> dict[str, int]:
         attempts=1,
         started_at=timezone.now(),
     )
-    return {"failed_task": failed.pk, "task": at_work.pk}
+    return {"failed_operation": failed.pk, "operation": at_work.pk}
 
 
 def _make_nodes(lab: Cluster) -> None:

@@ -25,10 +25,10 @@ PAGES = {
     "new-cluster-trace": "/new-cluster?way=trace",
     "new-cluster-copy": "/new-cluster?way=copy",
     "search": "/search?q=web-1",
-    "tasks": "/tasks",
-    "tasks-none": "/tasks?q=nothing",
-    "task": "/tasks/{failed_task}",
-    "task-at-work": "/tasks/{task}",
+    "operations": "/operations",
+    "operations-none": "/operations?q=nothing",
+    "operation": "/operations/{failed_operation}",
+    "operation-running": "/operations/{operation}",
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
     "cluster-settings": "/clusters/lab/settings",
@@ -97,7 +97,7 @@ MISTAKEN = {
     "no-node": "/clusters/lab/nodes/nobody",
     "no-pod": "/clusters/lab/pods/default/nobody",
     "no-decision": "/clusters/lab/decisions/7",
-    "no-task": "/tasks/7777",
+    "no-operation": "/operations/7777",
     "filter-refused": "/clusters/lab/decisions?since=yesterday&attempt=many",
     "comparison-refused": "/clusters/lab/compare-profiles?before=1&after=77",
 }
@@ -113,7 +113,7 @@ NOT_PAGES = {
     "heat": "JSON, for the heat map of the cluster's page",
     "decision-scores": "JSON, for the table of scores of a decision's page",
     "decision-nodes": "options, for a field of a decision's page",
-    "task-output": "a file",
+    "operation-output": "a file",
     "clock": _POSTED,
     "switch": _POSTED,
     "pause": _POSTED,
@@ -123,7 +123,7 @@ NOT_PAGES = {
     "change-nodes": _POSTED,
     "set-condition": _POSTED,
     "delete-pods": _POSTED,
-    "cancel-task": _POSTED,
+    "cancel-operation": _POSTED,
 }
 
 
@@ -138,17 +138,17 @@ class Refused:
 
 #: name of the picture -> a form, whose answer names what is wrong
 REFUSED = {
-    "refused-cluster": Refused("/new-cluster", {"Name": "Lab!"}, "Make the cluster"),
+    "refused-cluster": Refused("/new-cluster", {"Name": "Lab!"}, "Create cluster"),
     "refused-settings": Refused(
         "/clusters/lab/settings",
-        {"Longest time unschedulable, in seconds": "-1"},
-        "Change the settings",
+        {"Maximum time unschedulable, in seconds": "-1"},
+        "Save settings",
     ),
     "refused-node": Refused(
-        "/clusters/lab/new-node", {"Name": "gpu-1", "CPU": "many"}, "Add the node"
+        "/clusters/lab/new-node", {"Name": "gpu-1", "CPU": "many"}, "Create node"
     ),
     "refused-pod": Refused(
-        "/clusters/lab/new-pod", {"Name": "Web", "CPU": "many", "Tolerations": "x y"}, "Add the pod"
+        "/clusters/lab/new-pod", {"Name": "Web", "CPU": "many", "Tolerations": "x y"}, "Create pod"
     ),
     "refused-yaml": Refused(
         "/clusters/lab/import", {"YAML": "apiVersion: v1\nkind: Pod\nmetadata: [\n"}, "Import"
@@ -165,7 +165,8 @@ def routes_looked_at() -> set[str]:
     """The names of the routes that `PAGES` opens."""
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
-        ("failed_task", "task", "scheduled", "failed", "preempting", "change", "moving"), 1
+        ("failed_operation", "operation", "scheduled", "failed", "preempting", "change", "moving"),
+        1,
     )
     paths = (urlsplit(path.format_map(blanks | numbers)).path for path in PAGES.values())
     return {resolve(path).url_name or path for path in paths}

@@ -14,6 +14,7 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles import revisions
 from tests.browser.conftest import Seen
 
 pytestmark = pytest.mark.browser
@@ -105,6 +106,24 @@ def test_without_scripts_the_scores_come_page_by_page(seen: Seen, lab: Cluster) 
     window.close()
 
 
+def test_scores_beyond_32_bits_are_shown_as_the_scheduler_computed_them(
+    seen: Seen, lab: Cluster
+) -> None:
+    weight = "  plugins: {score: {enabled: [{name: NodeResourcesFit, weight: 50000000}]}}\n"
+    revisions.add_revision(lab, revisions.BUILT_IN + weight, user="admin", note="heavy")
+    store.create(lab, kinds.POD, pod("third"), actor=ADMIN)
+    Engines().run(lab.pk)
+    total = SchedulingDecision.objects.get(name="third").total_score
+    assert total is not None and total > 2**31
+    seen.open(decision_of("third"))
+    first = seen.page.locator("#scores tr[aria-rowindex='2']")
+    expect(first.locator("td.num").nth(1)).to_have_text(f"{total:,}")
+    seen.page.get_by_role("link", name="Total").click()
+    seen.page.get_by_role("link", name="Total").click()
+    expect(first).to_contain_text("node-000")
+    assert seen.problems == []
+
+
 def test_after_an_incident_one_finds_what_happened_to_a_pod_that_is_gone(
     seen: Seen, lab: Cluster
 ) -> None:
@@ -120,7 +139,7 @@ def test_after_an_incident_one_finds_what_happened_to_a_pod_that_is_gone(
     for words in ("created", "attempt 1", "bound", "deleted"):
         expect(story.get_by_text(words, exact=True)).to_be_visible()
     story.get_by_role("link", name="attempt 1").click()
-    expect(page.locator(".lead")).to_contain_text("(deleted since)")
+    expect(page.locator(".lead")).to_contain_text("(since deleted)")
     page.get_by_role("link", name="request-9").click()
     expect(page.locator("#changes")).to_contain_text("first")
     assert seen.problems == []
@@ -140,18 +159,18 @@ def test_a_mistake_in_yaml_is_marked_and_pods_are_chosen_and_deleted(
     assert "cpu: -1" in area.evaluate(chosen)
     area.fill(area.input_value().replace("cpu: -1", "cpu: 100m"))
     page.get_by_role("button", name="Create").click()
-    expect(page.get_by_text("Pod web is made.")).to_be_visible()
+    expect(page.get_by_text("Pod web created.")).to_be_visible()
 
     seen.open("/clusters/lab/pods")
-    delete = page.get_by_role("button", name="Delete the chosen")
+    delete = page.get_by_role("button", name="Delete selected")
     expect(delete).to_be_disabled()
-    page.get_by_label("Choose all on this page").focus()
+    page.get_by_label("Select all on this page").focus()
     page.keyboard.press("Space")
-    expect(page.get_by_text("3 chosen")).to_be_visible()
+    expect(page.get_by_text("3 selected")).to_be_visible()
     delete.click()
     expect(page.get_by_role("heading", name="Delete 3 pods?")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("3 pods are deleted.")).to_be_visible()
+    expect(page.get_by_text("3 pods deleted.")).to_be_visible()
     assert [said for said in seen.problems if "422" not in said] == []
 
 
@@ -173,5 +192,5 @@ def test_a_revision_is_compared_and_activated(seen: Seen, lab: Cluster) -> None:
     page.get_by_role("link", name="Activate revision 1").click()
     expect(page.locator("form.panel")).to_contain_text("weight of NodeResourcesFit")
     page.get_by_role("button", name="Activate").click()
-    expect(page.get_by_text("Revision 1 is active.")).to_be_visible()
+    expect(page.get_by_text("Revision 1 is now active.")).to_be_visible()
     assert seen.problems == []

@@ -44,12 +44,12 @@ def lab(seen: Seen) -> Cluster:
 def test_a_cluster_is_generated_paused_resumed_and_copied(seen: Seen) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
-    page.get_by_role("link", name="Make one").click()
+    page.get_by_role("link", name="Create one").click()
     page.get_by_label("Name", exact=True).fill("first")
     page.get_by_label("Nodes", exact=True).fill("4")
-    page.get_by_label("Sizes of nodes").fill("4 16Gi\n64 256Gi 250")
-    page.get_by_role("button", name="Make the cluster").click()
-    expect(page.get_by_text("Cluster first is made.")).to_be_visible()
+    page.get_by_label("Node sizes").fill("4 16Gi\n64 256Gi 250")
+    page.get_by_role("button", name="Create cluster").click()
+    expect(page.get_by_text("Cluster first created.")).to_be_visible()
     page.get_by_role("link", name="schedweb").click()
     card = page.locator("#card-first")
     card.get_by_role("button", name="Pause").click()
@@ -59,10 +59,10 @@ def test_a_cluster_is_generated_paused_resumed_and_copied(seen: Seen) -> None:
 
     card.get_by_role("link", name="Copy").click()
     expect(page.get_by_label("Name", exact=True)).to_have_value("first-copy")
-    page.get_by_role("button", name="Make the cluster").click()
-    expect(page.get_by_text("waits for a worker")).to_be_visible()
+    page.get_by_role("button", name="Create cluster").click()
+    expect(page.get_by_text("waiting for a worker")).to_be_visible()
     running.run(Operation.objects.get().pk)
-    expect(page.locator("#task")).to_contain_text("objects copied from first")
+    expect(page.locator("#operation")).to_contain_text("objects copied from first")
     page.get_by_role("link", name="Cluster first-copy").click()
     expect(page.locator("#overview")).to_contain_text("136 cores")
     assert seen.problems == []
@@ -117,9 +117,9 @@ def test_a_node_is_cordoned_tainted_and_broken_and_all_is_undone(seen: Seen, lab
     page.get_by_role("button", name="Taint", exact=True).click()
     page.get_by_role("button", name="Remove dedicated=db:NoSchedule").click()
     expect(page.get_by_text("No taints.")).to_be_visible()
-    page.get_by_role("button", name="Make it NotReady").click()
+    page.get_by_role("button", name="Set NotReady").click()
     expect(facts).to_contain_text("not ready")
-    page.get_by_role("button", name="Make it Ready").click()
+    page.get_by_role("button", name="Set Ready").click()
     expect(facts).not_to_contain_text("not ready")
     assert seen.problems == []
 
@@ -129,16 +129,16 @@ def test_chosen_nodes_stay_chosen_while_the_list_is_refreshed(seen: Seen, lab: C
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes")
     expect(page.locator("#live")).to_have_text("live")
-    page.get_by_label("Choose node-1").check()
+    page.get_by_label("Select node-1").check()
     with page.expect_response(lambda response: response.url.endswith("/nodes")):
         store.patch(lab, kinds.NODE, "", "node-0", _cordoned, actor=ACTOR)
     expect(page.locator("#nodes")).to_contain_text("cordoned")
-    expect(page.get_by_label("Choose node-1")).to_be_checked()
-    expect(page.get_by_text("1 chosen")).to_be_visible()
+    expect(page.get_by_label("Select node-1")).to_be_checked()
+    expect(page.get_by_text("1 selected")).to_be_visible()
     page.get_by_role("button", name="Delete…").click()
     expect(page.get_by_role("heading", name="Delete 1 node?")).to_be_visible()
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("node-1 is deleted.")).to_be_visible()
+    expect(page.get_by_text("Node node-1 deleted.")).to_be_visible()
     assert seen.problems == []
 
 
@@ -150,33 +150,33 @@ def test_a_drain_says_what_would_move_where_and_is_followed(seen: Seen, lab: Clu
     landing = page.locator("#landings tbody tr").first
     expect(landing).to_contain_text("ReplicaSet web")
     expect(landing.get_by_role("link", name="node-1")).to_be_visible()
-    page.get_by_label("Give up after").fill("1")
+    page.get_by_label("Timeout").fill("1")
     page.get_by_role("button", name="Drain node-0").click()
-    expect(page.get_by_text("waits for a worker")).to_be_visible()
+    expect(page.get_by_text("waiting for a worker")).to_be_visible()
     page.reload()
     # no kubelet runs here, so the pod does not end
     running.run(Operation.objects.get().pk)
-    expect(page.locator("#task")).to_contain_text("the time is up and 1 pods are still there")
+    expect(page.locator("#operation")).to_contain_text("timed out with 1 pods remaining")
     seen.open("/clusters/lab/nodes/node-0")
     expect(page.locator("#node .facts")).to_contain_text("cordoned")
     assert seen.problems == []
 
 
-def test_a_clock_is_set_by_hand_and_a_task_is_cancelled(seen: Seen, lab: Cluster) -> None:
+def test_a_clock_is_set_by_hand_and_an_operation_is_cancelled(seen: Seen, lab: Cluster) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab")
-    page.get_by_role("button", name="Set it by hand").click()
+    page.get_by_role("button", name="Set manually").click()
     before = Cluster.objects.get(pk=lab.pk).manual_time
-    page.get_by_label("Set the clock forward by").fill("5m")
+    page.get_by_label("Advance the clock by").fill("5m")
     page.get_by_role("button", name="Advance").click()
-    expect(page.get_by_text("set forward by 300 s")).to_be_visible()
+    expect(page.get_by_text("Clock advanced by 300 s")).to_be_visible()
     after = Cluster.objects.get(pk=lab.pk).manual_time
     assert before is not None and after is not None and (after - before).total_seconds() == 300
     page.get_by_text("More", exact=True).click()
     page.get_by_role("button", name="Export as YAML").click()
     page.get_by_role("button", name="Cancel Export").click()
-    expect(page.locator("#task")).to_contain_text("cancelled before it began")
+    expect(page.locator("#operation")).to_contain_text("cancelled before it started")
     assert seen.problems == []
 
 

@@ -38,8 +38,8 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     page.get_by_role("link", name="New pod").click()
     page.get_by_label("Name", exact=True).fill("web")
     page.get_by_label("CPU").fill("2")
-    page.get_by_role("button", name="Add the pod").click()
-    expect(page.get_by_text("Pod web is made.")).to_be_visible()
+    page.get_by_role("button", name="Create pod").click()
+    expect(page.get_by_text("Pod web created.")).to_be_visible()
     expect(page.get_by_text("It waits in activeQ for its first attempt.")).to_be_visible()
 
     page.get_by_role("link", name="Queue", exact=True).click()
@@ -48,7 +48,7 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     expect(page.locator("#live")).to_have_text("live")
 
     loop.run(cluster.pk)
-    expect(queue.get_by_text("No pod waits")).to_be_visible()
+    expect(queue.get_by_text("No pods are pending")).to_be_visible()
 
     page.get_by_role("link", name="Decisions", exact=True).click()
     row = page.locator("#decisions tbody tr").first
@@ -61,9 +61,9 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     explanation = page.locator("#explanation")
     expect(explanation).to_contain_text("have the most points")
     explanation.get_by_label("Why not").fill("node-2")
-    explanation.get_by_role("button", name="Ask").click()
+    explanation.get_by_role("button", name="Explain").click()
     expect(explanation.locator(".answer")).to_contain_text("node-2 was feasible, at rank 1.")
-    address = explanation.get_by_role("link", name="Address of this answer")
+    address = explanation.get_by_role("link", name="Link to this answer")
     seen.open(address.get_attribute("href") or "")
     expect(page.locator(".answer")).to_contain_text("node-2 was feasible, at rank 1.")
     assert seen.problems == []
@@ -77,7 +77,7 @@ def test_a_pending_pod_says_why_and_is_seen_to_be_bound_when_there_is_room(
     seen.open("/clusters/lab/new-pod")
     page.get_by_label("Name", exact=True).fill("huge")
     page.get_by_label("CPU").fill("40")
-    page.get_by_role("button", name="Add the pod").click()
+    page.get_by_role("button", name="Create pod").click()
     loop.run(cluster.pk)
     expect(page.get_by_text("Why it is pending:")).to_be_visible()
     expect(page.locator("#pod-why")).to_contain_text("0/3 nodes are available: 3 Insufficient cpu")
@@ -86,8 +86,8 @@ def test_a_pending_pod_says_why_and_is_seen_to_be_bound_when_there_is_room(
     other.goto(f"{seen.address}/clusters/lab/new-node")
     other.get_by_label("Name", exact=True).fill("giant")
     other.get_by_label("CPU").fill("64")
-    other.get_by_role("button", name="Add the node").click()
-    expect(other.get_by_text("Node giant is made.")).to_be_visible()
+    other.get_by_role("button", name="Create node").click()
+    expect(other.get_by_text("Node giant created.")).to_be_visible()
     other.close()
 
     page.bring_to_front()
@@ -150,7 +150,7 @@ def test_the_keyboard_alone_reaches_the_content_and_whatever_has_a_name(
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     page.keyboard.press("Enter")
     page.keyboard.press("/")
     page.keyboard.type("node-")

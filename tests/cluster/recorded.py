@@ -1,4 +1,4 @@
-"""The steps of recorded API exchanges that create one object, replayed without a server."""
+"""Replays the steps of recorded API exchanges that create one object, without a server."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def steps(name: str) -> list[dict[str, Any]]:
 
 
 class Cluster:
-    """Objects by kind and name: what admission asks about, and what already exists."""
+    """Objects by kind and name, for lookups of admission and for existing objects."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
 
     def post(self, body: dict[str, Any], namespace: str) -> dict[str, Any]:
-        """Create an object the way the store does; an ApiError refuses."""
+        """Create an object like the store; raises an ApiError if it is refused."""
         kind = body.get("kind", "Pod")
         metadata = {**body.get("metadata", {}), "creationTimestamp": "2026-01-02T03:04:05Z"}
         if namespace:
@@ -67,18 +67,18 @@ class Cluster:
         return self.objects.get(("PriorityClass", name)) or system_class(name)
 
     def default_priority_class(self) -> dict[str, Any] | None:
-        return self._marked("PriorityClass", lambda body: body.get("globalDefault"))
+        return self._find_default("PriorityClass", lambda body: body.get("globalDefault"))
 
     def runtime_class(self, name: str) -> dict[str, Any] | None:
         return self.objects.get(("RuntimeClass", name))
 
     def default_storage_class(self) -> dict[str, Any] | None:
         annotation = "storageclass.kubernetes.io/is-default-class"
-        return self._marked(
+        return self._find_default(
             "StorageClass", lambda body: body["metadata"].get("annotations", {}).get(annotation)
         )
 
-    def _marked(self, kind: str, is_marked: Any) -> dict[str, Any] | None:
+    def _find_default(self, kind: str, is_marked: Any) -> dict[str, Any] | None:
         found = [body for (its, _), body in self.objects.items() if its == kind]
         return next(filter(is_marked, found), None)
 
@@ -104,7 +104,7 @@ def replay(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def replay_updates(name: str) -> list[tuple[dict[str, Any], list[dict[str, str]]]]:
-    """(recorded step, causes we give) for the updates that were carried out or found invalid."""
+    """(recorded step, causes we give) for updates that succeeded or were invalid."""
     cluster, objects, answers = Cluster(), {}, []
     for step in steps(name):
         *_, plural, last = step["path"].split("/")
@@ -123,11 +123,11 @@ def replay_updates(name: str) -> list[tuple[dict[str, Any], list[dict[str, str]]
 
 
 def _update(cluster: Cluster, step: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """What the store hands to validation: the new object, with the old one's status."""
+    """The object that the store validates: the new one with the old status."""
     change = step["body"]
     if isinstance(change, list):
         change = _patched_gates(old, change[0])
-    body = _merged(old, change) if step["method"] == "PATCH" else change
+    body = _merge(old, change) if step["method"] == "PATCH" else change
     kept = {name: old[name] for name in ("apiVersion", "status") if name in old}
     metadata = {
         **body["metadata"],
@@ -145,8 +145,8 @@ def _patched_gates(old: dict[str, Any], operation: dict[str, Any]) -> dict[str, 
     return {"spec": {"schedulingGates": gates}}
 
 
-def _merged(old: Any, patch: Any) -> Any:
-    """A JSON merge patch applied."""
+def _merge(old: Any, patch: Any) -> Any:
+    """Apply a JSON merge patch."""
     if not isinstance(patch, dict):
         return patch
     base = dict(old) if isinstance(old, dict) else {}
@@ -154,5 +154,5 @@ def _merged(old: Any, patch: Any) -> Any:
         if value is None:
             base.pop(name, None)
         else:
-            base[name] = _merged(base.get(name), value)
+            base[name] = _merge(base.get(name), value)
     return base

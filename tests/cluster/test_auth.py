@@ -1,4 +1,4 @@
-"""One answer to "who is asking", whatever the edge."""
+"""Authentication by key and by session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
-from apps.cluster.auth import NotAuthentic, authenticate
+from apps.cluster.auth import InvalidCredentials, authenticate
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +23,7 @@ def test_a_key_is_accepted_under_either_keyword(alice: User, keyword: str) -> No
     assert authenticate({"authorization": f"{keyword} {key}"}) == alice
 
 
-def test_a_browser_is_known_by_its_session(alice: User) -> None:
+def test_a_browser_is_authenticated_by_its_session(alice: User) -> None:
     browser = Client()
     assert browser.login(username="alice", password="correct horse")
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
@@ -39,13 +39,13 @@ def test_a_browser_is_known_by_its_session(alice: User) -> None:
         {"cookie": "\x00=;;"},
     ],
 )
-def test_a_request_without_a_known_identity_is_a_stranger(headers: dict[str, str]) -> None:
+def test_a_request_without_credentials_is_anonymous(headers: dict[str, str]) -> None:
     assert authenticate(headers) is None
 
 
 @pytest.mark.parametrize("value", ["Bearer", "Bearer two words", "Token \x00", "Bearer unknown"])
 def test_a_wrong_key_is_refused(value: str) -> None:
-    with pytest.raises(NotAuthentic):
+    with pytest.raises(InvalidCredentials):
         authenticate({"authorization": value})
 
 
@@ -54,6 +54,6 @@ def test_an_inactive_user_is_refused_with_key_and_session(alice: User) -> None:
     browser.force_login(alice)
     key = Token.objects.create(user=alice).key
     User.objects.update(is_active=False)
-    with pytest.raises(NotAuthentic):
+    with pytest.raises(InvalidCredentials):
         authenticate({"authorization": f"Bearer {key}"})
     assert authenticate({"cookie": f"sessionid={browser.cookies['sessionid'].value}"}) is None

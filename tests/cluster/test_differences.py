@@ -1,4 +1,4 @@
-"""What differs between two versions of an object."""
+"""The differences between two versions of an object."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def test_the_fields_that_differ_are_named(
     assert [(each.path, each.verb) for each in differences(before, after)] == want
 
 
-def test_a_difference_has_what_was_and_what_is() -> None:
+def test_a_difference_has_the_old_and_the_new_value() -> None:
     [found] = differences({"spec": {"taints": [{"key": "a"}]}}, {"spec": {}})
     assert (found.path, found.before, found.after) == ("spec.taints", [{"key": "a"}], None)

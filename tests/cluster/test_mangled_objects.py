@@ -1,4 +1,4 @@
-"""Whatever a client sends, it is admitted, refused or found invalid; nothing else happens."""
+"""Any object is admitted, refused or invalid; there are no other outcomes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ values = st.sampled_from(
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """(container, key) of everything inside."""
+    """(container, key) of every nested value."""
     found: list[tuple[Any, Any]] = []
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
@@ -38,7 +38,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 @settings(max_examples=300, deadline=None)
 @given(body=st.sampled_from(BODIES), data=st.data())
-def test_a_mangled_object_is_never_a_crash(body, data):
+def test_a_mangled_object_never_causes_an_internal_error(body, data):
     mangled = copy.deepcopy(body)
     kind = mangled.pop("kind")
     metadata = {**mangled.pop("metadata"), "creationTimestamp": "2026-01-02T03:04:05Z"}

@@ -1,4 +1,4 @@
-"""What an API server 1.36 answered to creations and updates, against admission and validation."""
+"""Recorded creations and updates of an API server 1.36, compared with admission and validation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.recorded import replay, replay_updates
 
 FILES = ["12_pod_validation", "13_other_validation", "14_defaulting", "15_priority_runtimeclass"]
-#: Set by the store, or made up by the server.
+#: Fields that the store or the server sets.
 NOT_OURS = {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"}
 MADE_UP = {"clusterIP": "<ip>", "clusterIPs": ["<ip>"], "nodePort": "<port>"}
 
@@ -39,12 +39,12 @@ def recorded():
 
 
 @pytest.mark.parametrize(("step", "answer"), recorded())
-def test_a_creation_is_answered_as_recorded(step, answer):
+def test_a_creation_has_the_recorded_result(step, answer):
     expect = step["expect"]
     assert answer["status"] == expect["status"]
     wanted, given = expect["body"], answer["body"]
     if expect["status"] == 400:
-        # Texts about JSON decoding are those of another programming language.
+        # Messages about JSON decoding differ between programming languages.
         assert given["reason"] == wanted["reason"]
     elif expect["status"] == 409:
         assert given["message"] == wanted["message"]
@@ -57,7 +57,7 @@ def test_a_creation_is_answered_as_recorded(step, answer):
     [
         pytest.param(step, causes, id=f"{step['step']}-{step['name']}")
         for step, causes in replay_updates("07_update")
-        # the store keeps the uid of an object, and the API refuses to change it
+        # the store keeps the uid of an object, and the API rejects its change
         if step["name"] != "uid change refused"
     ],
 )

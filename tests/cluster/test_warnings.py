@@ -1,4 +1,4 @@
-"""Warnings that go with objects which are accepted all the same."""
+"""Warnings about accepted objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pod(name: str = "p", *, annotations: Body | None = None, **spec: Any) -> Bod
     return {"metadata": metadata, "spec": {"containers": [{"name": "c"}], **spec}}
 
 
-def test_an_ordinary_pod_surprises_nobody() -> None:
+def test_an_ordinary_pod_has_no_warnings() -> None:
     assert warnings_of("Pod", pod()) == []
 
 
@@ -72,7 +72,7 @@ def test_an_ordinary_pod_surprises_nobody() -> None:
         ),
     ],
 )
-def test_what_may_surprise_is_said_with_its_field(body: Body, told: str) -> None:
+def test_a_warning_names_its_field(body: Body, told: str) -> None:
     (warning,) = warnings_of("Pod", body)
     assert warning.startswith(told)
     if not told.startswith("metadata.name"):

@@ -12,7 +12,7 @@ import pytest
 
 from apps.scheduler.conformance.hints import check_registered_events, run_hints_case
 from apps.scheduler.conformance.queue import QueueReplay, compare_queue, run_queue_case
-from apps.scheduler.queue.records import QueueEntry
+from apps.scheduler.queue.records import SavedEntry
 
 DATA = Path(__file__).parent / "data"
 
@@ -46,7 +46,7 @@ class CrashingReplay(QueueReplay):
     """
 
     def __init__(self, case: Mapping[str, Any]) -> None:
-        self._saved: dict[str, QueueEntry] = {}
+        self._saved: dict[str, SavedEntry] = {}
         super().__init__(case)
 
     def perform(self, operation: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def test_family_matches_the_recording(family: str) -> None:
 
 def test_report_tells_a_line_per_family_and_the_total() -> None:
     lines: list[str] = []
-    run([DATA / "schedulinggates.jsonl.gz", DATA / "nodename.jsonl.gz"], tell=lines.append)
+    run([DATA / "schedulinggates.jsonl.gz", DATA / "nodename.jsonl.gz"], print_line=lines.append)
     assert lines[0] == "schedulinggates: 60 cases, 0 mismatches"
     assert lines[-1].startswith("160 cases, ")
 
@@ -57,7 +57,10 @@ def test_report_shows_the_differences_of_one_case() -> None:
 
     path = DATA / "nodename.jsonl.gz"
     report = run(
-        [path], Options(show="nodename-0001"), runners={"nodename": disagree}, tell=lines.append
+        [path],
+        Options(show="nodename-0001"),
+        runners={"nodename": disagree},
+        print_line=lines.append,
     )
     assert report.cases == report.mismatches == 1
     assert lines[0] == "the node: 'a', recorded 'b'"

@@ -12,7 +12,7 @@ from apps.cluster import kinds, queries
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles import revisions
@@ -56,7 +56,7 @@ def status_of(cluster: Cluster, name: str) -> Body:
 def decisions_on(cluster: Cluster, name: str) -> list[Decision]:
     """What the ledger has of a pod, oldest first."""
     rows = SchedulingDecision.objects.filter(cluster=cluster, name=name).order_by("id")
-    return [codec.load(row) for row in rows]
+    return [read(row).decision for row in rows]
 
 
 def run_until(engines: Engines, cluster: Cluster, done: Callable[[], Any]) -> None:

@@ -1,7 +1,8 @@
-"""A cluster with pods of every fate, and somebody who is logged in."""
+"""A cluster with pods in every state, and a user who is logged in."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,12 @@ def add_pods(cluster: Cluster, *bodies: dict[str, Any]) -> None:
     store.write(cluster, writes, actor=ACTOR)
 
 
+def shown(client: Client, address: str) -> str:
+    """A page without the whitespace around its tags, on one line."""
+    text = " ".join(client.get(address).content.decode().split())
+    return re.sub(r" ?([<>]) ?", r"\1", text)
+
+
 @pytest.fixture
 def alice(client: Client) -> Client:
     client.force_login(User.objects.create_user("alice", password="of wonderland"))
@@ -44,23 +51,23 @@ def empty(db: None) -> Cluster:
 
 
 @pytest.fixture(scope="module")
-def seeded(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
-    """`lab`, made once for the tests of a module, which change it in transactions only."""
+def shared_lab(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
+    """`lab`, created once per module; tests change it only in transactions that are rolled back."""
     with django_db_blocker.unblock():
-        cluster = make_lab()
+        cluster = create_lab()
     yield cluster
     with django_db_blocker.unblock():
         delete_cluster(cluster)
 
 
 @pytest.fixture
-def lab(seeded: Cluster, db: None) -> Cluster:
-    seeded.refresh_from_db()
-    return seeded
+def lab(shared_lab: Cluster, db: None) -> Cluster:
+    shared_lab.refresh_from_db()
+    return shared_lab
 
 
-def make_lab() -> Cluster:
-    """Three ordinary nodes and a dedicated one; web-0 to web-2 are bound, the others wait."""
+def create_lab() -> Cluster:
+    """Three ordinary nodes and a dedicated one; web-0 to web-2 are bound, the others pending."""
     cluster = create_cluster("lab", user="alice", nodes=3, zones=3, tie_break="first-name")
     dedicated = generate_node("gpu-1", "zone-1")
     dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}

@@ -27,7 +27,7 @@ _ARGUMENTS = {
 }
 _POST_ONLY = {
     "activate-pod",
-    "cancel-task",
+    "cancel-operation",
     "change-nodes",
     "clock",
     "delete-pods",
@@ -55,12 +55,12 @@ _FORMS = {
 }
 
 
-def every_page(patterns: Sequence[URLPattern | URLResolver], *outer: str) -> list[tuple[str, str]]:
+def list_pages(patterns: Sequence[URLPattern | URLResolver], *outer: str) -> list[tuple[str, str]]:
     """(name, address) of every page of the dashboard; `outer` are the arguments around them."""
     found = []
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            found += every_page(pattern.url_patterns, *outer, *pattern.pattern.converters)
+            found += list_pages(pattern.url_patterns, *outer, *pattern.pattern.converters)
         else:
             arguments = _arguments(pattern, *outer)
             found.append((pattern.name or "", reverse(pattern.name, kwargs=arguments)))
@@ -71,7 +71,7 @@ def _arguments(pattern: URLPattern, *more: str) -> dict[str, object]:
     return {name: _ARGUMENTS[name] for name in (*pattern.pattern.converters, *more)}
 
 
-PAGES = every_page(urlpatterns)
+PAGES = list_pages(urlpatterns)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,6 @@ def test_a_form_from_elsewhere_changes_nothing(lab: Cluster) -> None:
     strict.force_login(User.objects.create_user("carol"))
     response = strict.post("/clusters/lab/pause")
     assert response.status_code == 403
-    assert "load the page again" in response.content.decode()
+    assert "reload the page" in response.content.decode()
     lab.refresh_from_db()
     assert not lab.paused

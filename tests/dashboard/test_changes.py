@@ -29,7 +29,7 @@ def label(cluster: Cluster, value: str) -> None:
 def test_the_newest_change_comes_first_with_its_fields_and_who_did_it(lab: Cluster) -> None:
     label(lab, "a")
     first = change_list(lab, {}).rows[0]
-    assert (first.verb, first.change.kind, first.change.name) == ("changed", "Node", "node-1")
+    assert (first.verb, first.change.kind, first.change.name) == ("updated", "Node", "node-1")
     assert first.change.user == "alice" and first.change.request_id == "request-7"
     assert "metadata.labels.team" in first.fields
 
@@ -97,4 +97,4 @@ def test_a_change_whose_version_before_is_forgotten_still_shows_what_it_left(
     newest = Change.objects.get(cluster=lab, version=lab.resource_version)
     Change.objects.filter(pk=newest.pk).update(previous_version=0)
     page = alice.get(f"/clusters/lab/changes/{newest.version}").content.decode()
-    assert "no longer kept" in page and "team: a" in page
+    assert "no longer stored" in page and "team: a" in page

@@ -21,14 +21,14 @@ NEW = {
 
 def test_a_cluster_is_made_as_the_form_says(alice: Client) -> None:
     response = alice.post("/new-cluster", {**NEW, "paused": "on"}, follow=True)
-    made = Cluster.objects.get(name="mine")
-    assert (made.paused, made.tie_break, made.seed) == (True, "first-name", 7)
-    assert made.pod_max_in_unschedulable_pods_seconds == 60
-    zones = Node.objects.filter(cluster=made).values_list(
+    created = Cluster.objects.get(name="mine")
+    assert (created.paused, created.tie_break, created.seed) == (True, "first-name", 7)
+    assert created.pod_max_in_unschedulable_pods_seconds == 60
+    zones = Node.objects.filter(cluster=created).values_list(
         "labels__topology.kubernetes.io/zone", flat=True
     )
     assert sorted(zones) == ["zone-1", "zone-1", "zone-2", "zone-2"]
-    assert "Cluster mine is made." in response.content.decode()
+    assert "Cluster mine created." in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_a_button_leads_nowhere_else(alice: Client, empty: Cluster, elsewhere: s
 
 def test_deleting_names_what_is_lost_and_wants_the_name(alice: Client, empty: Cluster) -> None:
     page = alice.get("/clusters/bare/delete").content.decode()
-    assert "0 nodes and 0 pods" in page and "every decision ever made" in page
+    assert "0 nodes and 0 pods" in page and "its decisions and its change log" in page
     refused = alice.post("/clusters/bare/delete", {"name": "bar"})
     assert refused.status_code == 422 and Cluster.objects.exists()
     response = alice.post("/clusters/bare/delete", {"name": "bare"}, follow=True)
     assert not Cluster.objects.exists()
-    assert "Cluster bare is deleted." in response.content.decode()
+    assert "Cluster bare deleted." in response.content.decode()
 
 
 def test_settings_are_changed_while_the_cluster_is_there(alice: Client, empty: Cluster) -> None:
@@ -95,7 +95,7 @@ def test_settings_are_changed_while_the_cluster_is_there(alice: Client, empty: C
         "controllers": "on",
     }
     page = alice.post(address, changed, follow=True).content.decode()
-    assert "The settings of bare are changed." in page
+    assert "Settings of cluster bare updated." in page
     empty.refresh_from_db()
     assert empty.pod_max_in_unschedulable_pods_seconds == 60
     assert (empty.controllers, empty.kubelet) == (True, False)
@@ -106,7 +106,7 @@ def test_how_long_history_is_kept_is_chosen_on_the_page_of_settings(
 ) -> None:
     address = "/clusters/bare/settings"
     others = {"pod_max_in_unschedulable_pods_seconds": "300", "event_ttl_seconds": "3600"}
-    assert "as the site: 90" in alice.get(address).content.decode()
+    assert "site default: 90" in alice.get(address).content.decode()
     chosen = {**others, "ledger_max_days": "7", "changelog_covers_ledger": "False"}
     assert alice.post(address, chosen).status_code == 302
     empty.refresh_from_db()

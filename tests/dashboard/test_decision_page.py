@@ -1,58 +1,38 @@
-"""One decision as its page draws it: the funnel, the scores, preemption, the time it took."""
+"""One decision as its page shows it: the funnel, the scores, preemption, the durations."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from apps.dashboard.decision_page.funnel import funnel
+from apps.controlplane.results.refusals import group_refusals
+from apps.controlplane.results.scores import score_matrix
+from apps.dashboard.decision_page.funnel import Step, funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
-from apps.dashboard.decision_page.scores import (
-    ScoreTable,
-    as_json,
-    score_matrix,
-    score_table,
-    shades_of,
-)
-from apps.dashboard.decision_page.waterfall import waterfall
-from apps.scheduler.decision import Decision, Result
+from apps.dashboard.decision_page.scores import ScoreTable, score_table
+from apps.dashboard.decision_page.waterfall import waterfall_stages
+from apps.scheduler.decision import Decision
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
-from apps.scheduler.framework.runtime import ScoreColumn
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.preemption.importance import NOT_STARTED
 from apps.scheduler.preemption.ranking import PRIORITY_SHIFT
-
-CPU = Status(Code.UNSCHEDULABLE, ("Insufficient cpu",), "NodeResourcesFit")
-TAINT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint",), "Taint")
-
-
-def column(*values: int, weight: int = 1) -> ScoreColumn:
-    raw = np.array(values, dtype=np.int64)
-    return ScoreColumn(raw, raw, weight)
+from tests.controlplane.results.decisions import (
+    CLAIM,
+    CPU,
+    scheduled_decision,
+    unscheduled_decision,
+)
 
 
 @pytest.fixture
 def scheduled() -> Decision:
-    """d to f are feasible; d and f tie, f was drawn. g was not looked at."""
-    statuses = NodeStatuses(np.array([1, 1, 2, 0, 0, 0, -1], dtype=np.int32), [None, CPU, TAINT])
-    return Decision(
-        pod_key="default/p",
-        pod_uid="1",
-        profile="default-scheduler",
-        result=Result.SCHEDULED,
-        node="f",
-        nodes=("a", "b", "c", "d", "e", "f", "g"),
-        total_nodes=7,
-        node_statuses=statuses,
-        evaluated=6,
-        feasible=np.array([3, 4, 5]),
-        scores={"Flat": column(10, 10, 10), "Steep": column(50, 20, 50, weight=2)},
-        total=np.array([110, 50, 110]),
-        ties=np.array([3, 5]),
-        draw=1,
-        durations={"Filter": 3000, "Score": 1000},
-    )
+    """d to f are feasible; d and f tie, f was drawn. g was not evaluated."""
+    return scheduled_decision()
+
+
+def funnel(decision: Decision) -> list[Step]:
+    return funnel_steps(decision, group_refusals(decision))
 
 
 def names(table: ScoreTable) -> list[str]:
@@ -67,38 +47,37 @@ def test_the_funnel_goes_from_all_nodes_to_one_and_names_who_took_the_others_out
         ("nodes in the cluster", 7, False, ""),
         ("rejected by NodeResourcesFit", 2, True, ""),
         ("rejected by Taint", 1, True, ""),
-        ("not looked at", 1, True, ""),
+        ("not evaluated", 1, True, ""),
         ("feasible", 3, False, ""),
         ("scored", 3, False, ""),
         ("with the best score", 2, False, "110 points"),
-        ("taken", 1, False, "f"),
+        ("selected", 1, False, "f"),
     ]
     first = steps[1]
     assert first.start == pytest.approx(500 / 7) and first.width == pytest.approx(200 / 7)
 
 
-def test_what_pre_filter_left_out_is_not_said_to_be_unseen(scheduled: Decision) -> None:
+def test_what_pre_filter_left_out_is_not_counted_as_not_evaluated(scheduled: Decision) -> None:
     scheduled.pre_filter_nodes = frozenset("abcdef")
     out = [(step.name, step.nodes) for step in funnel(scheduled) if step.out]
     assert ("rejected by PreFilter", 1) in out
-    assert "not looked at" not in dict(out)
+    assert "not evaluated" not in dict(out)
 
 
 def test_a_refusal_of_the_pod_itself_takes_every_node_out() -> None:
-    refused = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("no claim",), "VolumeBinding")
-    decision = Decision(pod_key="default/p", pod_uid="1", profile="x", pre_filter=refused)
-    decision.total_nodes, decision.nodes = 2, ("a", "b")
+    decision = unscheduled_decision("a", "b")
+    decision.pre_filter = CLAIM
     for statuses in (None, NodeStatuses.empty(2)):
         decision.node_statuses = statuses
         assert [(step.name, step.nodes) for step in funnel(decision)] == [
             ("nodes in the cluster", 2),
             ("rejected by VolumeBinding", 2),
             ("feasible", 0),
-            ("taken", 0),
+            ("selected", 0),
         ]
 
 
-def test_the_best_come_first_and_the_chosen_one_before_its_equals(scheduled: Decision) -> None:
+def test_rows_are_ranked_and_marked_as_tied_and_chosen(scheduled: Decision) -> None:
     table = score_table(score_matrix(scheduled), {})
     assert [(row.rank, row.node, row.total) for row in table.page.rows] == [
         (1, "f", 110),
@@ -112,45 +91,25 @@ def test_the_best_come_first_and_the_chosen_one_before_its_equals(scheduled: Dec
     ]
 
 
-def test_the_plugin_that_decides_most_is_the_first_column(scheduled: Decision) -> None:
+def test_a_cell_shows_the_score_that_the_address_asks_for(scheduled: Decision) -> None:
     matrix = score_matrix(scheduled)
-    assert [(plugin.name, plugin.weight) for plugin in matrix.plugins] == [
-        ("Steep", 2),
-        ("Flat", 1),
-    ]
-    steep, flat = score_table(matrix, {"value": "raw"}).page.rows[2].cells
-    assert (steep.shown, steep.raw, steep.normalised, steep.weighted) == (20, 20, 20, 40)
-    assert flat.weighted == 10
+    steep, flat = score_table(matrix, {"value": "normalized"}).page.rows[0].cells
+    assert (steep.score.plugin, steep.shown, steep.shade) == ("Steep", 50, 5)
+    assert (flat.score.plugin, flat.shown, flat.shade) == ("Flat", 10, 0)
+    assert score_table(matrix, {}).page.rows[0].cells[0].shown == 100
 
 
-def test_scores_are_sorted_and_narrowed_as_the_address_asks(scheduled: Decision) -> None:
+def test_scores_are_sorted_and_filtered_as_the_address_asks(scheduled: Decision) -> None:
     matrix = score_matrix(scheduled)
-    assert names(score_table(matrix, {"sort": "node"})) == ["d", "e", "f"]
     assert names(score_table(matrix, {"sort": "-node"})) == ["f", "e", "d"]
     assert names(score_table(matrix, {"sort": "Steep"})) == ["e", "f", "d"]
-    assert names(score_table(matrix, {"sort": "-rank"})) == ["e", "d", "f"]
     assert names(score_table(matrix, {"only": "tied"})) == ["f", "d"]
     assert names(score_table(matrix, {"q": "d"})) == ["d"]
     assert names(score_table(matrix, {"sort": "nonsense", "value": "nonsense"})) == ["f", "d", "e"]
 
 
-def test_a_column_without_differences_has_no_shade() -> None:
-    assert shades_of(np.array([7, 7, 7])).tolist() == [0, 0, 0]
-    assert shades_of(np.array([0, 50, 100])).tolist() == [0, 2, 5]
-    assert shades_of(np.array([], dtype=np.int64)).tolist() == []
-
-
-def test_the_whole_matrix_says_equal_columns_once(scheduled: Decision) -> None:
-    whole = as_json(score_matrix(scheduled))
-    assert whole["nodes"] == ["f", "d", "e"] and whole["ranks"] == [1, 1, 3]
-    assert (whole["tied"], whole["chosen"]) == (2, True)
-    assert [plugin["raw"] for plugin in whole["plugins"]] == [[50, 50, 20], 10]
-
-
-def test_an_attempt_that_scored_nothing_has_an_empty_matrix() -> None:
-    decision = Decision(pod_key="default/p", pod_uid="1", profile="x")
-    table = score_table(score_matrix(decision), {})
-    assert list(table.page.rows) == [] and as_json(table.matrix)["nodes"] == []
+def test_an_attempt_that_scored_nothing_has_no_rows() -> None:
+    assert list(score_table(score_matrix(unscheduled_decision()), {}).page.rows) == []
 
 
 def candidate(node: str, *victims: str, pdb: int = 0, top: int = 5, start: int = 1) -> Candidate:
@@ -159,7 +118,7 @@ def candidate(node: str, *victims: str, pdb: int = 0, top: int = 5, start: int =
 
 
 def test_each_candidate_for_preemption_says_which_criterion_put_it_out() -> None:
-    decision = Decision(pod_key="default/p", pod_uid="1", profile="x")
+    decision = unscheduled_decision("a", "b", "c")
     decision.post_filter_status = Status(Code.SUCCESS)
     decision.nominating = NominatingInfo("b")
     decision.post_filter = PostFilterResult(
@@ -186,24 +145,24 @@ def test_each_candidate_for_preemption_says_which_criterion_put_it_out() -> None
 
 
 def test_without_preemption_there_is_no_table() -> None:
-    assert preemption_table(Decision(pod_key="default/p", pod_uid="1", profile="x")) is None
+    assert preemption_table(unscheduled_decision("a", "b", "c")) is None
 
 
 def test_nodes_where_evictions_would_not_help_are_counted_by_reason() -> None:
-    decision = Decision(pod_key="default/p", pod_uid="1", profile="x")
+    decision = unscheduled_decision("a", "b", "c")
     decision.post_filter_status = Status(Code.UNSCHEDULABLE, ("preemption: nothing helps",))
     tried = NodeStatuses(np.array([1, 1, -1], dtype=np.int32), [None, CPU])
     decision.post_filter = PostFilterResult(node_statuses=tried)
     table = preemption_table(decision)
     assert table is not None and not table.rows
-    assert [(each.reason, each.nodes) for each in table.in_vain] == [("Insufficient cpu", 2)]
+    assert [(each.reason, each.count) for each in table.unhelpful] == [("Insufficient cpu", 2)]
 
 
 def test_time_is_told_as_parts_of_the_whole_each_plugin_within_its_extension_point(
     scheduled: Decision,
 ) -> None:
     scheduled.plugin_durations = {"Score": {"Flat": 400, "Steep": 200}}
-    first, second = waterfall(scheduled)
+    first, second = waterfall_stages(scheduled)
     assert (first.span.name, first.span.start, first.span.width) == ("Filter", 0, 75)
     assert (second.span.name, second.span.start, second.span.share) == ("Score", 75, 25)
     assert list(first.plugins) == []

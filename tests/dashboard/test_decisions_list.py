@@ -66,7 +66,8 @@ def test_the_matrix_of_a_decision_is_fetched_once(alice: Client, lab: Cluster) -
     assert "immutable" in response.headers["Cache-Control"]
     matrix = response.json()
     assert matrix["nodes"][0] == row.node and len(matrix["nodes"]) == row.feasible_nodes
-    assert {"name", "weight", "raw", "normalised"} == set(matrix["plugins"][0])
+    assert {"plugin", "weight", "raw", "normalized"} == set(matrix["plugins"][0])
+    assert alice.get(f"/api/v1/decisions/{row.pk}").json()["scores"] == matrix
 
 
 def test_the_region_of_scores_alone_is_answered_to_its_own_filter(
@@ -85,10 +86,12 @@ def test_a_revision_is_activated_after_one_was_told_what_it_does(
 ) -> None:
     revisions.add_revision(lab, PACKING, user="alice", note="pack")
     page = alice.get("/clusters/lab/profiles/1/activate").content.decode()
-    assert "weight of NodeResourcesFit" in page and "is tried again" in page.replace("are", "is")
+    assert "weight of NodeResourcesFit" in page and "is retried with it" in page.replace(
+        "are", "is"
+    )
     assert ConfigurationRevision.objects.get(cluster=lab, active=True).revision == 2
     done = alice.post("/clusters/lab/profiles/1/activate", follow=True)
-    assert "Revision 1 is active." in done.content.decode()
+    assert "Revision 1 is now active." in done.content.decode()
     assert alice.get("/clusters/lab/profiles/9/activate").status_code == 404
 
 

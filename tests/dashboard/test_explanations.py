@@ -38,7 +38,7 @@ def test_a_node_that_refused_tells_its_figures(alice: Client, lab: Cluster) -> N
     assert "<html" not in page
     both = text(alice, f"/clusters/lab/decisions/{number}/explanation?node=node-1&against=gpu-1")
     assert "the pod does not tolerate the taint dedicated=gpu:NoSchedule" in both
-    assert "would refuse it, too" in both
+    assert "would also reject it" in both
 
 
 def test_nodes_are_offered_while_one_types(alice: Client, lab: Cluster) -> None:
@@ -59,19 +59,19 @@ def test_a_pending_pod_tells_what_it_waits_for(alice: Client, lab: Cluster) -> N
     assert 'hx-get="/clusters/lab/pods/default/huge/waiting"' in page
     waiting = text(alice, "/clusters/lab/pods/default/huge/waiting", htmx=True)
     assert "Lower the request for cpu from 100 to 7500m" in waiting
-    assert "It is not in line: it waits for an event that may help." in waiting
+    assert "It is unschedulable and waits for an event that may help." in waiting
     assert "A node that could take the pod if it were empty is added" in waiting
 
 
 def test_a_pod_of_another_scheduler_is_told_so(alice: Client, lab: Cluster) -> None:
     page = text(alice, "/clusters/lab/pods/default/foreign")
-    assert "No profile of this cluster is called another-scheduler: nobody schedules it." in page
+    assert "No profile of this cluster has the schedulerName another-scheduler." in page
 
 
 def test_a_gated_pod_names_its_gates(alice: Client, lab: Cluster) -> None:
     waiting = text(alice, "/clusters/lab/pods/default/held/waiting")
     assert "It waits for its scheduling gates to be removed: example.com/quota." in waiting
-    assert "It is gated: it enters the queue when its gates are gone." in waiting
+    assert "It is gated: it enters the queue when its scheduling gates are removed." in waiting
 
 
 def test_a_decision_that_does_not_exist_is_a_page(alice: Client, lab: Cluster) -> None:

@@ -60,8 +60,8 @@ def test_a_node_is_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("cpu", "much", "is no quantity"),
-        ("memory", "-1Gi", "below zero"),
+        ("cpu", "much", "is not a quantity"),
+        ("memory", "-1Gi", "is negative"),
         ("labels", "ok=1\nnonsense", "line 2"),
         ("labels", "a=1\na=2", "twice"),
         ("labels", "-bad=1", "name part must consist"),
@@ -93,7 +93,7 @@ def test_pods_are_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
         "priority_class": "system-node-critical",
     }
     response = alice.post("/clusters/bare/new-pod", typed, follow=True)
-    assert "3 pods are made" in response.content.decode()
+    assert "3 pods created" in response.content.decode()
     names = Pod.objects.order_by("name").values_list("name", flat=True)
     assert list(names) == ["web-1", "web-2", "web-3"]
     pod = queries.get(empty, kinds.POD, "default", "web-2")
@@ -117,7 +117,7 @@ def test_pods_are_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
     ("field", "value", "words"),
     [
         ("name", "Bad_Name", "RFC 1123"),
-        ("cpu", "much", "is no quantity"),
+        ("cpu", "much", "is not a quantity"),
         ("copies", "0", "greater than or equal to 1"),
         ("namespace", "nowhere", "valid choice"),
         ("extended", "gpu=1", "fully qualified"),
@@ -191,9 +191,9 @@ def test_an_object_is_deleted_after_one_was_told_what_that_means(
 ) -> None:
     alice.post("/clusters/bare/new-pod", POD)
     address = "/clusters/bare/delete/pods/default/web"
-    assert "The change stays in the log" in alice.get(address).content.decode()
+    assert "The deletion stays in the change log" in alice.get(address).content.decode()
     response = alice.post(address, follow=True)
-    assert "Pod web is deleted." in response.content.decode()
+    assert "Pod web deleted." in response.content.decode()
     assert not Pod.objects.exists()
 
 

@@ -11,7 +11,7 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster, Node, Pod
 from apps.cluster.writing import store
 from apps.controlplane.models import Operation
-from tests.dashboard.conftest import ACTOR, add_pods, pod
+from tests.dashboard.conftest import ACTOR, add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db
 
@@ -28,8 +28,8 @@ def node(name: str) -> Node:
 def test_cordoning_many_offers_to_undo_exactly_what_it_did(alice: Client, lab: Cluster) -> None:
     act(alice, "cordon", "node-1")
     said = act(alice, "cordon", "node-0", "node-1")
-    assert "node-0 is cordoned." in said
-    undo = said[said.index("node-0 is cordoned.") : said.index(">Undo<")]
+    assert "Node node-0 cordoned." in said
+    undo = said[said.index("Node node-0 cordoned.") : said.index(">Undo<")]
     assert 'value="node-0"' in undo and 'value="node-1"' not in undo
     act(alice, "uncordon", "node-0")
     assert (node("node-0").unschedulable, node("node-1").unschedulable) == (False, True)
@@ -62,7 +62,7 @@ def test_taints_and_labels_come_and_go(
         ("taint", "dedicated", "neither key=value:Effect"),
         ("taint", "dedicated=db:Never", "effects are NoSchedule"),
         ("label", "disk", "neither key=value nor key-"),
-        ("paint", "", "nothing is called"),
+        ("paint", "", "unknown action"),
     ],
 )
 def test_what_cannot_be_done_says_why_and_changes_nothing(
@@ -81,7 +81,7 @@ def test_a_label_the_store_refuses_is_told(alice: Client, lab: Cluster) -> None:
 def test_deleting_nodes_names_the_consequences_first(alice: Client, lab: Cluster) -> None:
     bound = Pod.objects.filter(cluster=lab).exclude(node_name="").count()
     said = act(alice, "delete", "node-0", "node-1", "node-2")
-    assert "Delete 3 nodes?" in said and f"{bound} pods that are bound there" in said
+    assert "Delete 3 nodes?" in said and f"{bound} pods bound to them" in said
     assert Node.objects.filter(cluster=lab).count() == 4
     act(alice, "delete", "node-0", "node-1", sure="1")
     assert set(Node.objects.filter(cluster=lab).values_list("name", flat=True)) == {
@@ -98,7 +98,7 @@ def test_a_node_is_broken_and_mended(alice: Client, lab: Cluster, status: str) -
     alice.post(address, {"type": "Ready", "status": "True"})
     assert node("node-0").ready
     alice.post(address, {"type": "DiskPressure", "status": "True"})
-    page = alice.get("/clusters/lab/nodes/node-0").content.decode()
+    page = shown(alice, "/clusters/lab/nodes/node-0")
     assert "KubeletHasDiskPressure" in page and ">Clear<" in page
     assert alice.post(address, {"type": "Mood", "status": "True"}).status_code == 422
 
@@ -121,22 +121,22 @@ def test_the_preview_of_a_drain_tells_each_pods_fate(alice: Client, lab: Cluster
     assert "belongs to the DaemonSet agent" in others
 
 
-def test_a_drain_is_a_task_and_a_second_one_is_refused(alice: Client, lab: Cluster) -> None:
+def test_a_drain_is_an_operation_and_a_second_one_is_refused(alice: Client, lab: Cluster) -> None:
     response = alice.post("/clusters/lab/nodes/node-0/drain", {"force": "on", "timeout": "5"})
     operation = Operation.objects.get()
-    assert response.headers["Location"] == f"/tasks/{operation.pk}"
+    assert response.headers["Location"] == f"/operations/{operation.pk}"
     assert operation.arguments == {"node": "node-0", "force": True, "timeout": 5}
     refused = alice.post("/clusters/lab/nodes/node-1/drain", {})
     assert refused.status_code == 409
     assert "Drain node-0" in refused.content.decode()
     assert (
-        "another drain is at work" in alice.get("/clusters/lab/nodes/node-1/drain").content.decode()
+        "Another drain is running" in alice.get("/clusters/lab/nodes/node-1/drain").content.decode()
     )
 
 
 def test_pausing_offers_to_resume(alice: Client, lab: Cluster) -> None:
     said = alice.post("/clusters/lab/pause", {"next": "/"}, follow=True).content.decode()
-    assert "lab is paused" in said and 'action="/clusters/lab/resume"' in said
+    assert "Cluster lab paused" in said and 'action="/clusters/lab/resume"' in said
     store.patch(lab, kinds.NODE, "", "node-0", lambda body: body, actor=ACTOR)
     assert (
         alice.post("/clusters/lab/resume", {"next": "//evil"}).headers["Location"]

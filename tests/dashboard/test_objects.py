@@ -63,7 +63,7 @@ def test_a_budget_names_the_pods_it_selects_and_what_its_end_means(
     budget(lab)
     page = alice.get("/clusters/lab/objects/poddisruptionbudgets.policy/default/web")
     text = page.content.decode()
-    assert "Pods it selects" in text and "/clusters/lab/pods/default/web-1" in text
+    assert "Selected pods" in text and "/clusters/lab/pods/default/web-1" in text
     assert "/clusters/lab/pods?namespace=default&amp;labels=app%3Dweb" in text
     address = "/clusters/lab/delete/poddisruptionbudgets.policy/default/web"
     assert "3 pods it selects will no longer be protected" in alice.get(address).content.decode()
@@ -93,13 +93,13 @@ def test_chosen_pods_are_deleted_after_one_was_told_what_becomes_free(
     assert "Delete 2 pods?" in page and "1 of them is bound" in page and "cpu 500m" in page
     assert Pod.objects.filter(cluster=lab, name="huge").exists()
     done = alice.post("/clusters/lab/delete-pods", {**chosen, "sure": "1"}, follow=True)
-    assert "2 pods are deleted" in done.content.decode()
+    assert "2 pods deleted" in done.content.decode()
     assert not Pod.objects.filter(cluster=lab, name="huge").exists()
 
 
 def test_without_a_choice_nothing_is_deleted(alice: Client, lab: Cluster) -> None:
     done = alice.post("/clusters/lab/delete-pods", {"sure": "1"}, follow=True)
-    assert "No pod was chosen" in done.content.decode()
+    assert "No pods selected" in done.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ def test_a_pod_that_is_gone_keeps_its_story_at_an_address(alice: Client, lab: Cl
     gone = alice.get("/clusters/lab/pods/default/web-1")
     assert gone.status_code == 404 and f"/clusters/lab/stories/{uid}" in gone.content.decode()
     page = alice.get(f"/clusters/lab/stories/{uid}").content.decode()
-    assert "This pod is gone" in page and "attempt 1" in page and ">deleted<" in page
+    assert "This pod was deleted" in page and "attempt 1" in page and ">deleted<" in page
     assert alice.get(f"/clusters/lab/stories/{Cluster.objects.get().uid}").status_code == 404

@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.cluster.models import Cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.paging import log_page
 from apps.scheduler.decision import PermitWait
@@ -37,8 +38,8 @@ PAGES = [
     ("/changes/1", "was created", 6),
     ("/profiles", "built in", 5),
     ("/profiles/1", "NodeResourcesFit", 9),
-    ("/compare-profiles", "Nothing: both make", 7),
-    ("/profiles/1/activate", "It is active already", 8),
+    ("/compare-profiles", "No difference", 7),
+    ("/profiles/1/activate", "This revision is already active", 8),
     ("/objects", "PriorityClass", 4),
     ("/objects/priorityclasses.scheduling.k8s.io", "system-node-critical", 6),
     ("/objects/priorityclasses.scheduling.k8s.io/system-node-critical", "2000001000", 8),
@@ -50,7 +51,7 @@ PAGES = [
     ("/delete", "Type <code>lab</code>", 8),
     ("/edit/pods/default/web-1", "nodeName: node-", 5),
     ("/delete/nodes/node-1", "left without a node", 6),
-    ("/delete/pods/default/web-1", "What it requests becomes free", 5),
+    ("/delete/pods/default/web-1", "Its requests are freed", 5),
 ]
 
 
@@ -105,10 +106,10 @@ def test_htmx_gets_the_region_alone(alice: Client, lab: Cluster, path: str) -> N
         ("/queue", "Add a pod"),
         ("/queue/history", "Add a pod"),
         ("/nodes", "Add a node"),
-        ("/pods", "There is no pod yet"),
-        ("/decisions", "Nothing was decided yet"),
-        ("/events", "Nothing has happened yet"),
-        ("/objects/services", "Make one from an example"),
+        ("/pods", "No pods yet"),
+        ("/decisions", "No decisions yet"),
+        ("/events", "No events yet"),
+        ("/objects/services", "Create one from an example"),
     ],
 )
 def test_an_empty_page_says_what_to_do_next(
@@ -166,25 +167,13 @@ def test_pages_run_nothing_inline_and_nothing_from_elsewhere(alice: Client, lab:
 
 def test_a_decision_shows_who_was_asked_and_who_waited(alice: Client, lab: Cluster) -> None:
     row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
-    decision = codec.load(row)
+    record = read(row)
+    decision = record.decision
     url = "https://licences.example/filter"
     call = ExtenderCall("licences", url, ExtenderVerb.FILTER, 4, 0, 2_000_000, "EOF", True)
     decision.extender_calls.append(call)
     decision.permit_wait = PermitWait({"Gatekeeper": 60.0}, 4.5, SUCCESS)
-    codec.insert(
-        [
-            codec.row_of(
-                decision,
-                cluster_id=lab.pk,
-                nodes=codec.NodeTables(lab.pk).of(decision.nodes),
-                at=row.at,
-                profile_revision=1,
-                cluster_version=row.cluster_version,
-                sequence=row.sequence,
-                request_id="",
-            )
-        ]
-    )
+    LedgerWriter(lab.pk, profile_revision=1).insert([record])
     copy = SchedulingDecision.objects.latest("pk")
     page = alice.get(f"/clusters/lab/decisions/{copy.pk}").content.decode()
     assert url in page and "EOF" in page and "ignored" in page

@@ -11,7 +11,7 @@ from django.test import Client
 from apps.cluster.models import Cluster
 from apps.controlplane.loop import clock
 from apps.controlplane.models import QueueActivation, QueueEntry
-from tests.dashboard.conftest import add_pods, pod
+from tests.dashboard.conftest import add_pods, pod, shown
 
 pytestmark = pytest.mark.django_db
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 def names(client: Client, query: str = "") -> list[str]:
     """The pods of the page in their order."""
-    page = client.get(f"/clusters/lab/queue{query}").content.decode()
+    page = shown(client, f"/clusters/lab/queue{query}")
     return re.findall(r'<th scope="row" class="name"><a [^>]*>([^<]*)<', page)
 
 
@@ -36,8 +36,8 @@ def test_pods_are_filtered_sorted_and_paged_by_the_address(alice: Client, lab: C
     assert names(alice, "?size=25&page=2") == every[25:]
     assert names(alice, "?size=25&page=99") == every[25:]
     assert names(alice, "?pod=nothing") == []
-    shown = alice.get("/clusters/lab/queue").content.decode()
-    assert "activeQ:30; backoffQ:0; unschedulablePods:2" in shown
+    page = alice.get("/clusters/lab/queue").content.decode()
+    assert "activeQ:30; backoffQ:0; unschedulablePods:2" in page
 
 
 def test_a_countdown_goes_by_the_clusters_clock(alice: Client, lab: Cluster) -> None:
@@ -47,7 +47,7 @@ def test_a_countdown_goes_by_the_clusters_clock(alice: Client, lab: Cluster) -> 
     entry.backoff_expiry = START + timedelta(seconds=9)
     entry.save()
     page = alice.get("/clusters/lab/queue?queue=backoff").content.decode()
-    # a clock that stands still is not counted on by the page
+    # a clock that stopped is not counted on by the page
     assert "data-until" not in page and "data-ago" not in page
     assert ">9 s</time>" in page
     clock.advance(lab, 5)
@@ -58,12 +58,12 @@ def test_a_countdown_goes_by_the_clusters_clock(alice: Client, lab: Cluster) -> 
 
 def test_a_pod_is_activated_by_a_button(alice: Client, lab: Cluster) -> None:
     before = "/clusters/lab/queue?queue=unschedulable"
-    assert ">Activate</button>" in alice.get(before).content.decode()
-    assert ">Activate</button>" not in alice.get("/clusters/lab/queue?queue=gated").content.decode()
+    assert ">Activate</button>" in shown(alice, before)
+    assert ">Activate</button>" not in shown(alice, "/clusters/lab/queue?queue=gated")
     wanted = {"pod": "default/huge", "next": before}
     answer = alice.post("/clusters/lab/queue/activate", wanted, follow=True)
     assert answer.redirect_chain == [(before, 302)]
-    assert "default/huge is tried now." in answer.content.decode()
+    assert "Pod default/huge will be retried now." in answer.content.decode()
     wish = QueueActivation.objects.get(cluster=lab)
     assert wish.user == "alice" and wish.request_id
 
@@ -76,27 +76,27 @@ def test_the_history_tells_what_moved_a_pod_and_whose_hint_decided(
     moved = alice.get("/clusters/lab/queue/history?pod=huge").content.decode()
     assert "ScheduleAttemptFailure" in moved and "in flight" in moved
     nothing = alice.get("/clusters/lab/queue/history?event=NodeAdd").content.decode()
-    assert "No move is like that" in nothing
+    assert "No moves match these filters" in nothing
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
-        ("default/held", "is held back by SchedulingGates"),
-        ("default/web-0", "is on node"),
+        ("default/held", "is gated by SchedulingGates"),
+        ("default/web-0", "is already bound to node"),
         ("default/foreign", "another scheduler"),
-        ("default/nobody", "is no pod of this cluster"),
+        ("default/nobody", "does not exist in this cluster"),
     ],
 )
-def test_what_cannot_be_activated_is_told(
-    alice: Client, lab: Cluster, name: str, told: str
+def test_an_activation_that_is_not_possible_shows_the_reason(
+    alice: Client, lab: Cluster, name: str, message: str
 ) -> None:
     elsewhere = "https://example.com/clusters/lab/queue"
     answer = alice.post(
         "/clusters/lab/queue/activate", {"pod": name, "next": elsewhere}, follow=True
     )
     assert answer.redirect_chain == [("/clusters/lab/queue", 302)]
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert not QueueActivation.objects.exists()
 
 

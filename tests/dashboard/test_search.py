@@ -45,4 +45,6 @@ def test_the_search_takes_a_query_a_sort(
         page = alice.get("/search?q=web&cluster=lab", headers={"HX-Request": "true"})
     text = page.content.decode()
     assert 'role="option"' in text and "<html" not in text
-    assert "Nothing is called like that" in alice.get("/search?q=zzz").content.decode()
+    assert (
+        "No cluster, node, pod or decision matches" in alice.get("/search?q=zzz").content.decode()
+    )

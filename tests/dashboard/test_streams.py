@@ -17,7 +17,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.dashboard.streams import CONTROL, TOPICS
-from tests.api.asgi import Stream, request_stream
+from tests.api.asgi import StreamClient, request_stream
 from tests.dashboard.conftest import ACTOR, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def cluster() -> Cluster:
-    made = create_cluster("lab", user="alice", nodes=1)
+    cluster = create_cluster("lab", user="alice", nodes=1)
     announcer.flush(5.0)
-    return made
+    return cluster
 
 
 @pytest.fixture
@@ -36,11 +36,13 @@ def cookie(alice: Client) -> dict[str, str]:
     return {"Cookie": f"{name}={alice.cookies[name].value}"}
 
 
-def watch(path: str, cookie: dict[str, str], scene: Callable[[Stream], Awaitable[None]]) -> Stream:
+def watch(
+    path: str, cookie: dict[str, str], scene: Callable[[StreamClient], Awaitable[None]]
+) -> StreamClient:
     """Play a scene while a page listens; its stream, after the client has left."""
 
-    async def play() -> Stream:
-        stream = Stream(path, cookie)
+    async def play() -> StreamClient:
+        stream = StreamClient(path, cookie)
         async with asyncio.timeout(20):
             running = asyncio.ensure_future(stream.run())
             await stream.lines(2)
@@ -64,7 +66,7 @@ def add(cluster: Cluster, name: str) -> None:
 
 
 def test_a_page_hears_which_kinds_have_changed(cluster: Cluster, cookie: dict[str, str]) -> None:
-    async def scene(stream: Stream) -> None:
+    async def scene(stream: StreamClient) -> None:
         await in_thread(lambda: add(cluster, "web"))
         await stream.lines(2 + 8)
 
@@ -87,7 +89,7 @@ def test_nothing_falls_between_the_page_and_its_stream(
     add(cluster, "meanwhile")
     announcer.flush(5.0)
 
-    async def scene(stream: Stream) -> None:
+    async def scene(stream: StreamClient) -> None:
         await stream.lines(2 + 8)
 
     stream = watch(f"/clusters/lab/live?after={seen}", cookie, scene)
@@ -96,7 +98,7 @@ def test_nothing_falls_between_the_page_and_its_stream(
 
 
 def test_many_changes_are_told_together(cluster: Cluster, cookie: dict[str, str]) -> None:
-    async def scene(stream: Stream) -> None:
+    async def scene(stream: StreamClient) -> None:
         await in_thread(lambda: add(cluster, "first"))
         await stream.lines(2 + 8)
         for number in range(20):
@@ -108,9 +110,9 @@ def test_many_changes_are_told_together(cluster: Cluster, cookie: dict[str, str]
 
 
 def test_the_page_of_a_deleted_cluster_is_told_so(cluster: Cluster, cookie: dict[str, str]) -> None:
-    async def scene(stream: Stream) -> None:
+    async def scene(stream: StreamClient) -> None:
         await in_thread(lambda: delete_cluster(cluster))
-        await in_thread(lambda: announcer.committed(cluster.pk, 1, due=False))
+        await in_thread(lambda: announcer.announce(cluster.pk, 1, due=False))
         await stream.lines(2 + 3)
 
     stream = watch("/clusters/lab/live", cookie, scene)

@@ -8,6 +8,7 @@ from django.test import Client
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.tables import Field, asked_sorting
+from tests.dashboard.conftest import shown
 
 KEYS = {"name": "name", "age": "created_at"}
 
@@ -40,7 +41,7 @@ def test_a_choice_begins_with_nothing() -> None:
 def test_the_filter_keeps_the_sorting_and_begins_at_the_first_page(
     alice: Client, lab: Cluster
 ) -> None:
-    page = alice.get("/clusters/lab/nodes?q=node&sort=-cpu&page=9").content.decode()
+    page = shown(alice, "/clusters/lab/nodes?q=node&sort=-cpu&page=9")
     assert '<input type="hidden" name="sort" value="-cpu">' in page
     assert 'name="page"' not in page
     assert 'value="node"' in page

@@ -1,4 +1,4 @@
-"""How full nodes are, as the pages count it."""
+"""The utilization of nodes, as the pages compute it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from apps.dashboard.queries.usage import NodeUse, nodes_in_use
 from tests.dashboard.conftest import add_pods, pod
 
 
-def asking(name: str, **requests: str) -> dict[str, Any]:
-    """A pod on node-0 that asks for exactly this."""
+def pod_requesting(name: str, **requests: str) -> dict[str, Any]:
+    """A pod on node-0 with exactly these requests."""
     body = pod(name, nodeName="node-0")
     body["spec"]["containers"][0]["resources"] = {"requests": requests}
     return body
@@ -22,17 +22,17 @@ def only_node(cluster: Cluster, resource: str = "cpu") -> NodeUse:
     return node
 
 
-def test_pods_that_ask_for_nothing_take_nothing_of_a_node(db: None) -> None:
+def test_pods_without_requests_use_nothing_of_a_node(db: None) -> None:
     cluster = create_cluster("lab", user="alice", nodes=1)
-    add_pods(cluster, asking("idle"))
+    add_pods(cluster, pod_requesting("idle"))
     node = only_node(cluster, resource="example.com/gpu")
     assert (node.cpu.requested, node.memory.requested, node.other.requested) == (0, 0, 0)
     assert node.pods.requested == 1
-    add_pods(cluster, asking("busy", cpu="500m"))
+    add_pods(cluster, pod_requesting("busy", cpu="500m"))
     assert (only_node(cluster).cpu.requested, only_node(cluster).memory.requested) == (500, 0)
 
 
-def test_requests_beyond_every_measure_are_counted_up_to_what_fits_a_number(db: None) -> None:
+def test_sums_of_requests_are_limited_to_64_bits(db: None) -> None:
     cluster = create_cluster("lab", user="alice", nodes=1)
-    add_pods(cluster, *(asking(f"vast-{number}", memory="7Ei") for number in range(2)))
+    add_pods(cluster, *(pod_requesting(f"vast-{number}", memory="7Ei") for number in range(2)))
     assert only_node(cluster).memory.requested == 2**63 - 1

@@ -1,4 +1,4 @@
-"""A Valkey or Redis server for the soak: the one that is installed, on a port of its own."""
+"""A Valkey or Redis server for the soak test, on a free port; the program must be installed."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from pathlib import Path
 NAMES = ("valkey-server", "redis-server")
 
 
-def program() -> str | None:
-    """The server that is installed here; None when there is none."""
+def find_program() -> str | None:
+    """The path of the installed server; None if there is none."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Broker:
-    """A server that is started again whenever it ends, with what it had written down."""
+    """A server that is restarted whenever it ends, with the data that it saved."""
 
     def __init__(self, program: str, folder: Path) -> None:
         self._program = program
         self._folder = folder
-        self.port = free_port()
+        self.port = find_free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._ending = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="broker", daemon=True)
+        self._keeper = threading.Thread(target=self._restart_forever, name="broker", daemon=True)
 
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start it and return when it answers."""
+        """Start it and wait until it accepts connections."""
         self._keeper.start()
-        while not self._answers():
+        while not self._accepts_connections():
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -45,11 +45,11 @@ class Broker:
         self._keeper.join()
 
     def processes(self) -> dict[int, str]:
-        """As `House.processes`."""
+        """Like `RunningSite.processes`."""
         process = self._process
         return {} if process is None else {process.pid: f"{Path(self._program).name} "}
 
-    def _keep(self) -> None:
+    def _restart_forever(self) -> None:
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder)]
         options += ["--appendonly", "yes", "--daemonize", "no", "--save", ""]
         while not self._ending.is_set():
@@ -60,13 +60,13 @@ class Broker:
             self._process.wait()
             self._ending.wait(0.5)
 
-    def _answers(self) -> bool:
+    def _accepts_connections(self) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
-def free_port() -> int:
-    """A port that nobody uses just now."""
+def find_free_port() -> int:
+    """A port that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Killing and stopping the processes of a house at random moments, the same for the same seed."""
+"""Kills and stops processes of a site at random times; the seed determines the faults."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
-#: How processes are found: by their command lines.
+#: Patterns of the processes' command lines.
 PROCESSES = {
     "worker": r"schedweb\.worker",
     "beat": r"schedweb\.beat",
@@ -27,7 +27,7 @@ PROCESSES = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to a process; `weight` is how often, beside the others."""
+    """A signal to a process; `weight` is its frequency relative to other faults."""
 
     target: str
     number: signal.Signals
@@ -56,12 +56,12 @@ BROKER_FAULTS = (Fault("broker", signal.SIGKILL, 2), Fault("broker", signal.SIGS
 
 @dataclass
 class Chaos:
-    """A seeded source of faults. Each kind comes once before any comes again."""
+    """A seeded source of faults. Every fault occurs once before any occurs again."""
 
-    house: House
+    site: RunningSite
     seed: int
     faults: tuple[Fault, ...] = FAULTS
-    #: living processes besides the house's own, by id: the broker
+    #: running processes besides the site's own, by id: the broker
     others: Callable[[], dict[int, str]] = dict
     say: Callable[[str], None] = print
     done: int = 0
@@ -72,17 +72,17 @@ class Chaos:
         self._first = list(self.faults)
         self._random.shuffle(self._first)
         self._stopped: list[threading.Timer] = []
-        #: what went wrong in the striking itself
-        self.wrong: list[str] = []
+        #: errors while causing faults
+        self.errors: list[str] = []
 
     def strike(self) -> None:
-        """One fault now; what is stopped goes on by itself some seconds later."""
+        """Cause one fault now; a stopped process continues some seconds later."""
         fault = self._draw()
-        # beyond the lease, and beyond the time after which the database ends a transaction
+        # also longer than the lease, and than the idle timeout of transactions
         seconds = self._random.choice((1.0, 5.0, 12.0, 12.0, 20.0, 35.0))
         self.done += 1
         if fault.target == "supervisor":
-            self.say(f"{self.done}: {fault}, and a new start")
+            self.say(f"{self.done}: {fault}, then a restart")
             self._restart()
             return
         pid = self._find(fault.target)
@@ -90,21 +90,21 @@ class Chaos:
             os.kill(pid, fault.number)
         if fault.number == signal.SIGSTOP:
             self.say(f"{self.done}: {fault} {pid} for {seconds:.0f} s")
-            timer = threading.Timer(seconds, _go_on, [pid])
+            timer = threading.Timer(seconds, _continue, [pid])
             timer.start()
             self._stopped.append(timer)
         else:
             self.say(f"{self.done}: {fault} {pid}")
 
     def strike_along(self, progress: Callable[[], float], count: int) -> None:
-        """`count` faults, at random moments of something that goes from 0 to 1."""
+        """Cause `count` faults at random moments, while `progress` goes from 0 to 1."""
         for moment in sorted(self._random.random() for _ in range(count)):
             while progress() < moment:
                 time.sleep(0.02)
             self.strike()
 
     def settle(self) -> None:
-        """Return when nothing is stopped any more."""
+        """Wait until no process is stopped."""
         for timer in self._stopped:
             timer.join()
         self._stopped.clear()
@@ -115,30 +115,30 @@ class Chaos:
         return self._random.choices(self.faults, [fault.weight for fault in self.faults])[0]
 
     def _find(self, target: str) -> int:
-        """One of the processes, as soon as there is one: it may just have been killed."""
-        found: list[int] = []
+        """A process of this part; waits for one, as it may just have been killed."""
+        pids: list[int] = []
         deadline = time.monotonic() + 60
-        while not found:
-            assert time.monotonic() < deadline, f"no {target} has come back"
-            everybody = self.house.processes() | self.others()
+        while not pids:
+            assert time.monotonic() < deadline, f"no {target} has been restarted"
+            processes = self.site.processes() | self.others()
             pattern = PROCESSES[target]
-            found = sorted(pid for pid, line in everybody.items() if re.search(pattern, line))
+            pids = sorted(pid for pid, line in processes.items() if re.search(pattern, line))
             time.sleep(0.02)
-        return self._random.choice(found)
+        return self._random.choice(pids)
 
     def _restart(self) -> None:
-        """The whole house is gone at once, as when a machine loses its power, and comes up."""
+        """Kill the whole site at once, as in a power failure, and start it again."""
         for timer in self._stopped:
-            # a stopped process of the database would hold the data folder
+            # a stopped database process would block the data folder
             timer.cancel()
-            _go_on(*timer.args)
-        self.house.end(signal.SIGKILL)
+            _continue(*timer.args)
+        self.site.end(signal.SIGKILL)
         try:
-            self.house.start()
+            self.site.start()
         except AssertionError as error:
-            self.wrong.append(str(error))
+            self.errors.append(str(error))
 
 
-def _go_on(pid: int) -> None:
+def _continue(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)

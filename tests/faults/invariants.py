@@ -1,7 +1,7 @@
-"""What must hold of a quiet cluster whatever happened to the processes on the way.
+"""Invariants of a quiet cluster, regardless of which processes were killed before.
 
-Each invariant is a query for what breaks it. They read the rows alone, so that a fault of the
-code that serves them does not hide one of the code that wrote them.
+Each invariant is a query for rows that violate it. The queries read only the tables, so that a bug
+in code that reads them cannot hide a bug in code that writes them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-#: A pod with this label fits nowhere; it has to wait in the queue, with its reason.
+#: A pod with this label is unschedulable; it must wait in the queue.
 NOWHERE = "nowhere"
 
 _BOUND = """
@@ -23,22 +23,22 @@ _BOUND = """
             <> coalesce(before.object #>> '{spec,nodeName}', '')
 """
 
-#: what is broken -> the rows that show it
+#: violation -> query for the rows that show it
 INVARIANTS: dict[str, str] = {
-    "a pod waits that could run": f"""
+    "a schedulable pod is pending": f"""
         SELECT name FROM cluster_pod
         WHERE cluster_id = %(id)s AND node_name = '' AND NOT labels ? '{NOWHERE}'
     """,
-    "a pod runs that fits nowhere": f"""
+    "an unschedulable pod is running": f"""
         SELECT name, node_name FROM cluster_pod
         WHERE cluster_id = %(id)s AND node_name <> '' AND labels ? '{NOWHERE}'
     """,
-    "a pod that waits is not in the queue": """
+    "a pending pod is not in the queue": """
         SELECT p.name FROM cluster_pod p
         LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
         WHERE p.cluster_id = %(id)s AND p.node_name = '' AND q.pod_uid IS NULL
     """,
-    "a pod is in the queue that does not wait": """
+    "a pod in the queue is not pending": """
         SELECT q.name, q.queue FROM controlplane_queueentry q
         LEFT JOIN cluster_pod p ON p.cluster_id = q.cluster_id AND p.uid = q.pod_uid
         WHERE q.cluster_id = %(id)s AND coalesce(p.node_name, 'gone') <> ''
@@ -48,7 +48,7 @@ INVARIANTS: dict[str, str] = {
         SELECT name, count(*), array_agg(node ORDER BY version) FROM b
         GROUP BY uid, name HAVING count(*) > 1
     """,
-    "a pod runs that was never bound": f"""
+    "a running pod was never bound": f"""
         WITH b AS MATERIALIZED ({_BOUND})
         SELECT p.name FROM cluster_pod p LEFT JOIN b ON b.uid = p.uid
         WHERE p.cluster_id = %(id)s AND p.node_name <> '' AND b.node IS DISTINCT FROM p.node_name
@@ -62,7 +62,7 @@ INVARIANTS: dict[str, str] = {
         GROUP BY n.name, n.allocatable, resource
         HAVING sum((p.requests ->> resource)::bigint) > (n.allocatable ->> resource)::bigint
     """,
-    "a node holds more pods than it may": """
+    "a node has more pods than allowed": """
         SELECT n.name, count(*) FROM cluster_node n
         JOIN cluster_pod p ON p.cluster_id = n.cluster_id AND p.node_name = n.name
         WHERE n.cluster_id = %(id)s
@@ -74,14 +74,14 @@ INVARIANTS: dict[str, str] = {
         LEFT JOIN cluster_change ch ON ch.cluster_id = %(id)s AND ch.version = v
         WHERE c.id = %(id)s AND ch.version IS NULL
     """,
-    "a change does not follow the one before of the same object": """
+    "a change does not refer to the previous change of the same object": """
         SELECT * FROM (
             SELECT kind, name, version, type, previous_version,
                 lag(version) OVER (PARTITION BY uid ORDER BY version) AS before
             FROM cluster_change WHERE cluster_id = %(id)s
         ) c WHERE type <> 'ADDED' AND previous_version IS DISTINCT FROM before
     """,
-    "a pod is not what its last change made it": """
+    "a pod differs from its last change": """
         SELECT p.name, p.resource_version, c.version FROM cluster_pod p
         LEFT JOIN LATERAL (
             SELECT version, object, type FROM cluster_change
@@ -91,7 +91,7 @@ INVARIANTS: dict[str, str] = {
             AND (c.version IS DISTINCT FROM p.resource_version OR c.type = 'DELETED'
                 OR c.object IS DISTINCT FROM p.body)
     """,
-    "a pod has not exactly one decision that scheduled it, for its node": """
+    "a pod does not have exactly one decision that scheduled it, for its node": """
         SELECT p.name, p.node_name, array_agg(d.node) FROM cluster_pod p
         LEFT JOIN controlplane_schedulingdecision d
             ON d.cluster_id = p.cluster_id AND d.pod_uid = p.uid AND d.result = 'scheduled'
@@ -109,21 +109,21 @@ INVARIANTS: dict[str, str] = {
         WHERE attempts <> ARRAY(SELECT generate_series(1, n))
             OR 'scheduled' = ANY(results[: n - 1])
     """,
-    "a queue entry counts other attempts than there are decisions": """
+    "the attempts of a queue entry differ from the number of decisions": """
         SELECT q.name, q.attempts, count(d.id) FROM controlplane_queueentry q
         LEFT JOIN controlplane_schedulingdecision d
             ON d.cluster_id = q.cluster_id AND d.pod_uid = q.pod_uid
         WHERE q.cluster_id = %(id)s
         GROUP BY q.pod_uid, q.name, q.attempts HAVING q.attempts <> count(d.id)
     """,
-    "a move of a pod does not begin where the one before ended": """
+    "a move of a pod does not start where the previous one ended": """
         SELECT * FROM (
             SELECT name, event, source, target,
                 coalesce(lag(target) OVER (PARTITION BY pod_uid ORDER BY id), '') AS before
             FROM controlplane_queuemove WHERE cluster_id = %(id)s
         ) m WHERE source <> before OR source = target
     """,
-    "the moves of a pod do not end where it is": """
+    "the last move of a pod does not lead to its place": """
         SELECT p.name, q.queue, m.target FROM cluster_pod p
         LEFT JOIN controlplane_queueentry q ON q.cluster_id = p.cluster_id AND q.pod_uid = p.uid
         LEFT JOIN LATERAL (
@@ -132,7 +132,7 @@ INVARIANTS: dict[str, str] = {
         ) m ON true
         WHERE p.cluster_id = %(id)s AND m.target IS DISTINCT FROM coalesce(q.queue, '')
     """,
-    "a pod was taken from the queue more or less often than it was tried": """
+    "the number of pops of a pod differs from its number of attempts": """
         SELECT p.name, m.pops, d.decisions FROM cluster_pod p,
         LATERAL (
             SELECT count(*) AS pops FROM controlplane_queuemove
@@ -144,7 +144,7 @@ INVARIANTS: dict[str, str] = {
         ) d
         WHERE p.cluster_id = %(id)s AND m.pops <> d.decisions
     """,
-    "a pod has not exactly one event that says it was scheduled": """
+    "a pod does not have exactly one Scheduled event": """
         SELECT p.name, count(e.name) FROM cluster_pod p
         LEFT JOIN cluster_event e ON e.cluster_id = p.cluster_id
             AND e.involved_uid = p.uid::text AND e.reason = 'Scheduled'
@@ -154,8 +154,8 @@ INVARIANTS: dict[str, str] = {
 }
 
 
-def violations(database_url: str, cluster: str, pods: set[str]) -> list[str]:
-    """Everything that does not hold of a cluster that was told to have exactly these pods."""
+def find_violations(database_url: str, cluster: str, pods: set[str]) -> list[str]:
+    """All violations in a cluster that must have exactly these pods."""
     with psycopg.connect(database_url, autocommit=True) as database:
         # the tables have just been filled
         database.execute("ANALYZE")
@@ -163,14 +163,14 @@ def violations(database_url: str, cluster: str, pods: set[str]) -> list[str]:
             "SELECT id FROM cluster_cluster WHERE name = %s", [cluster]
         ).fetchall()
         rows = database.execute("SELECT name FROM cluster_pod WHERE cluster_id = %s", [cluster_id])
-        there = {str(name) for (name,) in rows.fetchall()}
-        found = [_told(cluster, "a pod is lost", sorted(pods - there))]
-        found.append(_told(cluster, "a pod is there that nobody sent", sorted(there - pods)))
+        present = {str(name) for (name,) in rows.fetchall()}
+        found = [_describe(cluster, "a pod is lost", sorted(pods - present))]
+        found.append(_describe(cluster, "an unexpected pod exists", sorted(present - pods)))
         for what, query in INVARIANTS.items():
-            broken = database.execute(query.encode(), {"id": cluster_id}).fetchall()
-            found.append(_told(cluster, what, broken))
+            violating = database.execute(query.encode(), {"id": cluster_id}).fetchall()
+            found.append(_describe(cluster, what, violating))
     return [text for text in found if text]
 
 
-def _told(cluster: str, what: str, rows: list[Any]) -> str:
-    return f"{cluster}: {what}: {len(rows)} times, such as {rows[:3]}" if rows else ""
+def _describe(cluster: str, what: str, rows: list[Any]) -> str:
+    return f"{cluster}: {what}: {len(rows)} rows, such as {rows[:3]}" if rows else ""

@@ -1,4 +1,4 @@
-"""What clients do while processes die: send pods until each is accepted, watch without a gap."""
+"""Clients for the fault tests: create pods until each is accepted, watch without gaps."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.faults.invariants import NOWHERE
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
 _CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
-#: An answer that does not come for so long is asked for again.
-PATIENCE_SECONDS = 60.0
+#: A request without a response for this long is sent again.
+TIMEOUT_SECONDS = 60.0
 
 
 class Client:
-    """One connection to a house, opened anew after every failure; counts what it meets."""
+    """One connection to a site, reopened after every failure; counts the failures."""
 
-    def __init__(self, house: House, token: str) -> None:
-        # a house that starts again may not have said yet where it is
-        self._port = house.port()
+    def __init__(self, site: RunningSite, token: str) -> None:
+        # a restarting site may not have published its port yet
+        self._port = site.port()
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._web: http.client.HTTPConnection | None = None
-        self.met: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
 
-    def ask(self, method: str, path: str, body: Any = None) -> int:
-        """The status of the answer; 0 when there was none."""
+    def send(self, method: str, path: str, body: Any = None) -> int:
+        """The status of the response; 0 if there was none."""
         try:
             if self._web is None:
                 self._web = self._connect()
@@ -39,20 +39,22 @@ class Client:
             answer = self._web.getresponse()
             answer.read()
         except (OSError, http.client.HTTPException) as error:
-            self.met[type(error).__name__] += 1
+            self.failures[type(error).__name__] += 1
             self.close()
             return 0
         if answer.status >= 500:
-            self.met[f"{answer.status} {answer.headers.get('Retry-After', 'no Retry-After')}"] += 1
+            self.failures[
+                f"{answer.status} {answer.headers.get('Retry-After', 'no Retry-After')}"
+            ] += 1
         return answer.status
 
     def create_cluster(self, name: str, *, nodes: int, paused: bool = False) -> None:
         body = {"name": name, "nodes": nodes, "zones": 3, "paused": paused}
-        assert self.ask("POST", "/api/v1/clusters", body) == 201
+        assert self.send("POST", "/api/v1/clusters", body) == 201
 
     @contextmanager
     def stream(self, path: str) -> Iterator[http.client.HTTPResponse]:
-        """A stream on a connection of its own."""
+        """A stream on a separate connection."""
         web = self._connect()
         try:
             web.request("GET", path, headers=self._headers)
@@ -67,41 +69,41 @@ class Client:
             self._web = None
 
     def _connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("localhost", self._port, timeout=PATIENCE_SECONDS)
+        return http.client.HTTPConnection("localhost", self._port, timeout=TIMEOUT_SECONDS)
 
 
 class Poster(threading.Thread):
-    """Sends the pods of one cluster, each again and again until the server has it."""
+    """Creates the pods of one cluster, and repeats each request until the pod exists."""
 
-    def __init__(self, house: House, token: str, cluster: str, count: int, seed: int) -> None:
+    def __init__(self, site: RunningSite, token: str, cluster: str, count: int, seed: int) -> None:
         super().__init__(name=f"poster {cluster}", daemon=True)
-        self.client = Client(house, token)
+        self.client = Client(site, token)
         self.cluster = cluster
         self.pods = {f"p{number:05}" for number in range(count)}
-        #: how many of them the server has
+        #: number of pods that the server has accepted
         self.accepted = 0
-        #: answers that no client should get
-        self.wrong: Counter[str] = Counter()
+        #: responses that are not allowed
+        self.errors: Counter[str] = Counter()
         self._random = random.Random(seed)
 
     def run(self) -> None:
         path = f"/k8s/{self.cluster}/api/v1/namespaces/default/pods"
         for name in sorted(self.pods):
-            body = self._pod(name)
-            tried = False
+            body = self._build_pod(name)
+            is_retry = False
             while True:
-                status = self.client.ask("POST", path, body)
-                if status == 201 or (status == 409 and tried):
-                    # created, by this request or by an earlier one whose answer was lost
+                status = self.client.send("POST", path, body)
+                if status == 201 or (status == 409 and is_retry):
+                    # created by this request, or by an earlier one whose response was lost
                     break
                 if status not in (0, 503):
-                    self.wrong[f"POST was answered {status}"] += 1
-                tried = True
+                    self.errors[f"POST returned {status}"] += 1
+                is_retry = True
                 time.sleep(0.2)
             self.accepted += 1
         self.client.close()
 
-    def _pod(self, name: str) -> dict[str, Any]:
+    def _build_pod(self, name: str) -> dict[str, Any]:
         draw = self._random.random()
         labels, spec = {"app": "soak"}, {"containers": [_CONTAINER]}
         if draw < 0.02:
@@ -118,18 +120,18 @@ class Poster(threading.Thread):
 
 
 class Watcher(threading.Thread):
-    """Watches the pods of a cluster, begins again where it was broken off, and keeps each version.
+    """Watches the pods of a cluster, reconnects after failures, and stores every version.
 
-    A watch that cannot go on where it ended (410) is a wrong answer: nothing is forgotten here.
+    A watch that cannot continue where it ended (410) is an error: no change is deleted here.
     """
 
-    def __init__(self, house: House, token: str, cluster: str) -> None:
+    def __init__(self, site: RunningSite, token: str, cluster: str) -> None:
         super().__init__(name=f"watcher {cluster}", daemon=True)
         self.cluster = cluster
         self.versions: list[int] = []
         self.reconnects = -1
-        self.wrong: Counter[str] = Counter()
-        self._client = Client(house, token)
+        self.errors: Counter[str] = Counter()
+        self._client = Client(site, token)
         self._stopped = threading.Event()
 
     def run(self) -> None:
@@ -138,7 +140,7 @@ class Watcher(threading.Thread):
             try:
                 self._watch()
             except (OSError, http.client.HTTPException, ValueError):
-                # broken off, perhaps in the middle of a line
+                # the connection may break in the middle of a line
                 self._stopped.wait(0.2)
 
     def stop(self) -> None:
@@ -150,13 +152,13 @@ class Watcher(threading.Thread):
         with self._client.stream(f"{path}{last or 1}") as answer:
             if answer.status != 200:
                 if answer.status != 503:
-                    self.wrong[f"a watch was answered {answer.status}"] += 1
+                    self.errors[f"a watch returned {answer.status}"] += 1
                 return
             while not self._stopped.is_set() and (line := answer.readline()):
                 self._take(json.loads(line))
 
     def _take(self, event: dict[str, Any]) -> None:
         if event["type"] == "ERROR":
-            self.wrong[f"a watch ended with {event['object'].get('reason')}"] += 1
+            self.errors[f"a watch ended with {event['object'].get('reason')}"] += 1
             return
         self.versions.append(int(event["object"]["metadata"]["resourceVersion"]))

@@ -1,4 +1,4 @@
-"""A long time in which little happens: nothing may grow by it."""
+"""A long run with little load: memory, processor time and backlog must not grow."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any
 import psycopg
 
 from tests.faults.load import Client
-from tests.faults.run import token_of
-from tests.stack.house import House
+from tests.faults.run import read_token
+from tests.stack.running_site import RunningSite
 
 CLUSTERS = 100
-#: So many of them get a pod every so many seconds, and lose one.
+#: Number of clusters in which a pod is created and one deleted, and the interval.
 BUSY, EVERY_SECONDS = 3, 2.0
 PODS_AT_ONCE = 30
 SAMPLE_SECONDS = 10.0
 
-#: What the last third of the time may have more of than the first one.
+#: Allowed growth from the first to the last third of the run.
 LARGER_MEMORY, LARGER_CPU, CPU_NOISE = 1.05, 1.25, 0.03
 MEMORY_NOISE = 6 * 2**20
-#: Messages that wait at any time; each second some are sent, and taken at once.
+#: Maximum number of waiting messages.
 LONGEST_BACKLOG = 60
 
 _PARTS = {"web": r"schedweb\.front", "worker": r"schedweb\.worker", "beat": r"schedweb\.beat"}
@@ -37,39 +37,39 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the processes have and have used at one moment."""
+    """The resource usage of the processes at one time."""
 
     at: float
     #: bytes of private memory, by process
     memory: dict[str, int]
-    #: CPU seconds since the start, by part; of the database with all that ended
+    #: CPU seconds since the start, by part; for the database including ended processes
     cpu: dict[str, float]
     backlog: int
     transactions: int
     connections: int
 
 
-def soak(house: House, seconds: float, say: Callable[[str], None]) -> int:
-    """Watch a house with many quiet clusters; how many things grew."""
-    token = token_of(house)
-    client = Client(house, token)
+def soak(site: RunningSite, seconds: float, say: Callable[[str], None]) -> int:
+    """Measure a site with many quiet clusters; returns the number of violations."""
+    token = read_token(site)
+    client = Client(site, token)
     for number in range(CLUSTERS):
         client.create_cluster(f"quiet-{number}", nodes=5)
     client.close()
     done = threading.Event()
     busy = [
-        threading.Thread(target=_keep_busy, args=(house, token, f"quiet-{number}", done))
+        threading.Thread(target=_keep_busy, args=(site, token, f"quiet-{number}", done))
         for number in range(BUSY)
     ]
     for thread in busy:
         thread.start()
-    say(f"{CLUSTERS} clusters, {BUSY} of them with a pod each {EVERY_SECONDS:.0f} s")
-    # the engines of all clusters are built meanwhile
+    say(f"{CLUSTERS} clusters, {BUSY} of them with a new pod every {EVERY_SECONDS:.0f} s")
+    # the engines of all clusters are built in the meantime
     time.sleep(min(120.0, seconds / 4))
     samples = []
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        samples.append(_sample(house))
+        samples.append(_sample(site))
         time.sleep(min(SAMPLE_SECONDS, seconds / 12))
     done.set()
     for thread in busy:
@@ -77,23 +77,23 @@ def soak(house: House, seconds: float, say: Callable[[str], None]) -> int:
     return _judge(samples, say)
 
 
-def _keep_busy(house: House, token: str, cluster: str, done: threading.Event) -> None:
-    client = Client(house, token)
+def _keep_busy(site: RunningSite, token: str, cluster: str, done: threading.Event) -> None:
+    client = Client(site, token)
     path = f"/k8s/{cluster}/api/v1/namespaces/default/pods"
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
     number = 0
     while not done.wait(EVERY_SECONDS):
         body = {"metadata": {"name": f"p{number}"}, "spec": {"containers": [container]}}
-        client.ask("POST", path, body)
+        client.send("POST", path, body)
         if number >= PODS_AT_ONCE:
             options = {"gracePeriodSeconds": 0}
-            client.ask("DELETE", f"{path}/p{number - PODS_AT_ONCE}", options)
+            client.send("DELETE", f"{path}/p{number - PODS_AT_ONCE}", options)
         number += 1
     client.close()
 
 
-def _sample(house: House) -> Sample:
-    processes = house.processes()
+def _sample(site: RunningSite) -> Sample:
+    processes = site.processes()
     memory: dict[str, int] = {}
     cpu = dict.fromkeys(("web", "worker", "beat", "database"), 0.0)
     for pid, line in processes.items():
@@ -105,12 +105,12 @@ def _sample(house: House) -> Sample:
             cpu["database"] += _cpu_seconds(pid, ended=True)
         elif line.startswith("postgres:"):
             cpu["database"] += _cpu_seconds(pid)
-    return Sample(time.monotonic(), memory, cpu, *_database(house))
+    return Sample(time.monotonic(), memory, cpu, *_database(site))
 
 
-def _database(house: House) -> tuple[int, int, int]:
-    """Messages that wait, transactions since the start, connections."""
-    with psycopg.connect(house.database_url, autocommit=True) as database:
+def _database(site: RunningSite) -> tuple[int, int, int]:
+    """Waiting messages, transactions since the start, connections."""
+    with psycopg.connect(site.database_url, autocommit=True) as database:
 
         def ask(statement: str) -> Any:
             return database.execute(statement.encode()).fetchall()[0][0]
@@ -118,7 +118,7 @@ def _database(house: House) -> tuple[int, int, int]:
         transactions = ask("SELECT xact_commit FROM pg_stat_database WHERE datname = 'schedweb'")
         connections = ask("SELECT count(*) FROM pg_stat_activity WHERE datname = 'schedweb'")
         queues = "SELECT coalesce(sum(queue_length), 0)::int FROM pgmq.metrics_all()"
-        broker = house.environment.get("SCHEDWEB_BROKER_URL")
+        broker = site.environment.get("SCHEDWEB_BROKER_URL")
         backlog = _backlog(broker) if broker else ask(queues)
     return backlog, transactions, connections
 
@@ -134,7 +134,7 @@ def _backlog(url: str) -> int:
 def _judge(samples: list[Sample], say: Callable[[str], None]) -> int:
     third = max(2, len(samples) // 3)
     first, last = samples[:third], samples[-third:]
-    wrong = []
+    errors = []
     for name in samples[-1].memory:
         before, after = (
             statistics.median(sample.memory.get(name, 0) for sample in part)
@@ -142,12 +142,12 @@ def _judge(samples: list[Sample], say: Callable[[str], None]) -> int:
         )
         say(f"memory of {name}: {before / 2**20:.0f} MB, then {after / 2**20:.0f} MB")
         if after > before * LARGER_MEMORY + MEMORY_NOISE:
-            wrong.append(f"the memory of {name} has grown")
+            errors.append(f"the memory of {name} has grown")
     for name in samples[-1].cpu:
         before, after = _share(first, name), _share(last, name)
         say(f"processor of {name}: {before:.1%} of one, then {after:.1%}")
         if after > before * LARGER_CPU + CPU_NOISE:
-            wrong.append(f"{name} needs more and more of the processor")
+            errors.append(f"the processor time of {name} has grown")
     backlog = max(sample.backlog for sample in samples)
     a, b = samples[0], samples[-1]
     rate = (b.transactions - a.transactions) / (b.at - a.at)
@@ -156,18 +156,18 @@ def _judge(samples: list[Sample], say: Callable[[str], None]) -> int:
         f"connections: {a.connections}, then {b.connections}"
     )
     if backlog > LONGEST_BACKLOG:
-        wrong.append("tasks pile up")
+        errors.append("the backlog of messages is too long")
     if b.connections > a.connections + 10:
-        wrong.append("there are more and more connections to the database")
+        errors.append("the number of database connections has grown")
     if set(a.memory) != set(b.memory):
-        wrong.append("a process ended by itself")
-    for text in wrong:
-        say(f"    WRONG: {text}")
-    return len(wrong)
+        errors.append("a process has ended")
+    for text in errors:
+        say(f"    ERROR: {text}")
+    return len(errors)
 
 
 def _share(samples: list[Sample], name: str) -> float:
-    """Processor time of a part, in processors."""
+    """Processor time of a part per second."""
     first, last = samples[0], samples[-1]
     return (last.cpu[name] - first.cpu[name]) / (last.at - first.at)
 
@@ -178,7 +178,7 @@ def _private_bytes(pid: int) -> int:
 
 
 def _cpu_seconds(pid: int, *, ended: bool = False) -> float:
-    """User and system time; with `ended` also that of children that were waited for."""
+    """User and system time; with `ended`, including child processes that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""One run: clusters get their pods while processes die, and then everything must add up."""
+"""One run: clusters get pods while processes are killed; then all invariants must hold."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import psycopg
 import yaml
 
-from tests.faults.invariants import NOWHERE, violations
+from tests.faults.invariants import NOWHERE, find_violations
 from tests.faults.load import Poster, Watcher
-from tests.stack.house import House
+from tests.stack.running_site import RunningSite
 
-#: Longer than any single fault keeps anything from going on, on a machine that does other things.
+#: Longer than any single fault delays the site, on a busy machine.
 QUIET_SECONDS = 300.0
 
 _LEFT = f"""
@@ -30,22 +30,22 @@ _LEFT = f"""
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run: figures to print, and everything that was wrong."""
+    """The result of a run: figures to print, and all errors."""
 
     pods: int
     seconds: float
-    met: Counter[str]
+    failures: Counter[str]
     reconnects: int
-    wrong: list[str]
+    errors: list[str]
 
 
-def token_of(house: House) -> str:
-    config = yaml.safe_load(house.manage("kubeconfig", "demo", "--user", "admin"))
+def read_token(site: RunningSite) -> str:
+    config = yaml.safe_load(site.manage("kubeconfig", "demo", "--user", "admin"))
     return str(config["users"][0]["user"]["token"])
 
 
 def run(
-    house: House,
+    site: RunningSite,
     token: str,
     clusters: dict[str, int],
     strike: Callable[[Callable[[], float]], None],
@@ -53,16 +53,16 @@ def run(
     seed: int,
     settle: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Fill `clusters` (name -> number of pods) while `strike` does its work beside it.
+    """Fill `clusters` (name -> number of pods) while `strike` causes faults.
 
-    `strike` gets a function that tells which part of the pods the server has, from 0 to 1.
+    `strike` gets a function that returns the share of pods that the server has accepted, 0 to 1.
     """
     began = time.monotonic()
     posters = [
-        Poster(house, token, name, count, seed + place)
+        Poster(site, token, name, count, seed + place)
         for place, (name, count) in enumerate(clusters.items())
     ]
-    watchers = [Watcher(house, token, name) for name in clusters]
+    watchers = [Watcher(site, token, name) for name in clusters]
     total = sum(clusters.values())
     for thread in (*posters, *watchers):
         thread.start()
@@ -70,61 +70,61 @@ def run(
     for poster in posters:
         poster.join()
     settle()
-    wrong = wait_until_quiet(house, list(clusters))
-    wrong += _wait_until_ready(house)
-    wrong += _missed(house, watchers)
+    errors = wait_until_quiet(site, list(clusters))
+    errors += _wait_until_ready(site)
+    errors += _check_watches(site, watchers)
     for poster in posters:
-        wrong += violations(house.database_url, poster.cluster, poster.pods)
-        wrong += _wrong_answers(poster)
-    met = sum((poster.client.met for poster in posters), Counter[str]())
+        errors += find_violations(site.database_url, poster.cluster, poster.pods)
+        errors += _find_wrong_responses(poster)
+    failures = sum((poster.client.failures for poster in posters), Counter[str]())
     reconnects = sum(watcher.reconnects for watcher in watchers)
-    return Outcome(total, time.monotonic() - began, met, reconnects, wrong)
+    return Outcome(total, time.monotonic() - began, failures, reconnects, errors)
 
 
-def wait_until_quiet(house: House, clusters: list[str]) -> list[str]:
-    """Wait until every pod has its node or its reason; what is wrong when that takes too long."""
+def wait_until_quiet(site: RunningSite, clusters: list[str]) -> list[str]:
+    """Wait until every pod is bound or unschedulable; returns an error after the timeout."""
     deadline = time.monotonic() + QUIET_SECONDS
     left = -1
     while time.monotonic() < deadline:
         try:
-            with psycopg.connect(house.database_url, connect_timeout=10) as database:
+            with psycopg.connect(site.database_url, connect_timeout=10) as database:
                 left = sum(row[0] for row in database.execute(_LEFT, [clusters]).fetchall())
         except (psycopg.OperationalError, OSError):
             left = -1
         if left == 0:
             return []
         time.sleep(0.5)
-    return [f"after {QUIET_SECONDS:.0f} s there is still something to do: {left}"]
+    return [f"after {QUIET_SECONDS:.0f} s there is still work left: {left}"]
 
 
-def _wait_until_ready(house: House) -> list[str]:
+def _wait_until_ready(site: RunningSite) -> list[str]:
     deadline = time.monotonic() + QUIET_SECONDS
-    status, text = house.get("/readyz")
+    status, text = site.get("/readyz")
     while status != 200 and time.monotonic() < deadline:
         time.sleep(0.5)
-        status, text = house.get("/readyz")
-    return [] if status == 200 else [f"the house is not ready: {text}"]
+        status, text = site.get("/readyz")
+    return [] if status == 200 else [f"the site is not ready: {text}"]
 
 
-def _missed(house: House, watchers: list[Watcher]) -> list[str]:
-    """Each watch has told every version of every pod, once and in order."""
-    wrong = []
+def _check_watches(site: RunningSite, watchers: list[Watcher]) -> list[str]:
+    """Check that each watch has received every version of every pod, once and in order."""
+    errors = []
     for watcher in watchers:
-        wanted = _versions(house, watcher.cluster)
+        expected = _read_versions(site, watcher.cluster)
         deadline = time.monotonic() + 60
-        while watcher.versions[-1:] != wanted[-1:] and time.monotonic() < deadline:
+        while watcher.versions[-1:] != expected[-1:] and time.monotonic() < deadline:
             time.sleep(0.2)
         watcher.stop()
         watcher.join()
-        if watcher.versions != wanted:
-            missed = sorted(set(wanted) - set(watcher.versions))
-            wrong.append(f"{watcher.cluster}: a watch missed {len(missed)}, such as {missed[:3]}")
-        wrong += [f"{watcher.cluster}: {text}" for text in watcher.wrong]
-    return wrong
+        if watcher.versions != expected:
+            missed = sorted(set(expected) - set(watcher.versions))
+            errors.append(f"{watcher.cluster}: a watch missed {len(missed)}, such as {missed[:3]}")
+        errors += [f"{watcher.cluster}: {text}" for text in watcher.errors]
+    return errors
 
 
-def _versions(house: House, cluster: str) -> list[int]:
-    with psycopg.connect(house.database_url) as database:
+def _read_versions(site: RunningSite, cluster: str) -> list[int]:
+    with psycopg.connect(site.database_url) as database:
         rows = database.execute(
             "SELECT version FROM cluster_change WHERE kind = 'Pod' AND version > 1 AND cluster_id "
             "= (SELECT id FROM cluster_cluster WHERE name = %s) ORDER BY version",
@@ -133,7 +133,9 @@ def _versions(house: House, cluster: str) -> list[int]:
         return [version for (version,) in rows.fetchall()]
 
 
-def _wrong_answers(poster: Poster) -> list[str]:
-    found = [f"{poster.cluster}: {text}, {count} times" for text, count in poster.wrong.items()]
-    hasty = [text for text in poster.client.met if text.startswith("503") and "no Retry" in text]
-    return found + [f"{poster.cluster}: {text}" for text in hasty]
+def _find_wrong_responses(poster: Poster) -> list[str]:
+    errors = [f"{poster.cluster}: {text}, {count} times" for text, count in poster.errors.items()]
+    without_retry = [
+        text for text in poster.client.failures if text.startswith("503") and "no Retry" in text
+    ]
+    return errors + [f"{poster.cluster}: {text}" for text in without_retry]

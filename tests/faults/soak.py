@@ -1,10 +1,10 @@
-"""``make soak``: kills and stops at random moments, and a long quiet time, on both brokers.
+"""``make soak``: kills and stops processes at random, then runs a long time with little load.
 
     python -m tests.faults.soak [--seed N] [--kills N] [--pods N] [--workers N]
                                 [--broker embedded|valkey|both] [--quiet MINUTES]
 
-Prints what it does and what it finds; the exit code is 1 when anything was wrong. The same seed
-draws the same faults; when they strike depends on the machine.
+Prints its actions and results; exits with 1 on any error. The same seed selects the same faults;
+their times depend on the machine.
 """
 
 from __future__ import annotations
@@ -22,125 +22,129 @@ from functools import partial
 from pathlib import Path
 
 from tests.faults import quiet
-from tests.faults.broker import NAMES, Broker, free_port, program
+from tests.faults.broker import NAMES, Broker, find_free_port, find_program
 from tests.faults.chaos import BROKER_FAULTS, FAULTS, Chaos
 from tests.faults.load import Client
-from tests.faults.run import run, token_of
-from tests.stack.house import House
+from tests.faults.run import read_token, run
+from tests.stack.running_site import RunningSite
 
 CLUSTERS = 3
-#: Faults in one run, at most; enough runs follow.
+#: Maximum number of faults in one run.
 FAULTS_IN_A_RUN = 12
 
 
 def main() -> int:
-    options = _options()
+    options = _parse_options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     say(f"seed {options.seed}, {options.workers} workers, {options.pods} pods in a run")
     failed = 0
     for kind in ("embedded", "valkey") if options.broker == "both" else (options.broker,):
-        failed += _on_broker(kind, options)
-        # once is enough, on the first of them
+        failed += _run_on_broker(kind, options)
+        # only on the first broker
         options.quiet = 0
-    say("everything held" if not failed else f"{failed} times something did not hold")
+    say("no errors" if not failed else f"{failed} errors")
     return 1 if failed else 0
 
 
-def _on_broker(kind: str, options: argparse.Namespace) -> int:
-    """All parts on one broker; how often something was wrong."""
+def _run_on_broker(kind: str, options: argparse.Namespace) -> int:
+    """Run all parts on one broker; returns the number of errors."""
     if kind == "embedded":
-        return _parts(kind, options, None)
-    found = program()
-    if found is None:
+        return _run_parts(kind, options, None)
+    path = find_program()
+    if path is None:
         say(f"!!! NOT TESTED on Valkey: none of {', '.join(NAMES)} is installed !!!")
         return 1
-    say(f"the broker is {found}")
+    say(f"the broker is {path}")
     with tempfile.TemporaryDirectory(prefix="schedweb-broker-") as folder:
-        broker = Broker(found, Path(folder))
+        broker = Broker(path, Path(folder))
         broker.start()
         try:
-            return _parts(kind, options, broker)
+            return _run_parts(kind, options, broker)
         finally:
             broker.stop()
 
 
-def _parts(kind: str, options: argparse.Namespace, broker: Broker | None) -> int:
+def _run_parts(kind: str, options: argparse.Namespace, broker: Broker | None) -> int:
     failed = 0
     if options.kills:
-        failed += _with_house(options, broker, lambda house: kills(house, options, broker, kind))
+        failed += _run_on_site(
+            options, broker, lambda site: cause_faults(site, options, broker, kind)
+        )
     if options.quiet:
-        failed += _with_house(
-            options, broker, lambda house: quiet.soak(house, 60 * options.quiet, say)
+        failed += _run_on_site(
+            options, broker, lambda site: quiet.soak(site, 60 * options.quiet, say)
         )
     return failed
 
 
-def _with_house(
-    options: argparse.Namespace, broker: Broker | None, part: Callable[[House], int]
+def _run_on_site(
+    options: argparse.Namespace, broker: Broker | None, part: Callable[[RunningSite], int]
 ) -> int:
     folder = tempfile.mkdtemp(prefix="schedweb-soak-")
     Path(folder).chmod(0o755)
-    ports = [str(free_port()) for _ in range(2)]
+    ports = [str(find_free_port()) for _ in range(2)]
     variables = {"SCHEDWEB_PORT": ports[0], "SCHEDWEB_TLS_PORT": ports[1]}
     variables |= {"SCHEDWEB_WORKERS": str(options.workers), "SCHEDWEB_ADMIN_PASSWORD": "soak"}
     if broker is not None:
         variables["SCHEDWEB_BROKER_URL"] = broker.url
-    house = House(Path(folder), **variables)
+    site = RunningSite(Path(folder), **variables)
     say(f"data and logs are in {folder}")
     try:
-        house.start()
-        failed = part(house)
+        site.start()
+        failed = part(site)
     finally:
-        house.end(signal.SIGTERM)
-        house.close()
+        site.end(signal.SIGTERM)
+        site.close()
     if not failed:
         shutil.rmtree(folder)
     return failed
 
 
-def kills(house: House, options: argparse.Namespace, broker: Broker | None, kind: str) -> int:
-    """Runs until enough faults have struck; how often something was wrong."""
-    token = token_of(house)
+def cause_faults(
+    site: RunningSite, options: argparse.Namespace, broker: Broker | None, kind: str
+) -> int:
+    """Run until enough faults have occurred; returns the number of errors."""
+    token = read_token(site)
     faults = FAULTS + (BROKER_FAULTS if broker else ())
     others = broker.processes if broker else dict[int, str]
-    chaos = Chaos(house, options.seed, faults, others, say)
-    wrong: list[str] = []
+    chaos = Chaos(site, options.seed, faults, others, say)
+    errors: list[str] = []
     number = 0
     while chaos.done < options.kills:
         number += 1
-        clusters = _make_clusters(Client(house, token), number, options.pods)
+        clusters = _create_clusters(Client(site, token), number, options.pods)
         count = min(FAULTS_IN_A_RUN, options.kills - chaos.done)
         outcome = run(
-            house,
+            site,
             token,
             clusters,
             partial(chaos.strike_along, count=count),
             seed=options.seed + number,
             settle=chaos.settle,
         )
-        found = [*chaos.wrong, *outcome.wrong]
-        chaos.wrong.clear()
-        wrong += found
+        found = [*chaos.errors, *outcome.errors]
+        chaos.errors.clear()
+        errors += found
         say(
             f"run {number} on {kind}: {outcome.pods} pods in {outcome.seconds:.0f} s, "
-            f"{chaos.done} faults so far; clients met {dict(outcome.met)}, "
-            f"watches began again {outcome.reconnects} times"
+            f"{chaos.done} faults so far; client failures {dict(outcome.failures)}, "
+            f"{outcome.reconnects} watches reconnected"
         )
         for text in found:
-            say(f"    WRONG: {text}")
+            say(f"    ERROR: {text}")
         if not found:
-            _delete_clusters(Client(house, token), clusters)
-    return len(wrong)
+            _delete_clusters(Client(site, token), clusters)
+    return len(errors)
 
 
 def _delete_clusters(client: Client, clusters: Iterable[str]) -> None:
     for name in clusters:
-        client.ask("DELETE", f"/api/v1/clusters/{name}")
+        client.send("DELETE", f"/api/v1/clusters/{name}")
     client.close()
 
 
-def _make_clusters(client: Client, number: int, pods: int) -> dict[str, int]:
-    """Clusters of different sizes, and how many pods each of them will get."""
+def _create_clusters(client: Client, number: int, pods: int) -> dict[str, int]:
+    """Create clusters of different sizes; returns the number of pods for each."""
     shares = [pods * (place + 1) // (CLUSTERS * (CLUSTERS + 1) // 2) for place in range(CLUSTERS)]
     shares[-1] += pods - sum(shares)
     clusters = {f"soak-{number}-{place}": share for place, share in enumerate(shares)}
@@ -150,7 +154,7 @@ def _make_clusters(client: Client, number: int, pods: int) -> dict[str, int]:
     return clusters
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.soak")
     environ = os.environ
 

@@ -1,4 +1,4 @@
-"""The invariants of the fault tests find what they are there for."""
+"""Each invariant of the fault tests detects its violation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import QueueMove, SchedulingDecision
 from tests.controlplane.driving import ACTOR, create_pods, node_of, pod, run_until
-from tests.faults.invariants import INVARIANTS, NOWHERE, violations
+from tests.faults.invariants import INVARIANTS, NOWHERE, find_violations
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,7 @@ PODS = {"p0", "p1", "p2", "lost-in-space"}
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """A cluster in which three pods run, one of them at its second try, and one waits."""
+    """A cluster with three running pods, one of them after two attempts, and a pending pod."""
     cluster = create_cluster("lab", user="tests", nodes=2)
     nowhere = pod("lost-in-space", nodeSelector={"there-is": "none"})
     nowhere["metadata"]["labels"] = {NOWHERE: "true"}
@@ -40,10 +40,10 @@ def cluster() -> Cluster:
     return cluster
 
 
-def found() -> str:
+def find() -> str:
     settings = connection.settings_dict
     url = make_conninfo(host=settings["HOST"], user=settings["USER"], dbname=settings["NAME"])
-    return "\n".join(violations(url, "lab", PODS))
+    return "\n".join(find_violations(url, "lab", PODS))
 
 
 def run(statement: str) -> Callable[[], None]:
@@ -69,24 +69,27 @@ def repeat_a_move(event: str) -> Callable[[], None]:
     return change
 
 
-def test_a_sound_cluster_breaks_none(cluster: Cluster) -> None:
-    assert found() == ""
+def test_an_intact_cluster_has_no_violations(cluster: Cluster) -> None:
+    assert find() == ""
 
 
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
         (run("DELETE FROM cluster_pod WHERE name = 'p0'"), "a pod is lost"),
-        (run("UPDATE cluster_pod SET name = 'x' WHERE name = 'p0'"), "that nobody sent"),
-        (run("UPDATE cluster_pod SET node_name = '' WHERE name = 'p0'"), "a pod waits that could"),
+        (run("UPDATE cluster_pod SET name = 'x' WHERE name = 'p0'"), "an unexpected pod exists"),
+        (
+            run("UPDATE cluster_pod SET node_name = '' WHERE name = 'p0'"),
+            "a schedulable pod is pending",
+        ),
         (
             run("UPDATE cluster_pod SET node_name = 'node-0' WHERE name LIKE 'lost%'"),
-            "a pod runs that fits nowhere",
+            "an unschedulable pod is running",
         ),
-        (run("DELETE FROM controlplane_queueentry"), "a pod that waits is not in the queue"),
+        (run("DELETE FROM controlplane_queueentry"), "a pending pod is not in the queue"),
         (
             run("UPDATE controlplane_queueentry SET pod_uid = gen_random_uuid()"),
-            "in the queue that does not wait",
+            "a pod in the queue is not pending",
         ),
         (
             run(
@@ -97,7 +100,7 @@ def test_a_sound_cluster_breaks_none(cluster: Cluster) -> None:
         ),
         (
             run("UPDATE cluster_pod SET node_name = 'elsewhere' WHERE name = 'p0'"),
-            "a pod runs that was never bound",
+            "a running pod was never bound",
         ),
         (
             run("UPDATE cluster_pod SET requests = jsonb_set(requests, '{cpu}', '99000')"),
@@ -105,7 +108,7 @@ def test_a_sound_cluster_breaks_none(cluster: Cluster) -> None:
         ),
         (
             run("UPDATE cluster_node SET allocatable = jsonb_set(allocatable, '{pods}', '0')"),
-            "a node holds more pods",
+            "a node has more pods than allowed",
         ),
         (
             run("DELETE FROM cluster_change WHERE version = 2"),
@@ -113,29 +116,35 @@ def test_a_sound_cluster_breaks_none(cluster: Cluster) -> None:
         ),
         (
             run("UPDATE cluster_change SET previous_version = 1 WHERE name = 'p0'"),
-            "a change does not follow",
+            "a change does not refer to the previous change",
         ),
         (
             run("UPDATE cluster_pod SET body = jsonb_set(body, '{spec,x}', '1')"),
-            "a pod is not what its last change made it",
+            "a pod differs from its last change",
         ),
-        (repeat_a_decision, "not exactly one decision"),
+        (repeat_a_decision, "does not have exactly one decision"),
         (repeat_a_decision, "the attempts of a pod are not"),
-        (run("UPDATE controlplane_queueentry SET attempts = 5"), "counts other attempts"),
-        (repeat_a_move("Done"), "a move of a pod does not begin"),
-        (repeat_a_move("Pop"), "the moves of a pod do not end"),
-        (repeat_a_move("Pop"), "taken from the queue more or less often"),
-        (run("DELETE FROM cluster_event WHERE reason = 'Scheduled'"), "not exactly one event"),
+        (
+            run("UPDATE controlplane_queueentry SET attempts = 5"),
+            "the attempts of a queue entry",
+        ),
+        (repeat_a_move("Done"), "a move of a pod does not start"),
+        (repeat_a_move("Pop"), "the last move of a pod does not lead"),
+        (repeat_a_move("Pop"), "the number of pops of a pod differs"),
+        (
+            run("DELETE FROM cluster_event WHERE reason = 'Scheduled'"),
+            "exactly one Scheduled event",
+        ),
     ],
 )
-def test_damage_is_found_and_named(
+def test_a_violation_is_detected(
     cluster: Cluster, damage: Callable[[], None], expected: str
 ) -> None:
     damage()
-    assert expected in found()
+    assert expected in find()
 
 
-def test_every_invariant_is_tried_here() -> None:
-    [mark] = [m for m in test_damage_is_found_and_named.pytestmark if m.name == "parametrize"]
+def test_every_invariant_has_a_case() -> None:
+    [mark] = [m for m in test_a_violation_is_detected.pytestmark if m.name == "parametrize"]
     expected = [text for _, text in mark.args[1]]
     assert [what for what in INVARIANTS if not any(text in what for text in expected)] == []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apps.scheduler.config import default_configuration
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.clock import FakeClock
 
@@ -27,8 +27,7 @@ def new_scheduler(clock: FakeClock) -> Iterator[NewScheduler]:
     made: list[Scheduler] = []
 
     def make(config: dict[str, Any] | None = None, **options: Any) -> Scheduler:
-        head = {"apiVersion": API_VERSION, "kind": KIND}
-        loaded = load({**head, **config}) if config is not None else default_configuration()
+        loaded = load({"apiVersion": API_VERSION, "kind": KIND, **(config or {})}, TABLE)
         options = {"tie_break": "first-name", **options}
         made.append(Scheduler(loaded, clock=clock, **options))
         return made[-1]

@@ -15,10 +15,11 @@ from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework import activation, intents
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
@@ -83,7 +84,7 @@ def world(clock: FakeClock) -> Iterator[World]:
     enabled = {"multiPoint": {"enabled": [{"name": "Slow"}]}}
     config = load(
         {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": enabled}]},
-        known_plugins={"Slow": ["reserve", "preBind", "postBind"]},
+        plugin_table(PLUGINS, outside=[Slow]),
     )
     progress = threading.Event()
     with ThreadPoolExecutor(4) as executor:
@@ -91,7 +92,7 @@ def world(clock: FakeClock) -> Iterator[World]:
             config,
             clock=clock,
             tie_break="first-name",
-            registry={**IN_TREE, "Slow": Slow},
+            registry={**BUILT_IN, "Slow": Slow},
             executor=executor,
             on_progress=progress.set,
         )
@@ -170,7 +171,7 @@ def test_a_pod_bound_by_somebody_else_meanwhile_keeps_its_room(world: World) -> 
 
 
 def test_without_threads_the_caller_waits(world: World) -> None:
-    world.scheduler.executor = None
+    world.scheduler.context.executor = None
     world.add("quick")
     assert world.decide().result is Result.SCHEDULED
 

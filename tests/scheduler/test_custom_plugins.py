@@ -11,22 +11,28 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
+from apps.scheduler.explaining.refusing import refusals_at
+from apps.scheduler.explaining.sight import look
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.interface import PreFilterResult, implemented_points
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.declaration import plugin_table
+from apps.scheduler.framework.explanation import Detail
+from apps.scheduler.framework.interface import PreFilterResult
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
-from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.framework.status import SKIP, Code, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
 from tests.example_plugins import Licences, LicencesInColumns
+from tests.scheduler.cycle import attempt
 
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins" / "writing-a-plugin.md"
 LABEL = "example.com/licences"
@@ -48,9 +54,9 @@ def new(clock: FakeClock) -> Iterator[New]:
             profile["pluginConfig"] = [{"name": name, "args": args}]
         config = load(
             {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]},
-            known_plugins={name: implemented_points(plugin)},
+            plugin_table(PLUGINS, outside=[plugin]),
         )
-        registry = {**IN_TREE, name: plugin}
+        registry = {**BUILT_IN, name: plugin}
         made.append(Scheduler(config, clock=clock, tie_break="first-name", registry=registry))
         for node, licences in (("a", "maya_houdini"), ("b", "maya"), ("c", "")):
             built = make_node(node).label(LABEL, licences).label("other", "nuke")
@@ -66,10 +72,11 @@ def decide(scheduler: Scheduler, licence: str = "", name: str = "p") -> Decision
     pod = make_pod(name).req(cpu=1)
     if licence:
         pod.body["metadata"]["annotations"] = {"example.com/licence": licence}
-    scheduler.handle("Pod", None, pod.obj())
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
+    return attempt(scheduler, pod)
+
+
+def raising(*_: Any) -> Any:
+    raise ZeroDivisionError("oh no")
 
 
 @pytest.mark.parametrize("plugin", [Licences, LicencesInColumns])
@@ -103,6 +110,43 @@ def test_scores_are_raw_normalised_and_weighted_like_any_other(new: New) -> None
 def test_arguments_come_from_the_profile(new: New) -> None:
     decision = decide(new(Licences, args={"label": "other"}), "nuke")
     assert len(decision.feasible) == 3
+
+
+def test_arguments_of_a_wrong_type_are_refused(new: New) -> None:
+    with pytest.raises(ConfigError, match=r"pluginConfig\[0\].args.label: Invalid value: 3"):
+        new(Licences, args={"label": 3})
+
+
+def test_a_node_without_licences_counts_none(new: New) -> None:
+    decision = decide(new(Licences))
+    assert [decision.scores_of(node)["Licences"][0] for node in "abc"] == [2, 1, 0]
+
+
+def explained(scheduler: Scheduler) -> list[Detail]:
+    """What is said of node a, which has no licence for nuke."""
+    pod = make_pod()
+    pod.body["metadata"]["annotations"] = {"example.com/licence": "nuke"}
+    sight = look(scheduler, PodInfo(pod.obj()))
+    [refusal] = refusals_at(sight, scheduler.snapshot.row_of("a"))
+    return list(refusal.details)
+
+
+def test_a_plugin_explains_its_refusals(new: New) -> None:
+    [detail] = explained(new(Licences))
+    assert detail.sentence == "the node has licences for ['maya', 'houdini']"
+    assert detail.figures == {"licences": ["maya", "houdini"]}
+
+
+def test_the_reasons_are_shown_where_a_plugin_explains_nothing(new: New) -> None:
+    class Silent(Licences):
+        def explain_refusal(self, *_: Any) -> Any:
+            return ()
+
+    class Clumsy(Licences):
+        explain_refusal = raising
+
+    for plugin in (LicencesInColumns, Silent, Clumsy):
+        assert [each.sentence for each in explained(new(plugin))] == ["no licence for nuke"]
 
 
 def test_a_refused_pod_is_retried_when_a_registered_event_comes(new: New) -> None:
@@ -192,10 +236,6 @@ def test_trials_tell_the_plugin_which_pods_come_and_go(new: New) -> None:
     ]
 
 
-def raising(*_: Any) -> Any:
-    raise ZeroDivisionError("oh no")
-
-
 @pytest.mark.parametrize(
     ("method", "does", "said"),
     [
@@ -248,7 +288,7 @@ def test_columns_of_the_wrong_shape_are_an_error(new: New) -> None:
             pass
 
         def score(
-            self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+            self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
         ) -> Int64Array:
             return np.zeros(1, dtype=np.int64)
 

@@ -9,28 +9,15 @@ import pytest
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.decision import Decision
-from apps.scheduler.plugins import names
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt
 
 HOSTNAME = "kubernetes.io/hostname"
 FOO = {"foo": "bar"}
 STORE = {"app": "store"}
 WEB_STORE = {"app": "web-store"}
-
-
-def tell(scheduler: Scheduler, *objects: NodeBuilder | PodBuilder) -> None:
-    for each in objects:
-        kind = "Node" if isinstance(each, NodeBuilder) else "Pod"
-        scheduler.handle(kind, None, each.obj())
-
-
-def decide(scheduler: Scheduler, pod: PodBuilder) -> Decision:
-    tell(scheduler, pod)
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
 
 
 def feasible(decision: Decision) -> set[str]:
@@ -56,22 +43,22 @@ def mypod(*topology_keys: str) -> PodBuilder:
 
 
 def test_a_pod_that_is_spread_by_zone_goes_to_zone_b(scheduler: Scheduler) -> None:
-    tell(scheduler, *in_zone("zoneA", "node1", "node2"), *in_zone("zoneB", "node3", "node4"))
-    tell(scheduler, *running(p1="node1", p2="node2", p3="node3"))
-    assert feasible(decide(scheduler, mypod("zone"))) == {"node3", "node4"}
+    add(scheduler, *in_zone("zoneA", "node1", "node2"), *in_zone("zoneB", "node3", "node4"))
+    add(scheduler, *running(p1="node1", p2="node2", p3="node3"))
+    assert feasible(attempt(scheduler, mypod("zone"))) == {"node3", "node4"}
 
 
 def test_spread_by_zone_and_node_it_can_go_to_node4_alone(scheduler: Scheduler) -> None:
-    tell(scheduler, *in_zone("zoneA", "node1", "node2"), *in_zone("zoneB", "node3", "node4"))
-    tell(scheduler, *running(p1="node1", p2="node2", p3="node3"))
-    assert decide(scheduler, mypod("zone", "node")).node == "node4"
+    add(scheduler, *in_zone("zoneA", "node1", "node2"), *in_zone("zoneB", "node3", "node4"))
+    add(scheduler, *running(p1="node1", p2="node2", p3="node3"))
+    assert attempt(scheduler, mypod("zone", "node")).node == "node4"
 
 
 def test_conflicting_constraints_leave_the_pod_pending(scheduler: Scheduler) -> None:
     """By zone it belongs to zoneB, which is node3; by node it belongs to node2."""
-    tell(scheduler, *in_zone("zoneA", "node1", "node2"), *in_zone("zoneB", "node3"))
-    tell(scheduler, *running(p1="node1", p2="node1", p3="node2", p4="node3", p5="node3"))
-    decision = decide(scheduler, mypod("zone", "node"))
+    add(scheduler, *in_zone("zoneA", "node1", "node2"), *in_zone("zoneB", "node3"))
+    add(scheduler, *running(p1="node1", p2="node1", p3="node2", p4="node3", p5="node3"))
+    decision = attempt(scheduler, mypod("zone", "node"))
     assert decision.node == ""
     assert decision.filter_message == (
         "0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints."
@@ -91,12 +78,12 @@ def web_server(number: int) -> PodBuilder:
 
 
 def test_web_servers_land_one_by_one_beside_the_caches(scheduler: Scheduler) -> None:
-    tell(scheduler, *(make_node(f"node-{number}").hostname() for number in (1, 2, 3)))
-    caches = [decide(scheduler, redis_cache(number)).node for number in (1, 2, 3)]
-    servers = [decide(scheduler, web_server(number)).node for number in (1, 2, 3)]
+    add(scheduler, *(make_node(f"node-{number}").hostname() for number in (1, 2, 3)))
+    caches = [attempt(scheduler, redis_cache(number)).node for number in (1, 2, 3)]
+    servers = [attempt(scheduler, web_server(number)).node for number in (1, 2, 3)]
     assert sorted(caches) == sorted(servers) == ["node-1", "node-2", "node-3"]
-    assert decide(scheduler, redis_cache(4)).node == ""
-    assert decide(scheduler, web_server(4)).node == ""
+    assert attempt(scheduler, redis_cache(4)).node == ""
+    assert attempt(scheduler, web_server(4)).node == ""
 
 
 # Resource Bin Packing: RequestedToCapacityRatio with {{0, 0}, {100, 10}}.
@@ -116,7 +103,7 @@ def test_requested_to_capacity_ratio_gives_60_and_69(new_scheduler: NewScheduler
     }
     plugin_config = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]
     scheduler = new_scheduler({"profiles": [{"pluginConfig": plugin_config}]})
-    tell(
+    add(
         scheduler,
         make_node("node-1").capacity({"intel.com/foo": 4}, memory="1Gi", cpu="8"),
         make_pod("used-1").req({"intel.com/foo": 1}, memory="256Mi", cpu="1").on("node-1"),
@@ -124,8 +111,8 @@ def test_requested_to_capacity_ratio_gives_60_and_69(new_scheduler: NewScheduler
         make_pod("used-2").req({"intel.com/foo": 2}, memory="512Mi", cpu="6").on("node-2"),
     )
     pod = make_pod().req({"intel.com/foo": 2}, memory="256Mi", cpu="2")
-    decision = decide(scheduler, pod)
-    raw = [decision.scores_of(node)[names.NODE_RESOURCES_FIT][0] for node in ("node-1", "node-2")]
+    decision = attempt(scheduler, pod)
+    raw = [decision.scores_of(node)["NodeResourcesFit"][0] for node in ("node-1", "node-2")]
     assert raw == [60, 69]
 
 
@@ -143,14 +130,14 @@ def test_requested_to_capacity_ratio_gives_60_and_69(new_scheduler: NewScheduler
 def test_a_pod_with_overhead_needs_2250m_and_320mi(
     scheduler: Scheduler, cpu: str, memory: str, message: str
 ) -> None:
-    tell(scheduler, make_node().capacity(cpu=cpu, memory=memory))
+    add(scheduler, make_node().capacity(cpu=cpu, memory=memory))
     pod = make_pod("test-pod").spec(
         containers=[
             container("busybox-ctr", cpu="500m", memory="100Mi"),
             container("nginx-ctr", cpu="1500m", memory="100Mi"),
         ]
     )
-    decision = decide(scheduler, pod.overhead(cpu="250m", memory="120Mi"))
+    decision = attempt(scheduler, pod.overhead(cpu="250m", memory="120Mi"))
     assert (decision.filter_message, decision.node == "") == (message, bool(message))
 
 
@@ -182,7 +169,7 @@ def test_without_score_plugins_the_first_node_that_fits_is_taken_with_a_score_of
     scheduler = new_scheduler(
         {"profiles": [{"plugins": {"preScore": everything, "score": everything}}]}
     )
-    tell(scheduler, make_node("full").capacity(cpu="1"), make_node("fits"), make_node("later"))
-    decision = decide(scheduler, make_pod().req(cpu="2"))
+    add(scheduler, make_node("full").capacity(cpu="1"), make_node("fits"), make_node("later"))
+    decision = attempt(scheduler, make_pod().req(cpu="2"))
     assert decision.node == "fits"
     assert decision.total.tolist() == [1]

@@ -12,10 +12,11 @@ from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.status import Code, Status, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
@@ -67,9 +68,9 @@ def world(clock: FakeClock) -> Iterator[World]:
     enabled = {"multiPoint": {"enabled": [{"name": "Gatekeeper"}]}}
     config = load(
         {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": enabled}]},
-        known_plugins={"Gatekeeper": ["reserve", "permit", "postBind"]},
+        plugin_table(PLUGINS, outside=[Gatekeeper]),
     )
-    registry = {**IN_TREE, "Gatekeeper": Gatekeeper}
+    registry = {**BUILT_IN, "Gatekeeper": Gatekeeper}
     scheduler = Scheduler(config, clock=clock, tie_break="first-name", registry=registry)
     scheduler.handle("Node", None, make_node("a").obj())
     plugin = scheduler.profiles["default-scheduler"].plugins["Gatekeeper"]

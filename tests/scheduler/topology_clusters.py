@@ -13,12 +13,12 @@ import numpy as np
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.config.args import InterPodAffinityArgs, PodTopologySpreadArgs
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Namespace, decode_as
-from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
+from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity, InterPodAffinityArgs
+from apps.scheduler.plugins.podtopologyspread.args import PodTopologySpreadArgs
 from apps.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod

@@ -1,4 +1,4 @@
-"""docker-compose.yml, which no test here can run: well-formed, and the same house as make up's."""
+"""docker-compose.yml, which tests cannot run: valid, and the same site as with make up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_it_follows_the_schema_of_the_compose_specification(compose: Any) -> Non
     jsonschema.validate(compose, json.loads(schema.read_text()))
 
 
-def test_every_part_of_the_house_is_a_service(compose: Any) -> None:
+def test_every_process_of_the_site_is_a_service(compose: Any) -> None:
     assert set(compose["services"]) == {"postgres", "valkey", "prepare", "web", "worker", "beat"}
     ours = [compose["services"][name] for name in ("prepare", "web", "worker", "beat")]
     assert {service["image"] for service in ours} == {"schedweb"}

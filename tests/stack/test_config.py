@@ -1,4 +1,4 @@
-"""What the environment may say, and what is said of a wrong value."""
+"""Environment variables, and errors about invalid values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedweb.config import ConfigError, load
+from schedweb.config import InvalidEnvironment, load
 
 
 def test_an_empty_environment_is_enough() -> None:
@@ -30,7 +30,7 @@ def test_an_empty_environment_is_enough() -> None:
     ],
 )
 def test_a_wrong_value_is_refused_by_the_variables_name(name: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=name):
+    with pytest.raises(InvalidEnvironment, match=name):
         load({name: value})
 
 

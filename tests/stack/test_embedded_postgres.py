@@ -58,10 +58,10 @@ def test_data_outlives_a_crash_of_the_server(data: Path) -> None:
     assert server.poll() is not None
 
 
-def test_a_lock_that_names_a_process_of_somebody_else_does_not_keep_the_server_down(
+def test_a_lock_that_names_another_users_process_does_not_prevent_a_start(
     data: Path,
 ) -> None:
-    """Process ids are used again, in a container the same ones at each start."""
+    """Process ids are reused; in a container each start has the same ones."""
     server = Postgres(data, log=data / "postgres.log", throwaway=True)
     server.start()
     assert server.pid is not None
@@ -92,7 +92,7 @@ def test_the_server_ends_with_its_owner_even_when_that_is_killed(data: Path) -> 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts the server as somebody else")
-def test_root_may_keep_its_data_where_nobody_else_may_look(data: Path) -> None:
+def test_root_can_use_a_data_folder_that_others_cannot_access(data: Path) -> None:
     closed = data / "home"
     closed.mkdir(mode=0o700)
     folder = closed / "var"

@@ -1,4 +1,4 @@
-"""Extenders and plugins from outside, in a house of real processes."""
+"""Extenders and out-of-tree plugins, in a site of real processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.scheduler.extenders.running import RunningExtender, running_extender
-from tests.stack.house import ROOT, House, wait_until
+from tests.stack.running_site import ROOT, RunningSite, wait_until
 
 pytestmark = pytest.mark.stack
 
@@ -23,18 +23,18 @@ GPU = "example.com/gpu"
 
 
 class Client:
-    """Speaks to the house as `admin`."""
+    """A client of the site as `admin`."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
-        config = yaml.safe_load(house.manage("kubeconfig", "lab", "--user", "admin"))
+    def __init__(self, site: RunningSite) -> None:
+        self._site = site
+        config = yaml.safe_load(site.manage("kubeconfig", "lab", "--user", "admin"))
         self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
 
     def post(self, path: str, body: dict[str, Any]) -> None:
-        assert self._house.post(path, body, self._headers) == 201
+        assert self._site.post(path, body, self._headers) == 201
 
     def get(self, path: str) -> Any:
-        url = f"http://localhost:{self._house.port()}{path}"
+        url = f"http://localhost:{self._site.port()}{path}"
         with urllib.request.urlopen(urllib.request.Request(url, headers=self._headers)) as answer:
             return json.load(answer)
 
@@ -59,14 +59,14 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with tempfile.TemporaryDirectory(prefix="schedweb-house-") as folder:
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-") as folder:
         Path(folder).chmod(0o755)
         plugins = "tests.controlplane.profiles.outside_plugins:Gatekeeper"
-        house = House(Path(folder), SCHEDWEB_PLUGINS=plugins, PYTHONPATH=str(ROOT))
-        house.start()
-        house.manage("create_cluster", "lab", "--nodes", "2", "--tie-break", "first-name")
-        yield Client(house)
-        house.close()
+        site = RunningSite(Path(folder), SCHEDWEB_PLUGINS=plugins, PYTHONPATH=str(ROOT))
+        site.start()
+        site.manage("create_cluster", "lab", "--nodes", "2", "--tie-break", "first-name")
+        yield Client(site)
+        site.close()
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def extender() -> Iterator[RunningExtender]:
         yield running
 
 
-def test_a_pod_goes_on_at_once_when_its_extender_has_bound_it(
+def test_a_pod_continues_at_once_when_its_extender_has_bound_it(
     client: Client, extender: RunningExtender, capsys: pytest.CaptureFixture[str]
 ) -> None:
     extender.answers("bind", {}, held=True)
@@ -96,7 +96,7 @@ def test_a_pod_goes_on_at_once_when_its_extender_has_bound_it(
     assert took < 2
 
 
-def test_a_plugin_from_outside_holds_a_pod_on_its_node(client: Client) -> None:
+def test_an_out_of_tree_plugin_holds_a_pod_on_its_node(client: Client) -> None:
     enabled = {"multiPoint": {"enabled": [{"name": "Gatekeeper"}]}}
     client.configure(profiles=[{"plugins": enabled}])
     client.create_pod("held", cpu="10m")

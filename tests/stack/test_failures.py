@@ -1,4 +1,4 @@
-"""What people and programs are told when the database does not answer."""
+"""Responses to browsers and programs when the database is unavailable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def client(db: None) -> Client:
 
 
 @pytest.fixture
-def database_away(client: Client) -> Iterator[None]:
+def database_unavailable(client: Client) -> Iterator[None]:
     """No connection can be made, as while the server restarts."""
     host = connection.settings_dict["HOST"]
     connection.close()
@@ -31,25 +31,25 @@ def database_away(client: Client) -> Iterator[None]:
     connection.close()
 
 
-@pytest.mark.usefixtures("database_away")
+@pytest.mark.usefixtures("database_unavailable")
 @pytest.mark.parametrize("path", ["/", "/clusters/lab"])
-def test_a_page_without_the_database_says_so_and_when_to_come_back(
+def test_a_page_without_the_database_returns_503_with_retry_after(
     client: Client, path: str
 ) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert "The database does not answer" in answer.content.decode()
+    assert "The database is unavailable" in answer.content.decode()
 
 
-@pytest.mark.usefixtures("database_away")
+@pytest.mark.usefixtures("database_unavailable")
 @pytest.mark.parametrize("path", ["/api/v1/clusters", "/k8s/lab/api/v1/pods"])
-def test_programs_are_told_in_json(client: Client, path: str) -> None:
+def test_programs_get_a_json_status(client: Client, path: str) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.json()["reason"] == "ServiceUnavailable"
 
 
-def test_a_fault_of_ours_is_still_a_500(client: Client) -> None:
+def test_an_internal_error_is_still_a_500(client: Client) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE cluster_cluster RENAME COLUMN seed TO seeds")
     try:

@@ -20,14 +20,15 @@ from rest_framework.authtoken.models import Token
 
 from apps.cluster.context import current_request_id
 from schedweb import tls
-from schedweb.front.bodies import LARGEST_BODY, PIECE, WsgiInThreads
+from schedweb.front.bodies import LARGEST_BODY
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
-from schedweb.front.streams import Front, Stream
+from schedweb.front.streams import Front, StreamRoute
+from schedweb.front.threads import PIECE, WsgiInThreads
 
 
 def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    """A WSGI application that tells what it was asked."""
+    """A WSGI application that returns its request."""
     told = {name: value for name, value in environ.items() if isinstance(value, str)}
     told["body"] = environ["wsgi.input"].read().decode()
     start_response("200 OK", [("Content-Type", "application/json"), ("Set-Cookie", "a=1")])
@@ -37,7 +38,7 @@ def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
 
 
 async def counting(scope: Any, receive: Any, send: Any, match: re.Match[str], user: User) -> None:
-    """A stream that greets and then waits for the client to leave, or the server to end."""
+    """A stream that sends a greeting and then waits for the end of the client or the server."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     hello = f"{user.username} {match['name']} {current_request_id()}\n".encode()
     await send({"type": "http.response.body", "body": hello, "more_body": True})
@@ -45,8 +46,8 @@ async def counting(scope: Any, receive: Any, send: Any, match: re.Match[str], us
 
 
 STREAMS = (
-    Stream(r"/streams/(?P<name>\w+)", f"{__name__}.counting", flag="watch"),
-    Stream(r"/failing/(?P<when>\w+)", f"{__name__}.failing"),
+    StreamRoute(r"/streams/(?P<name>\w+)", f"{__name__}.counting", flag="watch"),
+    StreamRoute(r"/failing/(?P<when>\w+)", f"{__name__}.failing"),
 )
 
 
@@ -116,12 +117,12 @@ def test_a_request_reaches_the_application_whole(web: http.client.HTTPConnection
     assert told["wsgi.url_scheme"] == "http"
 
 
-def test_a_header_cannot_pass_for_another_one(web: http.client.HTTPConnection) -> None:
+def test_a_header_cannot_spoof_another_one(web: http.client.HTTPConnection) -> None:
     web.request("GET", "/", headers={"X_Forwarded_Proto": "https"})
     assert "HTTP_X_FORWARDED_PROTO" not in json.load(web.getresponse())
 
 
-def test_a_small_answer_is_not_held_back(web: http.client.HTTPConnection) -> None:
+def test_a_small_response_is_not_delayed(web: http.client.HTTPConnection) -> None:
     """In two packets without TCP_NODELAY, the second waits 40 ms for the client's receipt."""
     took = []
     for _ in range(20):
@@ -129,7 +130,7 @@ def test_a_small_answer_is_not_held_back(web: http.client.HTTPConnection) -> Non
         web.request("GET", "/")
         web.getresponse().read()
         took.append(time.perf_counter() - asked)
-    # the first few answers on a connection are acknowledged at once
+    # the first few responses on a connection are acknowledged at once
     assert min(took[10:]) < 0.03
 
 
@@ -149,7 +150,7 @@ def test_a_body_that_is_too_large_is_refused(web: http.client.HTTPConnection) ->
     assert web.getresponse().status == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
-def test_https_is_trusted_by_who_trusts_the_authority(site: Running) -> None:
+def test_clients_that_trust_the_authority_trust_https(site: Running) -> None:
     context = ssl.create_default_context(cafile=site.certificates.authority)
     for name in ("localhost", "127.0.0.1"):
         web = http.client.HTTPSConnection(name, site.tls_port, context=context, timeout=10)
@@ -167,7 +168,7 @@ def test_a_stream_knows_its_user_and_its_request(web: http.client.HTTPConnection
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer unknown"}])
-def test_a_stream_refuses_strangers(
+def test_a_stream_refuses_anonymous_requests(
     web: http.client.HTTPConnection, headers: dict[str, str], transactional_db: None
 ) -> None:
     web.request("GET", "/streams/news?watch=1", headers=headers)
@@ -207,7 +208,7 @@ async def failing(scope: Any, receive: Any, send: Any, match: re.Match[str], use
     raise OperationalError("the connection is lost")
 
 
-def test_a_stream_that_cannot_begin_without_the_database_says_when_to_come_back(
+def test_a_stream_that_cannot_start_without_the_database_returns_retry_after(
     site: Running, web: http.client.HTTPConnection, key: str
 ) -> None:
     web.request("GET", "/failing/now", headers={"Authorization": f"Bearer {key}"})
@@ -216,9 +217,9 @@ def test_a_stream_that_cannot_begin_without_the_database_says_when_to_come_back(
     assert json.load(response)["reason"] == "ServiceUnavailable"
 
 
-def test_a_stream_that_loses_the_database_ends_in_good_order(
+def test_a_stream_that_loses_the_database_ends_properly(
     site: Running, web: http.client.HTTPConnection, key: str
 ) -> None:
     web.request("GET", "/failing/later", headers={"Authorization": f"Bearer {key}"})
-    # no broken-off answer, which would raise here
+    # an incomplete response would raise here
     assert web.getresponse().read() == b"hello\n"

@@ -1,4 +1,4 @@
-"""/readyz tells the truth about each part; /healthz and /livez only about the process."""
+"""/readyz reports each part of the site; /healthz and /livez only the process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def seen(name: str, seconds_ago: int) -> None:
         )
 
 
-def test_ready_when_everything_has_been_seen_lately(client: Client) -> None:
+def test_ready_when_all_heartbeats_are_recent(client: Client) -> None:
     seen("beat", 3)
     seen("loop_a", 1)
     response = client.get("/readyz")
@@ -50,30 +50,30 @@ def test_ready_when_everything_has_been_seen_lately(client: Client) -> None:
     assert response.content.decode().count("[+]") == 5
 
 
-def test_a_house_without_worker_and_beat_is_not_ready(client: Client) -> None:
+def test_a_site_without_worker_and_beat_is_not_ready(client: Client) -> None:
     response = client.get("/readyz")
     assert response.status_code == 503
     assert response.content.decode().splitlines() == [
         "[+]database ok",
         "[+]broker ok",
-        "[-]worker no worker has shown life lately",
-        "[-]beat beat has never been seen",
+        "[-]worker no worker has sent a heartbeat recently",
+        "[-]beat beat has never sent a heartbeat",
         "[+]loop ok",
     ]
 
 
-def test_old_signs_of_life_do_not_count() -> None:
+def test_old_heartbeats_do_not_count() -> None:
     seen("beat", 60)
     seen("loop_a", 60)
-    found = health.checks()
-    assert found["worker"] == "no worker has shown life lately"
-    assert found["beat"] == "beat was last seen 60 s ago"
+    found = health.run_checks()
+    assert found["worker"] == "no worker has sent a heartbeat recently"
+    assert found["beat"] == "the last heartbeat of beat was 60 s ago"
 
 
 def test_a_missing_broker_schema_is_noticed() -> None:
     with connection.cursor() as cursor:
         cursor.execute("DROP SCHEMA pgmq CASCADE")
-    assert health.checks()["broker"] == "its schema is not installed"
+    assert health.run_checks()["broker"] == "its schema is not installed"
 
 
 def test_installing_the_broker_twice_does_nothing() -> None:
@@ -87,25 +87,25 @@ def test_a_broker_schema_of_another_version_of_ours_is_replaced() -> None:
     assert not broker.install()
 
 
-def test_a_broker_schema_of_somebody_else_is_left_alone() -> None:
+def test_another_owners_broker_schema_is_not_changed() -> None:
     with connection.cursor() as cursor:
         cursor.execute("COMMENT ON SCHEMA pgmq IS 'the extension'")
     assert not broker.install()
 
 
-def test_queues_of_dead_workers_are_swept_and_others_kept() -> None:
+def test_only_the_queues_of_dead_workers_are_dropped() -> None:
     seen("loop_alive", 1)
     with connection.cursor() as cursor:
         for name in ("loop_alive", "loop_dead", "schedweb"):
             cursor.execute("SELECT pgmq.create(%s)", [name])
         cursor.execute("UPDATE pgmq.meta SET created_at = created_at - interval '1 hour'")
-        assert broker.sweep() == 1
+        assert broker.drop_orphaned_queues() == 1
         cursor.execute("SELECT queue_name FROM pgmq.list_queues() ORDER BY 1")
         assert cursor.fetchall() == [("loop_alive",), ("schedweb",)]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez"])
-def test_a_process_that_answers_is_alive(client: Client, path: str) -> None:
+def test_a_process_that_responds_is_alive(client: Client, path: str) -> None:
     assert client.get(path).status_code == 200
     assert client.post(path).status_code == 405
 
@@ -119,15 +119,15 @@ def due_for(cluster: Cluster, seconds: float) -> None:
         )
 
 
-def test_a_cluster_that_nobody_takes_is_noticed_here_and_at_its_own_address(
+def test_a_cluster_without_a_worker_fails_its_readiness_and_the_sites(
     admin_client: Client,
 ) -> None:
     waiting = create_cluster("waiting", user="tests")
     create_cluster("quiet", user="tests")
     due_for(waiting, 3)
-    assert health.checks()["loop"] == ""
+    assert health.run_checks()["loop"] == ""
     due_for(waiting, 90)
-    assert health.checks()["loop"] == "1 clusters have had work and no worker, one for 90 s"
+    assert health.run_checks()["loop"] == "1 clusters have waited for a worker, one for 90 s"
     assert admin_client.get("/k8s/quiet/readyz").status_code == 200
     response = admin_client.get("/k8s/waiting/readyz")
     assert response.status_code == 500
@@ -146,7 +146,7 @@ def test_a_cluster_at_work_and_a_paused_one_are_not_waiting() -> None:
     for cluster in (held, paused):
         due_for(cluster, 90)
     assert lease.acquire(held.pk) is not None
-    assert health.checks()["loop"] == ""
+    assert health.run_checks()["loop"] == ""
 
 
 def test_a_clusters_probes_name_their_checks(admin_client: Client) -> None:
@@ -157,11 +157,11 @@ def test_a_clusters_probes_name_their_checks(admin_client: Client) -> None:
     assert admin_client.get("/k8s/lab/livez/scheduler").status_code == 404
 
 
-def test_a_broker_that_does_not_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_does_not_respond_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"redis://127.0.0.1:{nobody.getsockname()[1]}/0"
         config = dataclasses.replace(settings.CONFIG, broker_url=url)
         monkeypatch.setattr(settings, "CONFIG", config)
         monkeypatch.setattr(app, "connection_for_write", partial(Connection, url))
-        assert health.checks()["broker"] == "does not answer"
+        assert health.run_checks()["broker"] == "does not respond"

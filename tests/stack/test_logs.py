@@ -1,4 +1,4 @@
-"""Log lines, for people and for programs."""
+"""Log lines as text and as JSON."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import logging
 import sys
 
 from apps.cluster.context import request_context
-from schedweb.logs import JsonLine, Line, RequestId
+from schedweb.logs import JsonFormatter, RequestIdFilter, TextFormatter
 
 
 def record(message: str = "Bound the pod", **extra: object) -> logging.LogRecord:
     made = logging.LogRecord("kube-scheduler", logging.INFO, "", 0, message, (), None)
     for name, value in extra.items():
         setattr(made, name, value)
-    RequestId().filter(made)
+    RequestIdFilter().filter(made)
     return made
 
 
-def test_a_line_for_people_has_its_fields_at_the_end() -> None:
-    line = Line().format(record(request_id="r-1", fields={"pod": 'a"b\nc', "score": 7}))
+def test_a_text_line_ends_with_its_fields() -> None:
+    line = TextFormatter().format(record(request_id="r-1", fields={"pod": 'a"b\nc', "score": 7}))
     assert line.endswith(' INFO kube-scheduler [r-1] Bound the pod pod="a\\"b\\nc" score=7')
 
 
-def test_a_line_for_programs_is_one_json_object() -> None:
-    told = json.loads(JsonLine().format(record(request_id="r-1", fields={"pod": "a\nb"})))
+def test_a_json_line_is_one_object() -> None:
+    told = json.loads(JsonFormatter().format(record(request_id="r-1", fields={"pod": "a\nb"})))
     assert told.pop("time").endswith("+00:00")
     assert told == {
         "level": "INFO",
@@ -41,12 +41,12 @@ def test_a_traceback_stays_on_its_line() -> None:
         raise ValueError("broken")
     except ValueError:
         failed.exc_info = sys.exc_info()
-    line = JsonLine().format(failed)
+    line = JsonFormatter().format(failed)
     assert "\n" not in line
     assert "ValueError: broken" in json.loads(line)["traceback"]
 
 
-def test_a_record_belongs_to_the_request_at_work_unless_it_names_another() -> None:
+def test_a_record_has_the_current_request_id_unless_it_has_its_own() -> None:
     with request_context("at-work"):
         assert vars(record())["request_id"] == "at-work"
         assert vars(record(request_id="older"))["request_id"] == "older"

@@ -1,4 +1,4 @@
-"""The queues of the default broker: made once, read by their readers alone."""
+"""The queues of the default broker: created once, with listeners only for readers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def send(database_url: str, queue: str, text: str) -> None:
 
 
 def received(to_broker: Connection, seconds: float) -> None:
-    """Let the consumer work until a message came; fails the test after `seconds`."""
+    """Run the consumer until a message arrives; fails the test after `seconds`."""
     try:
         to_broker.drain_events(timeout=seconds)
     except TimeoutError:
@@ -61,7 +61,7 @@ def run(database_url: str, statement: str) -> list[tuple[Any, ...]]:
 
 # kombu silences this warning of pgmq's for the moment, which threads undo for each other
 @pytest.mark.filterwarnings(r"ignore:list_queues\(\) now returns:UserWarning")
-def test_processes_that_start_together_make_a_queue_without_a_deadlock(database_url: str) -> None:
+def test_processes_that_start_together_create_a_queue_without_a_deadlock(database_url: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         for round_of in range(3):
             queue = f"together_{round_of}"
@@ -70,14 +70,14 @@ def test_processes_that_start_together_make_a_queue_without_a_deadlock(database_
             assert count == 8
 
 
-def test_who_only_sends_does_not_listen(database_url: str) -> None:
+def test_a_sender_does_not_listen(database_url: str) -> None:
     with connected(database_url) as to_broker, to_broker.channel() as channel:
         Producer(channel).publish("x", routing_key="sent", declare=[Queue("sent")])
         listening = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN \"pgmq%'"
         assert run(database_url, listening) == [(0,)]
 
 
-def test_a_reader_whose_queue_was_dropped_makes_it_again(database_url: str) -> None:
+def test_a_reader_whose_queue_was_dropped_creates_it_again(database_url: str) -> None:
     heard: list[str] = []
     with connected(database_url) as to_broker:
         consumer = Consumer(to_broker, [Queue("dropped")], no_ack=True)
@@ -91,8 +91,8 @@ def test_a_reader_whose_queue_was_dropped_makes_it_again(database_url: str) -> N
     assert heard == ["again"]
 
 
-def test_a_reader_hears_of_a_message_at_once(database_url: str) -> None:
-    """Not only at its next look at the table, a second later."""
+def test_a_reader_is_notified_of_a_message_at_once(database_url: str) -> None:
+    """Not only at the next poll of the table, a second later."""
     heard: list[str] = []
     with connected(database_url) as to_broker, ThreadPoolExecutor(1) as pool:
         consumer = Consumer(to_broker, [Queue("quick")], no_ack=True)
@@ -107,8 +107,8 @@ def test_a_reader_hears_of_a_message_at_once(database_url: str) -> None:
     assert heard == ["now"]
 
 
-def test_a_valkey_that_stands_still_is_taken_for_away() -> None:
-    """Its port still takes connections; nobody may wait for an answer for ever."""
+def test_a_stalled_valkey_counts_as_unavailable() -> None:
+    """Its port still accepts connections; no client may wait for a response forever."""
     with listen("127.0.0.1", 0) as standing_still:
         url = f"redis://127.0.0.1:{standing_still.getsockname()[1]}/0"
         options = settings.VALKEY_OPTIONS | {"socket_timeout": 0.2}

@@ -9,14 +9,14 @@ from cryptography import x509
 from schedweb import tls
 
 
-def test_keys_are_for_their_owner_alone_and_the_authority_for_everybody(tmp_path: Path) -> None:
+def test_keys_are_private_and_the_authority_is_public(tmp_path: Path) -> None:
     made = tls.ensure(tmp_path, ["localhost"])
     assert made.authority_key.stat().st_mode & 0o777 == 0o600
     assert made.server_key.stat().st_mode & 0o777 == 0o600
     assert made.authority.stat().st_mode & 0o777 == 0o644
 
 
-def test_certificates_are_kept_as_long_as_they_are_good(tmp_path: Path) -> None:
+def test_valid_certificates_are_kept(tmp_path: Path) -> None:
     made = tls.ensure(tmp_path, ["localhost"])
     before = made.server.read_bytes()
     assert tls.ensure(tmp_path, ["localhost"]).server.read_bytes() == before
@@ -42,6 +42,6 @@ def test_a_lost_authority_is_replaced_together_with_what_it_signed(tmp_path: Pat
     certificate.verify_directly_issued_by(authority)
 
 
-def test_wildcards_are_no_names_of_a_server() -> None:
+def test_wildcards_are_not_names_of_a_server() -> None:
     assert "*" not in tls.server_names(["*", "web.example"])
     assert "web.example" in tls.server_names(["*", "web.example"])

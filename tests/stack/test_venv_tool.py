@@ -46,7 +46,7 @@ def test_a_python_without_pip_is_told_which_package_to_install(
         tool.pip()
 
 
-def test_a_python_that_is_too_old_says_so(
+def test_a_python_that_is_too_old_is_reported(
     tool: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool.sys, "version_info", (3, 9, 2, "final", 0))

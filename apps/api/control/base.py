@@ -7,12 +7,24 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound as NoSuchAddress
+from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from apps.api.control.errors import handle
-from apps.cluster.errors import BadRequest, NotFound
-from apps.cluster.models import Cluster
+from apps.cluster.errors import BadRequest
+
+#: Rows of one page at most.
+MAX_PAGE = 1000
+
+
+class NewestFirst(CursorPagination):
+    """Pages by id, from the newest row back; the address of the next page is in the answer."""
+
+    ordering = "-id"
+    page_size = 100
+    page_size_query_param = "page_size"
+    max_page_size = MAX_PAGE
 
 
 class ControlView:
@@ -29,14 +41,6 @@ class NothingHereView(ControlView, APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         raise NoSuchAddress(f"{request.path} does not exist; see /api/docs")
-
-
-def cluster_named(name: str) -> Cluster:
-    """The cluster of this name; NotFound when there is none."""
-    cluster = Cluster.objects.filter(name=name).first() if "\x00" not in name else None
-    if cluster is None:
-        raise NotFound("clusters", name)
-    return cluster
 
 
 def refuse_unknown(request: Request, known: Collection[str]) -> None:

@@ -10,24 +10,26 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins
 from rest_framework.decorators import action
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, cluster_named, refuse_unknown
+from apps.api.control.base import ControlView, NewestFirst, refuse_unknown
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
     DecisionSerializer,
     ErrorSerializer,
-    NodeVerdictSerializer,
+    NodeResultSerializer,
 )
 from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
-from apps.controlplane.explanations import presenting
 from apps.controlplane.history import past_clusters
-from apps.controlplane.ledger import codec, finding
+from apps.controlplane.ledger import finding
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.results import presenting
+from apps.controlplane.results.scores import score_matrix
 
 _TYPES: dict[finding.Kind, Any] = {
     "text": str,
@@ -51,33 +53,26 @@ _WHOSE = [
 ]
 
 
-class NewestFirst(CursorPagination):
-    ordering = "-id"
-    page_size = 100
-    page_size_query_param = "page_size"
-    max_page_size = 1000
-
-
 class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDecision]):
-    """Decisions, newest first; whose, the subclasses say."""
+    """Decisions, newest first, of the clusters that `cluster_id` names."""
 
     queryset = SchedulingDecision.objects.none()
     serializer_class = DecisionSerializer
     pagination_class = NewestFirst
-    #: what a list can be asked for besides its page
+    #: the query parameters of a list besides those of its page
     parameters = frozenset(each.name for each in FILTERS)
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
         refuse_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
         filters = finding.parse(self.request.query_params)
-        return finding.found(filters, cluster_id=self.cluster_id())
+        return finding.find(filters, cluster_id=self.cluster_id())
 
     def cluster_id(self) -> int | None:
-        """The cluster whose decisions are asked for; None = of all."""
+        """The cluster whose decisions are listed; None = all clusters."""
         raise NotImplementedError
 
     def get_serializer_context(self) -> dict[str, Any]:
-        names = queries.cluster_names()
+        names = queries.list_cluster_names()
         return {**super().get_serializer_context(), "cluster_names": names}
 
 
@@ -94,14 +89,14 @@ class PastDecisionViewSet(_Decisions):
     """Attempts to schedule the pods of a deleted cluster."""
 
     def cluster_id(self) -> int:
-        return past_clusters.past_cluster(int(self.kwargs["cluster_id"])).pk
+        return past_clusters.get_past_cluster(int(self.kwargs["cluster_id"])).pk
 
 
 @extend_schema_view(
     list=extend_schema(parameters=[*_WHOSE, *FILTERS], responses={400: ErrorSerializer})
 )
 class DecisionViewSet(_Decisions):
-    """Attempts to schedule a pod; kept after the pod, and the cluster, is gone."""
+    """Attempts to schedule a pod; kept after the pod or the cluster is deleted."""
 
     lookup_value_regex = r"\d{1,18}"
     parameters = _Decisions.parameters | {each.name for each in _WHOSE}
@@ -111,53 +106,46 @@ class DecisionViewSet(_Decisions):
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
-        """One decision with the verdict on every node, and the scores of the feasible ones."""
-        row = decision_row(pk)
-        decision, draws = codec.load(row), codec.draws_of(row)
+        """One decision with the refusals of all nodes, and the scores of the feasible ones."""
+        row = queries.decision_numbered(int(pk))
+        record = read(row)
+        decision = record.decision
         body = DecisionSerializer(row, context=self.get_serializer_context()).data
         return Response(
             {
                 **body,
-                "verdicts": presenting.verdicts(decision),
-                "scores": presenting.scores(decision),
+                "refusals": presenting.present_refusals(decision),
+                "scores": presenting.present_scores(score_matrix(decision)),
                 "ties": decision.tied_nodes(),
-                "pre_filter": presenting.status(decision.pre_filter),
-                "rejection": presenting.status(decision.rejection),
-                "search": presenting.search(decision),
-                "preemption": presenting.preemption(decision),
-                "tie_break": draws.tie_break,
-                "seed": draws.seed,
+                "pre_filter": presenting.present_status(decision.pre_filter),
+                "rejection": presenting.present_status(decision.rejection),
+                "search": presenting.present_search(decision),
+                "preemption": presenting.present_preemption(decision),
+                "tie_break": record.draws.tie_break,
+                "seed": record.draws.seed,
                 "durations": dict(decision.durations),
                 "plugin_durations": decision.plugin_durations,
-                "extender_calls": presenting.extender_calls(decision),
-                "permit_wait": presenting.permit_wait(decision),
+                "extender_calls": presenting.present_extender_calls(decision),
+                "permit_wait": presenting.present_permit_wait(decision),
             }
         )
 
-    @extend_schema(responses={200: NodeVerdictSerializer, 404: ErrorSerializer})
+    @extend_schema(responses={200: NodeResultSerializer, 404: ErrorSerializer})
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
-        """What this decision found about one node: why it was refused, or how it scored."""
-        decision = codec.load(decision_row(pk))
+        """The result of one node in this decision: its refusal, or its scores."""
+        decision = read(queries.decision_numbered(int(pk))).decision
         try:
-            return Response(presenting.node_verdict(decision, node))
+            return Response(presenting.present_node(decision, node))
         except KeyError as error:
             raise NotFound("nodes", node) from error
 
 
 def asked_cluster(request: Request) -> int | None:
-    """The cluster whose decisions are asked for; None = of all."""
+    """The cluster whose decisions are listed; None = all clusters."""
     if name := request.query_params.get("cluster"):
         return cluster_named(name).pk
     number = request.query_params.get("cluster_id", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) <= 18):
         raise BadRequest(f"cluster_id: {number!r} is not a whole number")
     return int(number) if number else None
-
-
-def decision_row(pk: str) -> SchedulingDecision:
-    """The row of a decision; NotFound when there is none."""
-    row = SchedulingDecision.objects.filter(pk=int(pk)).first()
-    if row is None:
-        raise NotFound("decisions", pk)
-    return row

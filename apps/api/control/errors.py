@@ -9,7 +9,7 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from apps.cluster.availability import database_is_away
+from apps.cluster.availability import is_database_unavailable
 from apps.cluster.errors import ApiError
 from apps.scheduler.config import ConfigError
 
@@ -30,7 +30,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
             causes = list(_of_serializer(error.detail))
             message = "; ".join(f"{c['field']}: {c['message']}" for c in causes)
             return _response(400, "BadRequest", message, causes)
-        case _ if database_is_away(error):
+        case _ if is_database_unavailable(error):
             log.error("the database is away, or too busy", exc_info=error)
             message = "the database is away, or too busy; try again"
             return _response(503, "ServiceUnavailable", message, [], {"Retry-After": "1"})

@@ -6,16 +6,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.api.control.serializers import PluginScoreSerializer
 
-class _ShareSerializer(serializers.Serializer[Any]):
-    plugin = serializers.CharField()
-    weight = serializers.IntegerField()
-    raw = serializers.IntegerField()
-    normalized = serializers.IntegerField()
-    points = serializers.IntegerField()
+
+class _ShareSerializer(PluginScoreSerializer):
     other_raw = serializers.IntegerField()
     other_normalized = serializers.IntegerField()
-    other_points = serializers.IntegerField()
+    other_weighted = serializers.IntegerField()
     difference = serializers.IntegerField()
 
 
@@ -39,7 +36,7 @@ class _DetailSerializer(serializers.Serializer[Any]):
 
 
 class RefusalSerializer(serializers.Serializer[Any]):
-    """What one plugin says against a node."""
+    """The answer of one plugin that refuses a node."""
 
     plugin = serializers.CharField()
     code = serializers.CharField(source="status.code.label")
@@ -71,7 +68,7 @@ class _GroupSerializer(serializers.Serializer[Any]):
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
-    """Where a pod stands in the queue."""
+    """The position of a pod in the queue."""
 
     sentence = serializers.CharField()
     queue = serializers.CharField()
@@ -89,7 +86,7 @@ class _WakeEventSerializer(serializers.Serializer[Any]):
 
 
 class SuggestionSerializer(serializers.Serializer[Any]):
-    """A single change after which so many nodes are feasible."""
+    """A single change, and the number of nodes that are feasible with it."""
 
     kind = serializers.CharField()
     sentence = serializers.CharField()

@@ -7,25 +7,26 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import ControlView, cluster_named
+from apps.api.control.base import ControlView
 from apps.api.control.explanation_serializers import (
     DecisionExplanationSerializer,
     PodExplanationSerializer,
 )
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.queries import cluster_named
+from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
-from apps.controlplane.models import SchedulingDecision
 
 _NODES = (
     OpenApiParameter("node", str, description="Why not this node, or that it was chosen."),
-    OpenApiParameter("against", str, description="A second node, to be shown beside `node`."),
+    OpenApiParameter("against", str, description="A second node, compared with `node`."),
 )
 
 
 class DecisionExplanationView(ControlView, APIView):
-    """Why a pod landed where it did, and why not elsewhere."""
+    """Why a pod was scheduled to its node, and why not to another one."""
 
     @extend_schema(
         parameters=[*_NODES],
@@ -36,28 +37,26 @@ class DecisionExplanationView(ControlView, APIView):
         },
     )
     def get(self, request: Request, cluster: str, number: str) -> Response:
-        """The choice in a sentence and in shares; with `node`, why not that one.
+        """The choice as a sentence and as the share of each plugin; with `node`, why not that node.
 
-        A refusal is told with the figures of the state that the decision saw, not of now.
+        A refusal has the figures of the state that the decision saw, not of the present one.
         """
         found = cluster_named(cluster)
-        row = None
-        if number.isascii() and number.isdecimal() and len(number) <= 18:
-            row = SchedulingDecision.objects.filter(cluster=found, pk=int(number)).first()
-        if row is None:
+        if not (number.isascii() and number.isdecimal() and len(number) <= 18):
             raise NotFound("decisions", number)
+        row = queries.decision_numbered(int(number), found)
         node, against = (request.query_params.get(name, "") for name in ("node", "against"))
         if against and not node:
-            raise BadRequest("against: there is no `node` that it could be compared with")
+            raise BadRequest("against: needs `node`, which it is compared with")
         explained = explain_decision(row, node=node, against=against)
         return Response(DecisionExplanationSerializer(explained).data)
 
 
 class PodExplanationView(ControlView, APIView):
-    """Why a pod is pending, what would change that, who goes first, and what it waits for."""
+    """Why a pod is pending, what would change that, the pods ahead of it, what it waits for."""
 
     @extend_schema(responses={200: PodExplanationSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, namespace: str, name: str) -> Response:
-        """Everything is empty but the sentences for a pod that does not wait."""
+        """For a pod that is not pending everything is empty."""
         explained = explain_pod(cluster_named(cluster), namespace, name)
         return Response(PodExplanationSerializer(explained).data)

@@ -13,9 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import ControlView, cluster_named, refuse_unknown, whole_number
+from apps.api.control.base import ControlView, refuse_unknown, whole_number
 from apps.api.control.decisions import FILTERS, DecisionViewSet, asked_cluster
 from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.queries import cluster_named
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import export, finding
 
@@ -86,4 +87,4 @@ class PastDecisionExportView(DecisionExportView):
     """Decisions of a deleted cluster."""
 
     def cluster_id(self, request: Request, cluster_id: int = 0) -> int:
-        return past_clusters.past_cluster(cluster_id).pk
+        return past_clusters.get_past_cluster(cluster_id).pk

@@ -9,7 +9,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView
-from apps.api.control.serializers import ErrorSerializer, PastClusterSerializer
+from apps.api.control.cluster_serializers import PastClusterSerializer
+from apps.api.control.serializers import ErrorSerializer
 from apps.controlplane.history import past_clusters
 from apps.controlplane.models import PastCluster
 
@@ -19,16 +20,16 @@ class PastClusterViewSet(
 ):
     """Deleted clusters, the latest first; their decisions are below them."""
 
-    queryset = past_clusters.past_clusters()
+    queryset = past_clusters.list_past_clusters()
     serializer_class = PastClusterSerializer
     lookup_field = "id"
     lookup_value_regex = r"\d{1,18}"
 
     def get_object(self) -> PastCluster:
-        return past_clusters.past_cluster(int(self.kwargs["id"]))
+        return past_clusters.get_past_cluster(int(self.kwargs["id"]))
 
     @extend_schema(responses={204: None, 404: ErrorSerializer})
     def destroy(self, request: Request, id: str) -> Response:
         """Delete its decisions and changes, too."""
-        past_clusters.forget(self.get_object())
+        past_clusters.delete_past_cluster(self.get_object())
         return Response(status=204)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import zstandard
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -15,18 +14,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, cluster_named, whole_number
+from apps.api.control.base import MAX_PAGE, ControlView, whole_number
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, queries
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.errors import BadRequest
+from apps.cluster.queries import cluster_named
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 
-MAX_PAGE = 1000
 _REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
 
 
@@ -104,24 +103,21 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
 
     def retrieve(self, request: Request, pk: str) -> Response:
         """One of them."""
-        return Response(self.get_serializer(service.operation_numbered(int(pk))).data)
+        return Response(self.get_serializer(service.get_operation(int(pk))).data)
 
     @extend_schema(request=None, responses={200: OperationSerializer, **_REFUSALS})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Stop it at its next step; imports and copies leave nothing behind."""
-        operation = service.cancel(service.operation_numbered(int(pk)))
+        operation = service.cancel(service.get_operation(int(pk)))
         return Response(self.get_serializer(operation).data)
 
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR, 404: ErrorSerializer})
     @action(detail=True, methods=["get"])
     def output(self, request: Request, pk: str) -> HttpResponse:
         """The file that came out of an export."""
-        operation = service.operation_numbered(int(pk))
-        packed = Operation.objects.values_list("output", flat=True).get(pk=operation.pk)
-        if packed is None:
-            raise NotFound("outputs of operations", pk)
-        return HttpResponse(zstandard.decompress(bytes(packed)), content_type="application/yaml")
+        _, text = service.output_of(int(pk))
+        return HttpResponse(text, content_type="application/yaml")
 
 
 class CopyView(ControlView, APIView):
@@ -133,7 +129,7 @@ class CopyView(ControlView, APIView):
         source = cluster_named(cluster)
         wanted = CopySerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        lifecycle.check_name(wanted.validated_data["name"])
+        lifecycle.check_new(wanted.validated_data["name"])
         title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
         arguments = {"source": source.pk, **wanted.validated_data}
         return _begun(service.start("copy", title, actor=_actor(request), arguments=arguments))

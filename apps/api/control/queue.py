@@ -10,20 +10,19 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import ControlView, cluster_named, whole_number
+from apps.api.control.base import MAX_PAGE, ControlView, NewestFirst, whole_number
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
+from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
 from apps.controlplane.queue import activation, history, listing
 
-MAX_PAGE = 1000
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 
 
@@ -79,7 +78,7 @@ class ActivationSerializer(serializers.Serializer[Any]):
     pods = serializers.ListField(
         child=serializers.CharField(),
         allow_empty=False,
-        max_length=activation.MOST,
+        max_length=activation.MAX_PODS,
         help_text="`namespace/name` of each.",
     )
 
@@ -108,34 +107,27 @@ class QueueView(ControlView, APIView):
         known = (*QueueEntry.Queue.values, "all")
         if name not in known:
             raise BadRequest(f"queue: {name!r} is none of {', '.join(known)}")
-        wanted = listing.Wanted(
+        wanted = listing.QueueFilter(
             queue="" if name == "all" else name,
             pod=query.get("pod", ""),
             namespace=query.get("namespace", ""),
             plugin=query.get("plugin", ""),
         )
-        sizes = queries.queue_sizes(found)
-        pods = listing.listing(
+        sizes = queries.count_pods_by_queue(found)
+        pods = listing.list_pods(
             found,
             wanted,
             limit=whole_number(request, "limit", 100, highest=MAX_PAGE),
             offset=whole_number(request, "offset", 0, highest=10**9),
         )
         body = {
-            "summary": listing.summary(sizes),
+            "summary": listing.summarize(sizes),
             "sizes": {key.value: size for key, size in sizes.items()},
             "queue": name,
-            "total": listing.count(found, wanted, sizes),
+            "total": listing.count_pods(found, wanted, sizes),
             "pods": pods,
         }
         return Response(QueueSerializer(body).data)
-
-
-class _NewestFirst(CursorPagination):
-    ordering = "-id"
-    page_size = 100
-    page_size_query_param = "page_size"
-    max_page_size = MAX_PAGE
 
 
 _HISTORY = [
@@ -153,11 +145,11 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
 
     queryset = QueueMove.objects.none()
     serializer_class = QueueMoveSerializer
-    pagination_class = _NewestFirst
+    pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[QueueMove]:
         cluster = cluster_named(self.kwargs["cluster"])
-        return history.found(cluster, self.request.query_params)
+        return history.find_moves(cluster, self.request.query_params)
 
     @extend_schema(parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True)})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

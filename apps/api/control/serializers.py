@@ -6,83 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.cluster.models import Cluster
-from apps.controlplane.clusters.settings import SETTINGS
 from apps.controlplane.ledger import export
-from apps.controlplane.models import ConfigurationRevision, PastCluster, SchedulingDecision
-
-
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
-    kubernetes_api = serializers.SerializerMethodField(
-        help_text="Root of the cluster's Kubernetes API."
-    )
-
-    class Meta:
-        model = Cluster
-        fields = (
-            "name",
-            "uid",
-            "created_at",
-            "paused",
-            "tie_break",
-            "seed",
-            *SETTINGS,
-            "resource_version",
-            "kubernetes_api",
-        )
-
-    def get_kubernetes_api(self, cluster: Cluster) -> str:
-        request = self.context["request"]
-        return str(request.build_absolute_uri(f"/k8s/{cluster.name}"))
-
-
-class PastClusterSerializer(serializers.ModelSerializer[PastCluster]):
-    class Meta:
-        model = PastCluster
-        fields = (
-            "id",
-            "name",
-            "uid",
-            "created_at",
-            "deleted_at",
-            "user",
-            "tie_break",
-            "seed",
-            "resource_version",
-        )
-
-
-class NewClusterSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
-    zones = serializers.IntegerField(default=1, help_text="Zones the nodes are spread over.")
-    tie_break = serializers.ChoiceField(
-        choices=Cluster.TieBreak.choices, default=Cluster.TieBreak.RANDOM
-    )
-    seed = serializers.IntegerField(
-        required=False, min_value=-(1 << 63), max_value=(1 << 63) - 1, help_text="Of the draws."
-    )
-    paused = serializers.BooleanField(default=False)
-    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(
-        default=300, help_text="A pod that no event has helped for so long is retried."
-    )
-    event_ttl_seconds = serializers.IntegerField(
-        default=3600, help_text="An event is kept so long after it was last seen; 0: for ever."
-    )
-    admission_plugins = serializers.JSONField(
-        default=dict, help_text="Admission plugins that are on, with their parameters."
-    )
-
-
-class ClusterSettingsSerializer(serializers.ModelSerializer[Cluster]):
-    """What can be changed of a cluster; the store's own rules judge the values."""
-
-    pod_max_in_unschedulable_pods_seconds = serializers.IntegerField(required=False)
-    event_ttl_seconds = serializers.IntegerField(required=False)
-
-    class Meta:
-        model = Cluster
-        fields = SETTINGS
+from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 
 
 class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):
@@ -127,27 +52,44 @@ class StatusSerializer(serializers.Serializer[Any]):
     reasons = serializers.ListField(child=serializers.CharField())
 
 
-class VerdictSerializer(StatusSerializer):
-    nodes = serializers.ListField(child=serializers.CharField())
+class RefusalAnswerSerializer(StatusSerializer):
+    extension_point = serializers.CharField(help_text="PreFilter or Filter; empty: not evaluated.")
+
+
+class RefusalGroupSerializer(RefusalAnswerSerializer):
+    """The nodes that one answer of one plugin kept out."""
+
+    count = serializers.IntegerField()
+    nodes = serializers.ListField(child=serializers.CharField(), help_text="By name.")
 
 
 class ScoreColumnSerializer(serializers.Serializer[Any]):
     plugin = serializers.CharField()
     weight = serializers.IntegerField()
-    raw = serializers.ListField(child=serializers.IntegerField())
-    normalized = serializers.ListField(child=serializers.IntegerField())
+    raw = serializers.ListField(child=serializers.IntegerField(), help_text="Any int64.")
+    normalized = serializers.ListField(child=serializers.IntegerField(), help_text="0 to 100.")
 
 
 class ScoresSerializer(serializers.Serializer[Any]):
-    """Columns: the n-th entry of each is about the n-th node."""
+    """Columns: the n-th entry of each is about the n-th node. Empty if nothing was scored."""
 
-    nodes = serializers.ListField(child=serializers.CharField(), help_text="Best total first.")
+    nodes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Best total first; of equal totals the chosen node, then by name.",
+    )
+    ranks = serializers.ListField(
+        child=serializers.IntegerField(), help_text="From 1; equal totals share a rank."
+    )
     total = serializers.ListField(child=serializers.IntegerField())
-    plugins = ScoreColumnSerializer(many=True)
+    tied = serializers.IntegerField(help_text="Nodes with the greatest total: the first ones.")
+    chosen = serializers.BooleanField(help_text="The first node was chosen.")
+    plugins = ScoreColumnSerializer(
+        many=True, help_text="Those whose weighted scores differ most between nodes first."
+    )
 
 
 class ExtenderCallSerializer(serializers.Serializer[Any]):
-    extender = serializers.CharField(help_text="Its name in verdicts and scores.")
+    extender = serializers.CharField(help_text="Its name in refusals and scores.")
     url = serializers.CharField()
     verb = serializers.ChoiceField(["filter", "prioritize", "preempt", "bind"])
     nodes_in = serializers.IntegerField(help_text="Nodes it was asked about.")
@@ -158,11 +100,11 @@ class ExtenderCallSerializer(serializers.Serializer[Any]):
 
 
 class SearchSerializer(serializers.Serializer[Any]):
-    start = serializers.IntegerField(help_text="Place in the visiting order where it began.")
-    evaluated = serializers.IntegerField(help_text="Nodes that the filters looked at.")
-    nominated_node_only = serializers.BooleanField(help_text="The pod's nominated node was taken.")
+    start = serializers.IntegerField(help_text="Place in the visiting order where it started.")
+    evaluated = serializers.IntegerField(help_text="Nodes that the filters evaluated.")
+    nominated_node_only = serializers.BooleanField(help_text="No other node was evaluated.")
     pre_filter_nodes = serializers.ListField(
-        child=serializers.CharField(), allow_null=True, help_text="Null: PreFilter left all."
+        child=serializers.CharField(), allow_null=True, help_text="Null: PreFilter allowed all."
     )
     filter_skipped = serializers.ListField(child=serializers.CharField())
     score_skipped = serializers.ListField(child=serializers.CharField())
@@ -187,8 +129,8 @@ class PreemptionSerializer(serializers.Serializer[Any]):
     nominated_node = serializers.CharField(allow_null=True)
     candidates = CandidateSerializer(many=True)
     ties = serializers.ListField(child=serializers.CharField())
-    decided_by = serializers.CharField(help_text="The criterion that told the best candidate.")
-    offset = serializers.IntegerField(help_text="Where among the nodes the search began.")
+    decided_by = serializers.CharField(help_text="The criterion that decided.")
+    offset = serializers.IntegerField(help_text="Number of the node where the search started.")
 
 
 class PermitWaitSerializer(serializers.Serializer[Any]):
@@ -200,7 +142,10 @@ class PermitWaitSerializer(serializers.Serializer[Any]):
 
 
 class DecisionDetailSerializer(DecisionSerializer):
-    verdicts = VerdictSerializer(many=True, help_text="First refusal of each node, by refusal.")
+    refusals = RefusalGroupSerializer(
+        many=True,
+        help_text="The first refusal of each node, grouped; most nodes first, not evaluated last.",
+    )
     scores = ScoresSerializer()
     ties = serializers.ListField(child=serializers.CharField())
     pre_filter = StatusSerializer(allow_null=True)
@@ -222,7 +167,7 @@ class DecisionDetailSerializer(DecisionSerializer):
     class Meta(DecisionSerializer.Meta):
         fields = (
             *export.FIELDS,
-            "verdicts",
+            "refusals",
             "scores",
             "ties",
             "pre_filter",
@@ -240,16 +185,18 @@ class DecisionDetailSerializer(DecisionSerializer):
 
 class PluginScoreSerializer(serializers.Serializer[Any]):
     plugin = serializers.CharField()
+    weight = serializers.IntegerField()
     raw = serializers.IntegerField()
     normalized = serializers.IntegerField()
     weighted = serializers.IntegerField()
 
 
-class NodeVerdictSerializer(serializers.Serializer[Any]):
+class NodeResultSerializer(serializers.Serializer[Any]):
     node = serializers.CharField()
-    refusal = StatusSerializer(allow_null=True, help_text="Null when the node was feasible.")
-    scores = PluginScoreSerializer(many=True)
+    refusal = RefusalAnswerSerializer(allow_null=True, help_text="Null: the node was feasible.")
+    scores = PluginScoreSerializer(many=True, help_text="Empty if the node was not scored.")
     total = serializers.IntegerField(allow_null=True)
+    rank = serializers.IntegerField(allow_null=True, help_text="From 1, by total.")
 
 
 class ImportedSerializer(serializers.Serializer[Any]):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
-from django.db import transaction
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status
-from rest_framework.authtoken.models import Token
 from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.request import Request
@@ -18,20 +15,24 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, cluster_named, switch
-from apps.api.control.serializers import (
+from apps.api.control.base import ControlView, switch
+from apps.api.control.cluster_serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
+    NewClusterSerializer,
+)
+from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,
-    NewClusterSerializer,
     NewProfileSerializer,
     ProfileSerializer,
     TokenSerializer,
 )
+from apps.cluster.auth import replace_token, token_of
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, NotFound, RequestEntityTooLarge
 from apps.cluster.models import Cluster
+from apps.cluster.queries import cluster_named, clusters
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.clusters import settings as cluster_settings
@@ -39,7 +40,6 @@ from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import revisions
 
 MAX_IMPORT_BYTES = 64 * 1024 * 1024
-MAX_PAGE = 1000
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
@@ -66,7 +66,7 @@ class ClusterViewSet(
 ):
     """Mock clusters."""
 
-    queryset = Cluster.objects.order_by("name")
+    queryset = clusters()
     serializer_class = ClusterSerializer
     lookup_field = "name"
     lookup_value_regex = "[^/]+"
@@ -96,9 +96,7 @@ class ClusterViewSet(
         wanted = ClusterSettingsSerializer(data=request.data, partial=True)
         wanted.is_valid(raise_exception=True)
         sent: Any = request.data
-        if unknown := sorted(sent.keys() - set(cluster_settings.SETTINGS)):
-            known = ", ".join(cluster_settings.SETTINGS)
-            raise BadRequest(f"{unknown[0]}: not a setting that can be changed; these can: {known}")
+        cluster_settings.check_changeable(sent)
         cluster_settings.change_settings(cluster, wanted.validated_data)
         return Response(self.get_serializer(cluster).data)
 
@@ -173,8 +171,7 @@ class ProfileViewSet(
     lookup_value_regex = r"\d{1,9}"
 
     def get_queryset(self) -> Any:
-        cluster = cluster_named(self.kwargs["cluster"])
-        return ConfigurationRevision.objects.filter(cluster=cluster).order_by("-revision")
+        return revisions.revisions_of(cluster_named(self.kwargs["cluster"]))
 
     @extend_schema(
         request={
@@ -190,24 +187,24 @@ class ProfileViewSet(
             data = {"configuration": data["yaml"]}
         wanted = NewProfileSerializer(data=data)
         wanted.is_valid(raise_exception=True)
-        profile = revisions.add_revision(
+        added = revisions.add_revision(
             cluster_named(cluster),
             wanted.validated_data["configuration"],
             user=request.user.get_username(),
             note=wanted.validated_data["note"],
             legacy=wanted.validated_data["legacy"],
         )
-        return Response(self.get_serializer(profile).data, status=status.HTTP_201_CREATED)
+        return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def activate(self, request: Request, cluster: str, revision: str) -> Response:
         """Schedule with an earlier revision again."""
         try:
-            profile = revisions.activate(cluster_named(cluster), int(revision))
+            activated = revisions.activate(cluster_named(cluster), int(revision))
         except ConfigurationRevision.DoesNotExist as error:
             raise NotFound("profiles", revision) from error
-        return Response(self.get_serializer(profile).data)
+        return Response(self.get_serializer(activated).data)
 
 
 class TokenView(ControlView, APIView):
@@ -217,17 +214,11 @@ class TokenView(ControlView, APIView):
     def get(self, request: Request) -> Response:
         """The user's key, made at the first look."""
         user: Any = request.user
-        token, _ = Token.objects.get_or_create(user=user)
-        return Response({"user": request.user.get_username(), "token": token.key})
+        return Response({"user": request.user.get_username(), "token": token_of(user)})
 
     @extend_schema(request=None, responses={201: TokenSerializer})
     def post(self, request: Request) -> Response:
         """A new key; the old one is good for nothing from now on."""
         user: Any = request.user
-        with transaction.atomic():
-            # two at once take turns: a user has one key
-            User.objects.select_for_update().get(pk=user.pk)
-            Token.objects.filter(user=user).delete()
-            token = Token.objects.create(user=user)
-        body = {"user": request.user.get_username(), "token": token.key}
+        body = {"user": request.user.get_username(), "token": replace_token(user)}
         return Response(body, status=status.HTTP_201_CREATED)

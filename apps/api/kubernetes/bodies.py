@@ -1,4 +1,4 @@
-"""Request bodies: from bytes to an object of the kind that the path names."""
+"""Request bodies: decodes bytes into an object of the kind that the path names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.api.kubernetes import protobuf
 from apps.api.kubernetes.errors import JSON_TYPES, unknown_format
-from apps.cluster.documents import Unreadable, parse_json, parse_yaml
+from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.schema import Decoded, ShapeError, decode
 
@@ -19,7 +19,7 @@ _GO_NAMES = {str: "string", bool: "bool", list: "array", int: "number", float: "
 
 
 def check_size(size: int) -> None:
-    """Refuse a body that is too large."""
+    """Reject a body that is too large."""
     if size > MAX_BYTES:
         raise too_large()
 
@@ -29,7 +29,7 @@ def too_large() -> RequestEntityTooLarge:
 
 
 def parse(raw: bytes, content_type: str) -> Any:
-    """Plain data from a body in any readable format; Unreadable tells what is wrong with it."""
+    """Plain data from a body in any supported format; UnreadableDocument if it is invalid."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type in ("", "application/json"):
         return parse_json(raw)
@@ -51,14 +51,16 @@ def read_object(
 ) -> tuple[Body, list[str]]:
     """An object of `kind` from a body, and warnings about fields it does not have.
 
-    With Strict `validation` such fields are refused, with Ignore passed over.
+    With Strict `validation` such fields are errors; with Ignore they are dropped silently.
     """
     try:
         value = parse(raw, content_type)
         if type(value) is not dict:
             name = "null" if value is None else _GO_NAMES.get(type(value), "value")
-            raise Unreadable(f"json parse error: json: cannot unmarshal {name} into an object")
-    except Unreadable as error:
+            raise UnreadableDocument(
+                f"json parse error: json: cannot unmarshal {name} into an object"
+            )
+    except UnreadableDocument as error:
         lead = "couldn't get version/kind; " if str(error).startswith("json") else ""
         raise BadRequest(
             f"the object provided is unrecognized (must be of type {kind}): {lead}{error} "
@@ -85,13 +87,13 @@ def shape(value: Body, *, kind: str, api_version: str, definition: str) -> Decod
 
 
 def _check_type(body: Body, kind: str, api_version: str) -> None:
-    """Refuse a body that says it is of another kind; one that says nothing is taken as right."""
+    """Reject a body of another kind; a body without apiVersion and kind is accepted."""
     said_version = body.get("apiVersion") or api_version
     said_kind = body.get("kind") or kind
     if said_version == api_version and said_kind == kind:
         return
     if type(said_version) is not str or type(said_kind) is not str:
-        raise BadRequest("apiVersion and kind must be text")
+        raise BadRequest("apiVersion and kind must be strings")
     version = said_version.rpartition("/")[2]
     if said_kind != kind:
         why = f'the object is a "{said_kind}" of "{said_version}", the path takes a "{kind}"'
@@ -108,7 +110,7 @@ def _unhandled(said: str, version: str, kind: str, why: str) -> BadRequest:
 
 
 def _duplicates(raw: bytes, content_type: str) -> list[str]:
-    """Paths of keys that one JSON object holds twice."""
+    """Paths of keys that occur twice in one JSON object."""
     if "json" not in content_type and content_type:
         return []
     found: list[str] = []
@@ -126,7 +128,7 @@ def _duplicates(raw: bytes, content_type: str) -> list[str]:
 
 
 def _path_of(document: Any, key: str, path: str = "") -> str:
-    """Where in `document` the first object with this key is."""
+    """The path of the first object in `document` with this key."""
     queue = [(document, path)]
     for value, prefix in queue:
         if isinstance(value, dict):

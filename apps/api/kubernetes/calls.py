@@ -1,4 +1,4 @@
-"""One request to the Kubernetes API, read, and its answer before it is rendered."""
+"""A parsed request to the Kubernetes API, and its answer before rendering."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is asked of which cluster, by whom."""
+    """A request: its cluster, target, parameters and user."""
 
     cluster: Cluster
     target: Target
@@ -37,7 +37,7 @@ class Call:
 
     @property
     def namespace(self) -> str:
-        """The namespace of a single object; "" for kinds without."""
+        """The namespace of a single object; "" for cluster-scoped kinds."""
         return self.target.namespace or ""
 
     def read_object(self, validation: str) -> tuple[Body, list[str]]:
@@ -53,7 +53,7 @@ class Call:
         return self.resource.from_wire(body), warnings
 
     def read_request(self, group: str, version: str, kind: str) -> tuple[Body, list[str]]:
-        """The body as an object that is sent to a subresource and not kept; and warnings."""
+        """The body as an object of a subresource, which is not stored; and warnings."""
         return bodies.read_object(
             self.raw,
             self.content_type,
@@ -66,14 +66,14 @@ class Call:
 
 @dataclass(slots=True)
 class Answer:
-    """What is answered: an object, a list of them or a Status, in stored form."""
+    """The result of a request: an object, a list of objects or a Status, in stored form."""
 
     body: Body
     status: int = 200
     warnings: list[str] = field(default_factory=list)
     #: The objects of a list, and its ListMeta; None for a single object or a Status.
     items: list[Body] | None = None
-    #: The objects of a list as JSON text, ready to be sent.
+    #: The objects of a list as JSON text, ready to send.
     texts: list[str] | None = None
     metadata: Body = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Answer:
 
 
 def success(details: Body | None = None, code: int = 0) -> Body:
-    """The Status of something that was done."""
+    """The Status of a successful request."""
     status: Body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = details

@@ -1,4 +1,4 @@
-"""What Kubernetes' servers answer beside the API: probes, metrics, their configuration."""
+"""What Kubernetes servers serve besides the API: probes, metrics, their configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.scheduler.config.encoding import encode
 
 
 def answer(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | None:
-    """The document at `path`; None when it is none of these."""
+    """The document at `path`; None for any other path."""
     path = path.removesuffix("/")
     probe, _, check = path.partition("/")
     found = _DOCUMENTS.get(path)
@@ -30,12 +30,12 @@ def answer(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | 
 
 
 def _configz(cluster: Cluster, accept: str) -> HttpResponse:
-    """The active revision, defaulted; kept under the name that upstream registers it by."""
-    configuration = revisions.configuration(revisions.active(cluster))
+    """The active revision with defaults, under the name that upstream registers it with."""
+    configuration = revisions.load_configuration(revisions.get_active(cluster))
     return JsonResponse({"componentconfig": encode(configuration)})
 
 
-def _exposed(expose: Callable[[Cluster, str], Exposition]) -> Callable[..., HttpResponse]:
+def _metrics_handler(expose: Callable[[Cluster, str], Exposition]) -> Callable[..., HttpResponse]:
     def respond(cluster: Cluster, accept: str) -> HttpResponse:
         found = expose(cluster, accept)
         return HttpResponse(found.text, content_type=found.content_type)
@@ -45,6 +45,6 @@ def _exposed(expose: Callable[[Cluster, str], Exposition]) -> Callable[..., Http
 
 _DOCUMENTS: Mapping[str, Callable[[Cluster, str], HttpResponse]] = {
     "configz": _configz,
-    "metrics": _exposed(exposition.of_cluster),
-    "metrics/resources": _exposed(exposition.of_pods),
+    "metrics": _metrics_handler(exposition.expose_cluster),
+    "metrics/resources": _metrics_handler(exposition.expose_pods),
 }

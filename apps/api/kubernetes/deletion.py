@@ -1,4 +1,4 @@
-"""DeleteOptions, from the body of a DELETE and from its parameters."""
+"""DeleteOptions, from the body of a DELETE and from its query parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.api.kubernetes import bodies, params
 from apps.api.kubernetes.calls import Call
-from apps.cluster.documents import Unreadable
+from apps.cluster.documents import UnreadableDocument
 from apps.cluster.errors import BadRequest
 from apps.cluster.schema import ShapeError, decode
 
@@ -16,10 +16,10 @@ _DEFINITION = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 def delete_options(call: Call) -> Body:
-    """The options with every parameter in its place; `dryRun` is a bool."""
-    options = _of_body(call)
+    """The options of body and parameters combined; `dryRun` is a bool."""
+    options = _body_options(call)
     if not call.raw:
-        options = _of_query(call)
+        options = _query_options(call)
     elif call.query.get("gracePeriodSeconds"):
         options.setdefault("gracePeriodSeconds", params.number(call.query, "gracePeriodSeconds"))
     policy = options.get("propagationPolicy", "")
@@ -36,12 +36,12 @@ def delete_options(call: Call) -> Body:
     return options
 
 
-def _of_body(call: Call) -> Body:
+def _body_options(call: Call) -> Body:
     if not call.raw:
         return {}
     try:
         value = bodies.parse(call.raw, call.content_type)
-    except Unreadable as error:
+    except UnreadableDocument as error:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     if type(value) is not dict:
         raise BadRequest("couldn't get version/kind; json parse error: not an object")
@@ -51,7 +51,7 @@ def _of_body(call: Call) -> Body:
         raise BadRequest(f"DeleteOptions cannot be read: {error.message}") from error
 
 
-def _of_query(call: Call) -> Body:
+def _query_options(call: Call) -> Body:
     options: Body = {}
     grace = params.number(call.query, "gracePeriodSeconds")
     if grace is not None:

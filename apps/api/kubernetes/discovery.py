@@ -1,4 +1,4 @@
-"""What the API tells about itself: /version, /api, /apis and their resource lists."""
+"""Discovery: /version, /api, /apis and their resource lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BINDINGS = Subresource("bindings", "Binding", ("create",))
 
 
 def version() -> Body:
-    """The release whose behaviour is followed; clients refuse an answer with fields missing."""
+    """The supported Kubernetes release; clients reject a response with missing fields."""
     return {
         "major": "1",
         "minor": "36",
@@ -34,7 +34,7 @@ def version() -> Body:
 
 
 def core_versions(host: str) -> Body:
-    """The answer of /api."""
+    """The response of /api."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -44,13 +44,13 @@ def core_versions(host: str) -> Body:
 
 @cache
 def groups() -> Body:
-    """The answer of /apis."""
+    """The response of /apis."""
     named = [_group(group) for group in _group_names() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": named}
 
 
 def group(name: str) -> Body | None:
-    """The answer of /apis/{group}; None when it is not served."""
+    """The response of /apis/{group}; None if it is not served."""
     if not name or name not in _group_names():
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)}
@@ -58,8 +58,8 @@ def group(name: str) -> Body | None:
 
 @cache
 def resource_list(group: str, version: str) -> Body | None:
-    """The answer of /api/v1 and /apis/{group}/{version}; None when it is not served."""
-    found = resources.of_group_version(group, version)
+    """The response of /api/v1 and /apis/{group}/{version}; None if it is not served."""
+    found = resources.in_group_version(group, version)
     if not found:
         return None
     rows = [row for resource in found for row in _rows(resource)]
@@ -83,7 +83,7 @@ def resource_list(group: str, version: str) -> Body | None:
 
 @cache
 def aggregated(core: bool, version: str) -> Body:
-    """The answer of /api (core) or /apis in the aggregated form of `version` (v2, v2beta1)."""
+    """The response of /api (core) or /apis in the aggregated form of `version` (v2, v2beta1)."""
     names = [name for name in _group_names() if (name == "") == core]
     return {
         "kind": "APIGroupDiscoveryList",
@@ -153,7 +153,9 @@ def _aggregated_group(name: str) -> Body:
 
 
 def _aggregated_resources(group: str, version: str) -> list[Body]:
-    found = [_aggregated(resource) for resource in resources.of_group_version(group, version)]
+    found = [
+        _aggregated_resource(resource) for resource in resources.in_group_version(group, version)
+    ]
     if not group:
         found.append(
             {
@@ -167,7 +169,7 @@ def _aggregated_resources(group: str, version: str) -> list[Body]:
     return sorted(found, key=lambda row: row["resource"])
 
 
-def _aggregated(resource: Resource) -> Body:
+def _aggregated_resource(resource: Resource) -> Body:
     row: Body = {
         "resource": resource.plural,
         "responseKind": {"group": "", "version": "", "kind": resource.kind.name},

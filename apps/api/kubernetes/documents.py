@@ -1,4 +1,4 @@
-"""The paths that describe the API rather than objects."""
+"""The paths that describe the API itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 
 
 def answer(request: HttpRequest, path: str, accept: str) -> HttpResponse:
-    """The document at `path`; UnknownPath when there is none there."""
+    """The document at `path`; UnknownPath if there is none."""
     parts = path.removesuffix("/").split("/")
     if parts[:2] == ["openapi", "v3"]:
         _read_only(request)

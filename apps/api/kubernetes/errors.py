@@ -1,4 +1,4 @@
-"""Refusals of the API as a whole, made before an object is looked at."""
+"""Errors of the API as a whole, raised before an object is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ JSON_TYPES = "application/json, application/yaml"
 
 
 class Undetailed(ApiError):
-    """A refusal whose Status carries an empty `details`."""
+    """An error whose Status has empty `details`."""
 
     def status(self) -> dict[str, Any]:
         status = super().status()
@@ -32,7 +32,7 @@ class WrongMethod(Undetailed):
 
 
 class UnprocessablePatch(Undetailed):
-    """A JSON patch that does not apply; `warnings` say why, as the Status does not."""
+    """A JSON patch that does not apply; `warnings` give the reason, which the Status omits."""
 
     code, reason = 422, "Invalid"
 
@@ -42,7 +42,7 @@ class UnprocessablePatch(Undetailed):
 
 
 class NoRepresentation(Undetailed):
-    """Nothing of what the Accept header asks for can be given."""
+    """None of the media types in the Accept header is supported."""
 
     code, reason = 406, "NotAcceptable"
 
@@ -51,12 +51,12 @@ class NoRepresentation(Undetailed):
 
 
 def unknown_transformation() -> NotAcceptable:
-    """The Accept header asks for `as=` something that does not exist."""
+    """The Accept header requests an unknown transformation (`as=`)."""
     return NotAcceptable(f"only the following media types are accepted: {JSON_TYPES}")
 
 
 def unknown_format(accepted: str) -> UnsupportedMediaType:
-    """The Content-Type of the body is none that can be read."""
+    """The Content-Type of the body is not supported."""
     return UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
         f"{accepted}"

@@ -1,4 +1,4 @@
-"""Lists: as of now, as of a version, and page by page through one snapshot."""
+"""Lists: the current state, the state at a version, and pages of one snapshot."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
-    """Objects in (namespace, name) order, all as of `version`."""
+class ListPage(Generic[Item]):
+    """Objects in (namespace, name) order, as of `version`."""
 
     items: list[Item]
     version: int
     #: Token for the next page; empty on the last one.
     continue_: str
-    #: How many objects follow this page; None where it was not counted (with a selector).
+    #: Number of objects after this page; None if not counted (with a selector).
     remaining: int | None
 
     def metadata(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Page(Generic[Item]):
 
 
 class Position(msgspec.Struct, array_like=True, frozen=True):
-    """What a continue token says: the page before ended here. Version 0: go on as of now."""
+    """A continue token: where the previous page ended. Version 0 means the current state."""
 
     version: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
     namespace: str
@@ -63,7 +63,7 @@ class Position(msgspec.Struct, array_like=True, frozen=True):
 
 
 class InconsistentContinuation(Expired):
-    """The snapshot of a list is gone; its Status carries a token to go on without it."""
+    """The snapshot of a list has expired; the Status has a token to continue without it."""
 
     def __init__(self, position: Position) -> None:
         super().__init__(_INCONSISTENT)
@@ -74,7 +74,7 @@ class InconsistentContinuation(Expired):
 
 
 class TooLargeVersion(Timeout):
-    """A version that the cluster has not reached."""
+    """A version that the cluster has not reached yet."""
 
     def __init__(self, asked: int, current: int) -> None:
         super().__init__(
@@ -93,8 +93,8 @@ class TooLargeVersion(Timeout):
 
 def list_page(
     cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
-) -> Page[Body]:
-    """The page that the parameters ask for.
+) -> ListPage[Body]:
+    """The page that the parameters request.
 
     Raises BadRequest, Expired or TooLargeVersion for parameters that cannot be served.
     """
@@ -105,8 +105,8 @@ def list_page(
 
 def text_page(
     cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
-) -> Page[str]:
-    """`list_page` with objects as JSON text, as they are put into a list."""
+) -> ListPage[str]:
+    """`list_page` with objects as JSON text, in the form of list items."""
     return _read(cluster, kind, namespace, wanted, _Reading(queries.list_texts, _untyped_text))
 
 
@@ -117,9 +117,9 @@ def token(position: Position) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[Item]):
-    """How objects are read: `current` from the table, `past` from a body of the log."""
+    """How to read objects: `current` from the table, `past` from a body in the log."""
 
-    current: Callable[[Cluster, Kind, Selection], queries.Page[Item]]
+    current: Callable[[Cluster, Kind, Selection], queries.ObjectPage[Item]]
     past: Callable[[Body], Item]
 
 
@@ -129,7 +129,7 @@ def _read(
     namespace: str | None,
     wanted: ListOptions,
     reading: _Reading[Item],
-) -> Page[Item]:
+) -> ListPage[Item]:
     if wanted.version and wanted.version > cluster.resource_version:
         raise TooLargeVersion(wanted.version, cluster.resource_version)
     position = _position(wanted.continue_) if wanted.continue_ else Position(0, "", "")
@@ -137,12 +137,12 @@ def _read(
         position = Position(wanted.version, "", "")
     if position.version and position.version < cluster.forgotten_version:
         raise _expired(position, wanted)
-    if position.version and history.changed_since(cluster, kind, position.version):
+    if position.version and history.has_changed_since(cluster, kind, position.version):
         try:
-            return _past(cluster, kind, namespace, wanted, position, reading)
+            return _past_page(cluster, kind, namespace, wanted, position, reading)
         except Expired as error:
             raise _expired(position, wanted) from error
-    return _current(cluster, kind, namespace, wanted, position, reading)
+    return _current_page(cluster, kind, namespace, wanted, position, reading)
 
 
 def _expired(position: Position, wanted: ListOptions) -> Expired:
@@ -151,14 +151,14 @@ def _expired(position: Position, wanted: ListOptions) -> Expired:
     return Expired("The resourceVersion for the provided list is too old.")
 
 
-def _current(
+def _current_page(
     cluster: Cluster,
     kind: Kind,
     namespace: str | None,
     wanted: ListOptions,
     position: Position,
     reading: _Reading[Item],
-) -> Page[Item]:
+) -> ListPage[Item]:
     selection = Selection(
         namespace=namespace,
         labels=wanted.labels,
@@ -169,28 +169,28 @@ def _current(
     page = reading.current(cluster, kind, selection)
     version = position.version or page.resource_version
     continue_ = token(Position(version, *page.next_after)) if page.next_after else ""
-    return Page(page.items, version, continue_, page.remaining)
+    return ListPage(page.items, version, continue_, page.remaining)
 
 
-def _past(
+def _past_page(
     cluster: Cluster,
     kind: Kind,
     namespace: str | None,
     wanted: ListOptions,
     position: Position,
     reading: _Reading[Item],
-) -> Page[Item]:
+) -> ListPage[Item]:
     matcher = Matcher(kind, namespace, wanted.labels, wanted.fields)
     after = (position.namespace, position.name)
     found = history.list_at(cluster, kind, position.version, matcher, after=after)
     shown = found[: wanted.limit] if wanted.limit else found
     items = [reading.past(body) for body in shown]
     if len(shown) == len(found):
-        return Page(items, position.version, "", None)
+        return ListPage(items, position.version, "", None)
     last = shown[-1]["metadata"]
     continue_ = token(Position(position.version, last.get("namespace", ""), last["name"]))
     remaining = None if matcher.selective else len(found) - len(shown)
-    return Page(items, position.version, continue_, remaining)
+    return ListPage(items, position.version, continue_, remaining)
 
 
 def _untyped_text(body: Body) -> str:

@@ -1,4 +1,4 @@
-"""The Accept header: in which format, and as what, an answer is wanted."""
+"""The Accept header: the format and the transformation of a response."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Media:
     yaml: bool = False
     #: Table, PartialObjectMetadata, PartialObjectMetadataList, APIGroupDiscoveryList or "".
     as_: str = ""
-    #: Version of what `as_` names.
+    #: Version of the kind that `as_` names.
     version: str = ""
 
 
@@ -38,10 +38,10 @@ PLAIN = Media()
 
 
 def negotiate(accept: str, *, discovery: bool = False) -> Media:
-    """The first representation of an Accept header that can be given.
+    """The first supported representation in an Accept header.
 
-    Raises NotAcceptable when there is none. In discovery documents an unknown `as=` is passed
-    over, as clients list them from the newest form to the oldest.
+    Raises NotAcceptable if there is none. For discovery documents an unknown `as=` is skipped,
+    because clients list the forms from newest to oldest.
     """
     if accept in ("", "application/json", "*/*"):
         return PLAIN

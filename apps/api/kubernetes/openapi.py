@@ -1,7 +1,7 @@
 """OpenAPI v3: the index and a document for each group and version.
 
-kubectl reads there whether the server checks fields (the parameter fieldValidation of PATCH), how
-lists merge, and what `kubectl explain` tells.
+kubectl reads there whether the server validates fields (the parameter fieldValidation of PATCH),
+how lists merge, and the descriptions for `kubectl explain`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _places() -> dict[str, tuple[str, str]]:
 def _document(place: str) -> tuple[bytes, str]:
     """The document of a group and version as JSON text, and its hash."""
     group, version = _places()[place]
-    served = resources.of_group_version(group, version)
+    served = resources.in_group_version(group, version)
     paths: Body = {}
     schemas: dict[str, Schema] = {}
     for resource in served:
@@ -133,7 +133,7 @@ def _operation(resource: Resource, verb: str) -> Body:
 
 
 def _collect(name: str, found: dict[str, Schema]) -> None:
-    """Add a definition and all it refers to."""
+    """Add a definition and all definitions that it refers to."""
     if name in found:
         return
     found[name] = DEFINITIONS[name]

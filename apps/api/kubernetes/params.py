@@ -1,4 +1,4 @@
-"""The query parameters of the Kubernetes API, read and checked."""
+"""Parses and validates the query parameters of the Kubernetes API."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """Which objects, and of which version: the parameters of list, watch and deletecollection."""
+    """The parameters of list, watch and deletecollection: which objects, at which version."""
 
     labels: str
     fields: str
     limit: int
     continue_: str
-    #: None when it was not given; 0 means any.
+    #: None if absent; 0 means any.
     version: int | None
     exact: bool
 
 
 def check_text(query: QueryDict) -> None:
-    """Refuse parameters with a character that no stored text can hold."""
+    """Reject parameters with a character that the database cannot store."""
     for name, values in query.lists():
         if any("\x00" in value for value in values):
             raise BadRequest(f"{name!a} holds a NUL character")
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
-    """A boolean parameter: anything given but 0 and false is true."""
+    """A boolean parameter: any value except 0 and false is true."""
     value = query.get(name)
     return value is not None and value.lower() not in ("0", "false")
 
 
 def number(query: Mapping[str, str], name: str) -> int | None:
-    """A whole number; None when it was not given."""
+    """An integer; None if absent."""
     value = query.get(name)
     if not value:
         return None
@@ -59,7 +59,7 @@ def number(query: Mapping[str, str], name: str) -> int | None:
 
 
 def resource_version(query: Mapping[str, str]) -> int | None:
-    """The parameter resourceVersion; None when it was not given."""
+    """The parameter resourceVersion; None if absent."""
     value = query.get("resourceVersion")
     if not value:
         return None
@@ -103,7 +103,7 @@ def list_options(query: Mapping[str, str]) -> ListOptions:
 
 
 def check_watch(query: Mapping[str, str]) -> None:
-    """Refuse parameters of a watch that contradict each other."""
+    """Reject conflicting parameters of a watch."""
     match = query.get("resourceVersionMatch", "")
     if "sendInitialEvents" in query:
         if match != "NotOlderThan":
@@ -121,7 +121,7 @@ def check_watch(query: Mapping[str, str]) -> None:
 
 
 def dry_run(query: QueryDict, method: str) -> bool:
-    """Whether nothing shall be stored."""
+    """Whether the request is a dry run."""
     values = query.getlist("dryRun")
     if any(value != "All" for value in values):
         shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
@@ -130,7 +130,7 @@ def dry_run(query: QueryDict, method: str) -> bool:
 
 
 def field_validation(query: Mapping[str, str], method: str) -> str:
-    """What to do about unknown fields: Ignore, Warn (the default) or Strict."""
+    """How to treat unknown fields: Ignore, Warn (the default) or Strict."""
     value = query.get("fieldValidation", "")
     if value not in ("", "Ignore", "Strict", "Warn"):
         raise _unsupported(
@@ -140,7 +140,7 @@ def field_validation(query: Mapping[str, str], method: str) -> str:
 
 
 def check_propagation(value: str) -> None:
-    """Refuse a propagationPolicy that does not exist."""
+    """Reject an unknown propagationPolicy."""
     if value and value not in _PROPAGATION:
         raise _unsupported(
             "DeleteOptions", "propagationPolicy", f'"{value}"', (*_PROPAGATION, "nil")

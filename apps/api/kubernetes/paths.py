@@ -1,4 +1,4 @@
-"""Reading a path below /k8s/{cluster}/ as the object or collection it names."""
+"""Parses a path below /k8s/{cluster}/ as the object or collection that it names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.api.kubernetes.resources import Resource
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a path names. `namespace` is None for all of them and for kinds without any."""
+    """What a path names. `namespace` is None for all namespaces and for cluster-scoped kinds."""
 
     resource: Resource
     namespace: str | None
@@ -26,17 +26,19 @@ def parse(path: str) -> Target | None:
         return None
     match path.split("/"):
         case ["api", "v1", "watch", *rest]:
-            return _below("", "v1", rest, watch=True)
+            return _parse_resource("", "v1", rest, watch=True)
         case ["api", "v1", *rest]:
-            return _below("", "v1", rest)
+            return _parse_resource("", "v1", rest)
         case ["apis", group, version, "watch", *rest] if group:
-            return _below(group, version, rest, watch=True)
+            return _parse_resource(group, version, rest, watch=True)
         case ["apis", group, version, *rest] if group:
-            return _below(group, version, rest)
+            return _parse_resource(group, version, rest)
     return None
 
 
-def _below(group: str, version: str, rest: list[str], *, watch: bool = False) -> Target | None:
+def _parse_resource(
+    group: str, version: str, rest: list[str], *, watch: bool = False
+) -> Target | None:
     if not rest or "" in rest:
         return None
     namespace: str | None = None

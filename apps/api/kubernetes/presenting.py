@@ -1,4 +1,4 @@
-"""Answers as the client accepts them: the object itself, a Table, metadata alone."""
+"""Renders answers as the client accepts them: the object itself, a Table, only metadata."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def present(call: Call, answer: Answer) -> HttpResponse:
         return response
     if answer.texts is not None:
         return _text_list(call, answer.texts, answer.metadata)
-    response = media.response(_presented(call, answer), call.media, status=answer.status)
+    response = media.response(_render(call, answer), call.media, status=answer.status)
     return warn(response, answer.warnings)
 
 
 def warn(response: HttpResponse, warnings: list[str]) -> HttpResponse:
     """Add Warning headers, which kubectl shows."""
     if warnings:
-        # Django keeps one value a header; a list of warning-values is the same to HTTP
+        # Django stores one value per header; in HTTP a comma-separated list is equivalent
         response.headers["Warning"] = ", ".join(_warning(text) for text in warnings)
     return response
 
 
 def _text_list(call: Call, texts: list[str], metadata: Body) -> HttpResponse:
-    """A list put together from text: thousands of objects need not be decoded to be sent."""
+    """A list composed of texts, so that thousands of objects need not be decoded."""
     head = msgspec.json.encode(as_list(call.resource, [], metadata)).decode()
     text = f"{head.removesuffix(']}')}{','.join(texts)}]}}"
     return HttpResponse(text.encode(), content_type="application/json")
@@ -48,12 +48,12 @@ def as_list(resource: Resource, items: list[Body], metadata: Body) -> Body:
         "kind": f"{resource.kind.name}List",
         "apiVersion": resource.api_version,
         "metadata": metadata,
-        "items": [_untyped(to_wire(body)) for body in items],
+        "items": [_strip_type(to_wire(body)) for body in items],
     }
 
 
 def as_event_object(call: Call, body: Body, *, first: bool) -> Body:
-    """An object as it is sent in a watch; `first` in its stream."""
+    """An object as sent in a watch; `first` if it is the first of its stream."""
     if call.media.as_ == "Table":
         return _table(call, [body], _version(body), definitions=first)
     if call.media.as_ in ("PartialObjectMetadata", "PartialObjectMetadataList"):
@@ -61,15 +61,15 @@ def as_event_object(call: Call, body: Body, *, first: bool) -> Body:
     return call.resource.to_wire(body)
 
 
-def _presented(call: Call, answer: Answer) -> Body:
+def _render(call: Call, answer: Answer) -> Body:
     if answer.is_status:
         return answer.body
     if answer.items is None:
-        return _one(call, answer.body)
-    return _many(call, answer.items, answer.metadata)
+        return _render_object(call, answer.body)
+    return _render_list(call, answer.items, answer.metadata)
 
 
-def _one(call: Call, body: Body) -> Body:
+def _render_object(call: Call, body: Body) -> Body:
     match call.media.as_:
         case "Table":
             return _table(call, [body], _version(body))
@@ -79,7 +79,7 @@ def _one(call: Call, body: Body) -> Body:
             return call.resource.to_wire(body)
 
 
-def _many(call: Call, items: list[Body], metadata: Body) -> Body:
+def _render_list(call: Call, items: list[Body], metadata: Body) -> Body:
     match call.media.as_:
         case "Table":
             return _table(call, items, metadata)
@@ -110,7 +110,7 @@ def _version(body: Body) -> Body:
     return {"resourceVersion": version} if version else {}
 
 
-def _untyped(body: Body) -> Body:
+def _strip_type(body: Body) -> Body:
     return {name: value for name, value in body.items() if name not in ("kind", "apiVersion")}
 
 

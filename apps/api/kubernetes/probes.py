@@ -10,17 +10,17 @@ from apps.api.kubernetes.errors import UnknownPath
 from apps.cluster.models import Cluster
 from apps.controlplane.workers import readiness
 
-#: A check of a cluster: "" when all is well, else what is not.
+#: A check of a cluster: "" if it passes, otherwise the problem.
 Check = Callable[[Cluster], str]
 
 
 def _ping(cluster: Cluster) -> str:
-    """That this is answered at all says that the process lives and the database answered."""
+    """Always passes: a response shows that the process and the database work."""
     return ""
 
 
 def _scheduler(cluster: Cluster) -> str:
-    for _, seconds in readiness.overdue(cluster.pk):
+    for _, seconds in readiness.overdue_clusters(cluster.pk):
         return f"no worker has taken this cluster for {seconds:.0f} s"
     return ""
 
@@ -34,10 +34,10 @@ PROBES: Mapping[str, Mapping[str, Check]] = {
 
 
 def answer(request: HttpRequest, cluster: Cluster, probe: str, only: str) -> HttpResponse:
-    """ "ok", or with ``?verbose`` a line for each check; 500 and all lines when one fails.
+    """ "ok", or with ``?verbose`` a line for each check; 500 and all lines if one fails.
 
-    `only`: the one check that the path names below the probe, "" for all; ``?exclude=`` leaves
-    some out.
+    `only`: the single check that the path names below the probe, "" for all; ``?exclude=`` skips
+    some.
     """
     checks = PROBES[probe]
     if only and only not in checks:

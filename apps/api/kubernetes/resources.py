@@ -1,4 +1,4 @@
-"""What is served at which path: the registry of kinds with what the API says about each."""
+"""The resources that the API serves, for each kind in the registry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATUS_VERBS = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A path below an object; group, version and kind are of what it reads and writes."""
+    """A path below an object; group, version and kind of the object that it reads and writes."""
 
     name: str
     kind: str
@@ -30,26 +30,26 @@ class Subresource:
     version: str = ""
 
 
-def _same(body: Body) -> Body:
+def _unchanged(body: Body) -> Body:
     return body
 
 
 @dataclass(frozen=True)
 class Resource:
-    """A kind as it is served by one group and version."""
+    """A kind as served by one group and version."""
 
     kind: Kind
     group: str
     version: str
     subresources: tuple[Subresource, ...] = ()
     verbs: tuple[str, ...] = VERBS
-    #: Deleting answers with the object rather than with a Status.
+    #: Deletion returns the object instead of a Status.
     returns_deleted: bool = False
-    #: A PUT of a name that does not exist creates it.
+    #: A PUT of a missing object creates it.
     creates_on_update: bool = False
-    #: From the stored form to the one of this group and version, and back.
-    to_wire: Callable[[Body], Body] = field(default=_same)
-    from_wire: Callable[[Body], Body] = field(default=_same)
+    #: Converts from the stored form to that of this group and version, and back.
+    to_wire: Callable[[Body], Body] = field(default=_unchanged)
+    from_wire: Callable[[Body], Body] = field(default=_unchanged)
 
     @property
     def plural(self) -> str:
@@ -61,8 +61,8 @@ class Resource:
 
     @property
     def as_stored(self) -> bool:
-        """Whether the stored form is the one that is served."""
-        return self.to_wire is _same
+        """Whether the stored form is the served form."""
+        return self.to_wire is _unchanged
 
     @property
     def singular(self) -> str:
@@ -129,8 +129,8 @@ _NEW_EVENTS = Resource(
     "events.k8s.io",
     "v1",
     creates_on_update=True,
-    to_wire=events.to_new,
-    from_wire=events.to_core,
+    to_wire=events.to_events_v1,
+    from_wire=events.to_core_v1,
 )
 
 ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS)
@@ -145,7 +145,7 @@ def find(group: str, version: str, plural: str) -> Resource | None:
     return _BY_PATH.get((group, version, plural))
 
 
-def of_group_version(group: str, version: str) -> list[Resource]:
-    """The resources of one group and version by name; empty when it is not served."""
+def in_group_version(group: str, version: str) -> list[Resource]:
+    """The resources of one group and version by name; empty if it is not served."""
     found = [r for r in ALL if (r.group, r.version) == (group, version)]
     return sorted(found, key=lambda resource: resource.plural)

@@ -1,4 +1,4 @@
-"""The subresource `scale`: the replicas of a workload, whatever its kind."""
+"""The subresource `scale`: the replicas of a workload of any kind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def patch(call: Call) -> Answer:
 
 
 def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
-    def scaled(workload: Body) -> Body:
+    def set_replicas(workload: Body) -> Body:
         wanted = change(_scale(workload))
         metadata = wanted.get("metadata") or {}
         if metadata.get("name", call.target.name) != call.target.name:
@@ -62,7 +62,7 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
         call.resource.kind,
         call.namespace,
         call.target.name,
-        scaled,
+        set_replicas,
         actor=call.actor,
         dry_run=params.dry_run(call.query, call.method),
     )
@@ -95,7 +95,7 @@ def _scale(workload: Body) -> Body:
 
 
 def _selector(selector: Any) -> Body:
-    """The selector as text, under its name."""
+    """The selector as text, in the field `selector`."""
     if not isinstance(selector, dict):
         return {}
     structured = "matchLabels" in selector or "matchExpressions" in selector

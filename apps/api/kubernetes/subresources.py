@@ -1,4 +1,4 @@
-"""What is below an object; `scale` has its module, `status` goes the way of the object."""
+"""Subresources of objects; `scale` has its own module, `status` is handled like the object."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def evict_pod(call: Call) -> Answer:
 
 
 def log(call: Call) -> Answer:
-    """GET of a pod's log: nothing runs in a mock cluster, so nothing was written."""
+    """GET of a pod's log, which is empty: no container runs in a mock cluster."""
     queries.get(call.cluster, call.resource.kind, call.namespace, call.target.name)
     return Answer({}, 204)
 
 
 def finalize(call: Call) -> Answer:
-    """PUT of a namespace whose `spec.finalizers` count, and nothing else of it."""
+    """PUT of a namespace; only its `spec.finalizers` are used."""
     body, warnings = call.read_object(params.field_validation(call.query, call.method))
     finalizers = (body.get("spec") or {}).get("finalizers") or []
 
@@ -80,7 +80,7 @@ def bind(call: Call) -> Answer:
 
 
 def _check_uid(call: Call, name: str, said: str) -> None:
-    """Refuse early, in the storage's words; the store checks again under the lock."""
+    """Reject early, with the message of the API server's storage; the store checks again later."""
     is_ = queries.get(call.cluster, call.resource.kind, call.namespace, name)["metadata"]["uid"]
     if said != is_:
         raise other_uid(call, said, is_)

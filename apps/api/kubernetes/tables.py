@@ -1,4 +1,4 @@
-"""Objects as the tables that `kubectl get` prints: the server knows the columns."""
+"""Renders objects as the tables that `kubectl get` prints; the server defines the columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INCLUDE = ("None", "Metadata", "Object")
 
 
 def include_object(value: str) -> str:
-    """The parameter includeObject; BadRequest when it has none of its values."""
+    """The parameter includeObject; BadRequest if it is invalid."""
     if value and value not in INCLUDE:
         raise BadRequest(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{value}": '
@@ -49,7 +49,7 @@ def table(
 
 
 def partial(body: Body) -> Body:
-    """An object's metadata alone."""
+    """Only the metadata of an object."""
     return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": body["metadata"]}
 
 

@@ -1,4 +1,4 @@
-"""The verbs every kind understands: get, list, create, update, patch, delete, deletecollection."""
+"""The verbs of every kind: get, list, create, update, patch, delete, deletecollection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def get(call: Call) -> Answer:
 def list_(call: Call) -> Answer:
     wanted = params.list_options(call.query)
     if call.target.name:
-        # the deprecated watch of one object, asked for as a list
+        # the deprecated watch of one object, requested as a list
         raise WrongMethod
     kind, namespace = call.resource.kind, call.target.namespace
     if call.media == PLAIN and call.resource.as_stored:
@@ -63,7 +63,7 @@ def update(call: Call) -> Answer:
     dry_run = params.dry_run(call.query, call.method)
     validation = params.field_validation(call.query, call.method)
     body, warnings = call.read_object(validation)
-    _check_named(call, body)
+    _check_name(call, body)
 
     def change(old: Body) -> Body:
         _check_same_object(call, old, body)
@@ -95,14 +95,14 @@ def patch(call: Call) -> Answer:
     warnings: list[str] = []
 
     def change(old: Body) -> Body:
-        decoded = _shape_patched(apply(resource.to_wire(old)), resource.definition)
+        decoded = _decode_patched(apply(resource.to_wire(old)), resource.definition)
         complaints = [f'unknown field "{path}"' for path in decoded.unknown]
         if complaints and validation == "Strict":
             raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}")
         warnings[:] = complaints if validation == "Warn" else []
         body = resource.from_wire(decoded.body)
-        _check_named(call, body)
-        _check_kept(call, old, body)
+        _check_name(call, body)
+        _check_uid_unchanged(call, old, body)
         return body
 
     try:
@@ -154,12 +154,12 @@ def delete_collection(call: Call) -> Answer:
             deleted.append(body)
         elif not isinstance(outcome, NotFound):
             raise outcome
-        # what somebody else deleted meanwhile is as gone as it should be
+        # objects that were deleted in the meantime need no deletion
     return Answer({}, items=deleted, metadata=page.metadata())
 
 
 def _is_held(body: Body) -> bool:
-    """Whether a deleted object stays until somebody has finished with it."""
+    """Whether finalizers or a grace period hold a deleted object."""
     metadata = body["metadata"]
     holders = metadata.get("finalizers") or (body.get("spec") or {}).get("finalizers")
     return bool(metadata.get("deletionTimestamp") and holders)
@@ -194,8 +194,8 @@ def _check_namespace(target: Target, metadata: Body) -> None:
         )
 
 
-def _check_named(call: Call, body: Body) -> None:
-    """Refuse an object that says it is another one than the path names."""
+def _check_name(call: Call, body: Body) -> None:
+    """Reject an object whose name is not that of the path."""
     metadata = body.setdefault("metadata", {})
     name = metadata.setdefault("name", call.target.name)
     if name != call.target.name:
@@ -210,14 +210,14 @@ def _check_named(call: Call, body: Body) -> None:
 
 
 def _check_same_object(call: Call, old: Body, new: Body) -> None:
-    """Refuse to replace an object by one with another uid."""
+    """Reject the replacement of an object by one with another uid."""
     said, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
     if said and said != is_:
         raise other_uid(call, said, is_)
 
 
 def other_uid(call: Call, said: str, is_: str) -> Conflict:
-    """The conflict with which the API server's storage refuses another uid."""
+    """The conflict that the API server's storage returns for another uid."""
     place = "/".join(filter(None, (call.resource.plural, call.namespace, call.target.name)))
     return Conflict(
         call.resource.plural,
@@ -229,19 +229,19 @@ def other_uid(call: Call, said: str, is_: str) -> Conflict:
     )
 
 
-def _check_kept(call: Call, old: Body, new: Body) -> None:
-    """Refuse a patch of the uid."""
+def _check_uid_unchanged(call: Call, old: Body, new: Body) -> None:
+    """Reject a patch of the uid."""
     said, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
     if said and said != is_:
         cause = Cause(
             "FieldValueInvalid", f'Invalid value: "{said}": field is immutable', "metadata.uid"
         )
-        # upstream finds it twice, before and after the object's own rules
+        # upstream reports it twice, before and after the rules of the kind
         causes = [cause, cause]
         raise Invalid(call.resource.kind.name, call.target.name, causes, call.resource.group)
 
 
-def _shape_patched(body: Body, definition: str) -> Decoded:
+def _decode_patched(body: Body, definition: str) -> Decoded:
     try:
         return decode(definition, body)
     except ShapeError as error:
@@ -256,6 +256,6 @@ def _invalid_patch(why: str) -> Invalid:
 
 
 def _without_version(body: Body) -> Body:
-    """A dry run's object: it got no version that counts."""
+    """The object of a dry run, which has no valid version."""
     metadata = {k: v for k, v in body["metadata"].items() if k != "resourceVersion"}
     return {**body, "metadata": metadata}

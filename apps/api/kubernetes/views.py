@@ -33,7 +33,7 @@ from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
-from apps.cluster.availability import DatabaseAway, database_is_away
+from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
 from apps.cluster.models import Cluster
@@ -80,7 +80,7 @@ _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
 
 
 class AnyContent(BaseContentNegotiation):
-    """Leaves the Accept header to `media`: Kubernetes' rules are its own."""
+    """Leaves the Accept header to `media`, because Kubernetes has its own rules."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         return parsers[0]
@@ -92,7 +92,7 @@ class AnyContent(BaseContentNegotiation):
 
 
 class KubernetesView(APIView):
-    """Reads a request as a Call, lets the verb answer it, and gives every refusal as a Status."""
+    """Parses a request into a Call, calls the verb, and returns every error as a Status."""
 
     content_negotiation_class = AnyContent
     http_method_names = ["get", "post", "put", "patch", "delete", "options", "head"]
@@ -110,7 +110,7 @@ class KubernetesView(APIView):
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         raise WrongMethod
 
-    # Django gives HEAD to get; here it is refused
+    # Django sends HEAD to get; here it is rejected
     head = options
 
     def answer(self, request: Request, cluster_name: str, path: str) -> HttpResponse:
@@ -118,8 +118,8 @@ class KubernetesView(APIView):
         accept = request.META.get("HTTP_ACCEPT", "")
         target = paths.parse(path)
         if target is None:
-            told = component.answer(request._request, cluster, path)
-            return told or documents.answer(request._request, path, accept)
+            response = component.answer(request._request, cluster, path)
+            return response or documents.answer(request._request, path, accept)
         params.check_text(request._request.GET)
         call = Call(
             cluster=cluster,
@@ -131,7 +131,7 @@ class KubernetesView(APIView):
             media=media.negotiate(accept),
             actor=Actor(request.user.get_username(), current_request_id()),
         )
-        return present(call, handler_of(target, call.method)(call))
+        return present(call, find_handler(target, call.method)(call))
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, (NotAuthenticated, AuthenticationFailed)):
@@ -140,24 +140,24 @@ class KubernetesView(APIView):
             return refusal_response(_as_api_error(exc))
         if isinstance(exc, ApiError):
             return refusal_response(exc)
-        if database_is_away(exc):
-            log.error("the database is away, or too busy", exc_info=exc)
-            return refusal_response(DatabaseAway())
+        if is_database_unavailable(exc):
+            log.error("the database is unavailable or overloaded", exc_info=exc)
+            return refusal_response(DatabaseUnavailable())
         if isinstance(exc, RequestDataTooBig):
             return refusal_response(bodies.too_large())
         raise exc
 
 
 def find_cluster(name: str) -> Cluster:
-    """The cluster of a path; NotFound when there is none."""
+    """The cluster of a path; NotFound if there is none."""
     row = None
     if "\x00" not in name:
         with connection.cursor() as cursor:
-            cursor.execute(_by_name(), [name])
+            cursor.execute(_cluster_query(), [name])
             row = cursor.fetchone()
     if row is None:
         raise NotFound("clusters", name)
-    # JSON comes as text, which the ORM would have read
+    # JSON is returned as text, which the ORM would have decoded
     values = [
         json.loads(value) if isinstance(field, JSONField) else value
         for field, value in zip(_COLUMNS, row, strict=True)
@@ -166,14 +166,14 @@ def find_cluster(name: str) -> Cluster:
 
 
 @cache
-def _by_name() -> str:
-    """The query for a cluster, as Django writes it; written once, since every request asks."""
+def _cluster_query() -> str:
+    """The SQL query for a cluster by name; compiled once, because every request needs it."""
     statement: str = Cluster.objects.filter(name="").query.sql_with_params()[0]
     return statement
 
 
-def handler_of(target: Target, method: str) -> Handler:
-    """What serves a method at a target; WrongMethod when nothing does."""
+def find_handler(target: Target, method: str) -> Handler:
+    """The handler for a method at a target; WrongMethod if there is none."""
     if target.subresource:
         handler = _SUBRESOURCES[target.subresource].get(method)
     else:
@@ -186,14 +186,14 @@ def handler_of(target: Target, method: str) -> Handler:
 def _verb_handler(target: Target, method: str) -> Handler | None:
     verb = _VERBS.get((method, bool(target.name)))
     nowhere = target.resource.namespaced and target.namespace is None
-    # objects of all namespaces can be listed, not written
+    # across all namespaces, objects can only be listed
     if verb not in target.resource.verbs or (nowhere and verb in ("create", "deletecollection")):
         return None
     return (_OBJECT if target.name else _COLLECTION)[method]
 
 
 def refusal_response(refusal: ApiError) -> HttpResponse:
-    """A refusal as its Status."""
+    """The response for an error: its Status."""
     response = media.response(refusal.status(), status=refusal.code)
     retry = refusal.details.get("retryAfterSeconds")
     if retry is not None:

@@ -1,4 +1,4 @@
-"""Watches: what a stream says, read from the change log. No I/O with the client here."""
+"""Watches: the events of a stream, read from the change log. Does no I/O with the client."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from apps.cluster.selectors import Matcher
 
 Body = dict[str, Any]
 
-#: Changes read from the log at a time.
+#: Number of changes read from the log at once.
 BATCH = 500
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """The parameters of a watch beside its queries."""
+    """The parameters of a watch, besides its selectors."""
 
-    #: Seconds until the server ends it; None: it need not.
+    #: Seconds until the server ends the watch; None: no limit.
     timeout: int | None
     bookmarks: bool
-    #: Begin with what exists.
+    #: Start with the existing objects.
     initial: bool
-    #: Begin after this version; None: with the current one.
+    #: Start after this version; None: after the current one.
     version: int | None
 
 
-def options(call: Call) -> WatchOptions:
-    """The parameters of a watch; Invalid or BadRequest for a contradiction."""
+def watch_options(call: Call) -> WatchOptions:
+    """The parameters of a watch; Invalid or BadRequest if they conflict."""
     query = call.query
     params.check_watch(query)
     version = params.resource_version(query)
@@ -54,7 +54,7 @@ def options(call: Call) -> WatchOptions:
 
 @dataclass(slots=True)
 class Watch:
-    """One watch: what has been told, and what is to be told next, as lines of JSON."""
+    """One watch: produces its events as lines of JSON."""
 
     call: Call
     options: WatchOptions
@@ -74,7 +74,7 @@ class Watch:
         )
 
     def begin(self) -> list[bytes]:
-        """What exists, where that was asked for; sets the version to go on from."""
+        """The existing objects, if requested; sets the version to continue from."""
         if not self.options.initial:
             self.version = self.options.version or self.call.cluster.resource_version
             return []
@@ -89,8 +89,8 @@ class Watch:
             lines.append(self.bookmark(initial_events_end=True))
         return lines
 
-    def more(self) -> list[bytes]:
-        """What has changed since; empty when nothing has. Expired when that is forgotten."""
+    def next_lines(self) -> list[bytes]:
+        """The changes since the last call, possibly none. Expired if the log no longer has them."""
         cluster = self.call.cluster
         if self.version < cluster.forgotten_version:
             raise Expired(f"too old resource version: {self.version} ({cluster.forgotten_version})")
@@ -101,12 +101,12 @@ class Watch:
             )
             if not changes:
                 break
-            lines.extend(self._told(changes))
+            lines.extend(self._events(changes))
             self.version = changes[-1].version
         return lines
 
     def bookmark(self, *, initial_events_end: bool = False) -> bytes:
-        """A line that says how far the stream is."""
+        """A bookmark with the current version of the stream."""
         resource = self.call.resource
         metadata: Body = {"resourceVersion": str(self.version)}
         if initial_events_end:
@@ -120,7 +120,7 @@ class Watch:
             },
         )
 
-    def _told(self, changes: list[LoggedChange]) -> Iterator[bytes]:
+    def _events(self, changes: list[LoggedChange]) -> Iterator[bytes]:
         if not self._matcher.selective:
             for change in changes:
                 if self._matcher.matches(change.object):
@@ -128,16 +128,18 @@ class Watch:
             return
         before = self._objects_before(changes)
         for change in changes:
-            if event := self._selected(change, before):
+            if event := self._selection_event(change, before):
                 yield self._line(*event)
 
     def _objects_before(self, changes: Iterable[LoggedChange]) -> dict[int, Body]:
-        """The objects as they were before these changes."""
+        """The objects before these changes."""
         versions = [c.previous_version for c in changes if c.previous_version is not None]
         return changelog.objects_at(self.call.cluster.pk, versions) if versions else {}
 
-    def _selected(self, change: LoggedChange, before: dict[int, Body]) -> tuple[str, Body] | None:
-        """The event of a change for those who watch a selection: objects enter and leave it."""
+    def _selection_event(
+        self, change: LoggedChange, before: dict[int, Body]
+    ) -> tuple[str, Body] | None:
+        """The event of a change for a watch with a selector: objects start and stop matching."""
         old = before.get(change.previous_version or 0)
         known = self._matched.get(change.uid)
         was = known if known is not None else old is not None and self._matcher.matches(old)
@@ -161,7 +163,7 @@ class Watch:
 
 
 def error_line(refusal: ApiError) -> bytes:
-    """The last line of a watch that cannot go on."""
+    """The last line of a watch that cannot continue."""
     return _encode("ERROR", refusal.status())
 
 

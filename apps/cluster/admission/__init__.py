@@ -1,8 +1,8 @@
 """What the API server does to an object before it is stored, as functions over plain bodies.
 
-`admit` is the one entry: shape, name, defaults, and what the admission plugins of a Kubernetes
-1.36 server change or refuse. It never alters what it is given and needs no database: what it must
-know of the cluster it asks of a `Lookups`.
+`admit` is the one entry: shape, name, defaults, and what the admission plugins of a Kubernetes 1.36
+server change or refuse. It never alters its arguments and needs no database: it reads other objects
+of the cluster through a `Lookups`.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ def admit(
     taint_new_nodes: bool = False,
     plugins: Chain = NO_PLUGINS,
 ) -> Body:
-    """The object as it will be stored, if validation agrees.
+    """The object to validate and store.
 
-    `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it
-    is an update: defaults are filled in again, what admission once set is kept. New nodes get the
+    `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it is
+    an update: defaults are set again, and values that admission has set are kept. New nodes get the
     taint `node.kubernetes.io/not-ready:NoSchedule` only if `taint_new_nodes`, for clusters in which
-    something marks them ready. `plugins` are those the cluster has chosen besides.
+    a controller marks them as ready. `plugins` are the additional plugins that the cluster has
+    enabled.
 
-    Raises BadRequest for a body of the wrong shape, Forbidden for what admission refuses.
+    Raises BadRequest for a body of the wrong shape, Forbidden if admission rejects it.
     """
     draft = draft_of(kind, body)
     if old is None:

@@ -1,4 +1,4 @@
-"""Compares what defaulting and priority admission make of a pod with recorded API servers."""
+"""Compares the results of defaulting and priority admission with recordings of API servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.cluster.system_classes import system_class
 
 Json = Mapping[str, Any]
 
-#: Not recorded, whatever they hold.
+#: Fields that are never recorded.
 _UNRECORDED_SPEC: Final = (
     "restartPolicy",
     "terminationGracePeriodSeconds",
@@ -26,7 +26,7 @@ _UNRECORDED_CONTAINER: Final = (
     "terminationMessagePath",
     "terminationMessagePolicy",
 )
-#: Not recorded when they hold this.
+#: Fields that are not recorded if they have this value.
 _IMPLIED: Final = {
     "schedulerName": "default-scheduler",
     "preemptionPolicy": "PreemptLowerPriority",
@@ -35,7 +35,7 @@ _IMPLIED: Final = {
 
 
 class ListedClasses:
-    """Lookups over the priority classes of a case, and those every cluster has."""
+    """Lookups in the priority classes of a case and the system classes."""
 
     def __init__(self, priority_classes: list[Body]) -> None:
         self._classes = {item["metadata"]["name"]: item for item in priority_classes}
@@ -60,25 +60,25 @@ class ListedClasses:
 def check_apidefaults(case: Json, expect: Json) -> list[str]:
     """Differences between the recorded pod and ours, one line each; empty when they agree."""
     try:
-        pod = _admitted(case)
+        pod = _admit(case)
     except ApiError as refusal:
-        return [f"recorded a pod, ours was refused: {refusal.message}"]
-    return list(_differences(_recorded_part(expect["pod"]), _recorded_part(pod), ""))
+        return [f"recorded a pod, ours was rejected: {refusal.message}"]
+    return list(_compare(_recorded_part(expect["pod"]), _recorded_part(pod), ""))
 
 
-def _admitted(case: Json) -> Body:
+def _admit(case: Json) -> Body:
     """The pod after defaulting, priority admission and the creation step."""
     pod = draft_of("Pod", case["pod"])
     set_defaults("Pod", pod)
     if "priority" not in pod["spec"]:
-        # A priority without a class would be refused; these recordings took it as resolved.
+        # A priority without a class would be rejected; these recordings treat it as resolved.
         set_priority(pod, ListedClasses(case.get("priorityClasses") or []))
     merge_label_keys(pod)
     return pod
 
 
 def _recorded_part(pod: Json) -> Body:
-    """The pod without the fields that are left out of the recordings."""
+    """The pod without the fields that the recordings omit."""
     metadata = {name: value for name, value in pod["metadata"].items() if name != "uid"}
     spec = {
         name: value
@@ -98,13 +98,13 @@ def _recorded_part(pod: Json) -> Body:
     return {"metadata": metadata, "spec": spec}
 
 
-def _differences(recorded: Any, ours: Any, path: str) -> Iterator[str]:
+def _compare(recorded: Any, ours: Any, path: str) -> Iterator[str]:
     if isinstance(recorded, Mapping) and isinstance(ours, Mapping):
         for name in sorted({*recorded, *ours}):
             place = f"{path}.{name}" if path else name
-            yield from _differences(recorded.get(name), ours.get(name), place)
+            yield from _compare(recorded.get(name), ours.get(name), place)
     elif isinstance(recorded, list) and isinstance(ours, list) and len(recorded) == len(ours):
         for index, (left, right) in enumerate(zip(recorded, ours, strict=True)):
-            yield from _differences(left, right, f"{path}[{index}]")
+            yield from _compare(left, right, f"{path}[{index}]")
     elif recorded != ours:
         yield f"{path}: recorded {recorded!r}, ours {ours!r}"

@@ -1,4 +1,4 @@
-"""The body that admission works on: a copy of its own, known to have the shape of its kind."""
+"""The body that admission changes: a copy that has the shape of its kind."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def draft_of(kind: str, body: Mapping[str, Any]) -> Body:
 
 
 def undecodable(kind: str, version: str, why: str) -> BadRequest:
-    """The refusal of a body that is not of the shape of its kind."""
+    """The error for a body that does not have the shape of its kind."""
     return BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
 
 def forbidden(plural: str, name: str, why: str, group: str = "") -> Forbidden:
-    """The refusal of an admission plugin: `pods "p1" is forbidden: <why>`."""
+    """The error of an admission plugin: `pods "p1" is forbidden: <why>`."""
     about = {"name": name, **({"group": group} if group else {}), "kind": plural}
     return Forbidden(f'{qualified(plural, group)} "{name}" is forbidden: {why}', details=about)
 
 
 def child(parent: Body, name: str) -> Body:
-    """The object at `name`, made if it is absent."""
+    """The object at `name`, created if it is absent."""
     found: Body = parent.setdefault(name, {})
     return found
 
 
 def drop_empty(parent: Body, *names: str) -> None:
-    """Remove the members that hold the zero value of their type, which the API does not write."""
+    """Remove members with the zero value of their type, which the API does not write."""
     for name in names:
         if name in parent and not parent[name]:
             del parent[name]

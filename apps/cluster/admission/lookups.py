@@ -1,4 +1,4 @@
-"""What admission asks of the cluster."""
+"""The lookups that admission needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Body = dict[str, Any]
 
 
 class Lookups(Protocol):
-    """Answers about other objects of the cluster; None when there is none."""
+    """Looks up other objects of the cluster; None if there is none."""
 
     def namespace(self, name: str) -> Body | None:
         """The namespace of this name."""
@@ -17,10 +17,10 @@ class Lookups(Protocol):
         """The PriorityClass of this name."""
 
     def default_priority_class(self) -> Body | None:
-        """The PriorityClass for pods that name none: of several, the one with the least value."""
+        """The PriorityClass for pods without one; the smallest value if there are several."""
 
     def runtime_class(self, name: str) -> Body | None:
         """The RuntimeClass of this name."""
 
     def default_storage_class(self) -> Body | None:
-        """The StorageClass for claims that name none: of several, the newest."""
+        """The StorageClass for claims without one; the newest if there are several."""

@@ -1,7 +1,7 @@
-"""`matchLabelKeys` and `mismatchLabelKeys`: selectors that follow the pod's own labels.
+"""`matchLabelKeys` and `mismatchLabelKeys`: selectors that depend on the pod's own labels.
 
-The key lists are kept; what they mean for this pod is merged into the label selectors, as the API
-server does, so that the scheduler reads nothing but selectors.
+The key lists are kept; their requirements are merged into the label selectors, as in the API
+server, so that the scheduler only reads selectors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def merge_label_keys(pod: Body) -> None:
-    """Add an In or NotIn requirement for every listed key of which the pod has a label."""
+    """Add an In or NotIn requirement for every listed key that the pod has as a label."""
     labels = pod["metadata"].get("labels") or {}
     spec = pod["spec"]
     if not labels:

@@ -1,11 +1,11 @@
-"""Names that the server makes up."""
+"""Names that the server generates."""
 
 from __future__ import annotations
 
 import secrets
 from typing import Any, Final
 
-#: No vowels and no look-alikes, so that no word comes out.
+#: Without vowels and similar characters, so that no words appear.
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _PREFIX_LENGTH: Final = 63 - _SUFFIX_LENGTH

@@ -10,7 +10,7 @@ NOT_READY_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSc
 
 
 def taint_not_ready(node: Body) -> None:
-    """Keep pods off a new node until something says that it is ready."""
+    """Keep pods off a new node until a controller marks it as ready."""
     taints = child(node, "spec").setdefault("taints", [])
     wanted = (NOT_READY_TAINT["key"], NOT_READY_TAINT["effect"])
     if all((taint.get("key"), taint.get("effect")) != wanted for taint in taints):

@@ -15,7 +15,7 @@ from apps.cluster.admission.tolerations import add_default_tolerations
 
 
 def create_pod(pod: Body, lookups: Lookups, plugins: Chain) -> None:
-    """What admission adds to a new pod that has its defaults; Forbidden if it refuses the pod."""
+    """Run admission for a new pod that has its defaults; Forbidden if the pod is rejected."""
     child(pod, "spec")
     set_priority(pod, lookups)
     add_default_tolerations(pod["spec"])
@@ -25,7 +25,7 @@ def create_pod(pod: Body, lookups: Lookups, plugins: Chain) -> None:
 
 
 def update_pod(pod: Body, old: Mapping[str, Any]) -> None:
-    """Keep what admission once added and an update leaves out."""
+    """Keep values that admission has added and an update omits."""
     child(pod, "spec")
     keep_priority(pod, old)
     quality = (old.get("status") or {}).get("qosClass")

@@ -1,4 +1,4 @@
-"""Priorities (plugin Priority): pods get theirs from a class, and one class may be the default."""
+"""Priorities (plugin Priority): pods get theirs from a class; one class can be the default."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NO_CLASS: Final[Mapping[str, Any]] = {"value": 0, "preemptionPolicy": "PreemptL
 
 
 def set_priority(pod: Body, lookups: Lookups) -> None:
-    """Fill in spec.priority and spec.preemptionPolicy of a new pod from its class.
+    """Set spec.priority and spec.preemptionPolicy of a new pod from its class.
 
-    Forbidden when the class is unknown, or when the pod itself says something else.
+    Forbidden if the class is unknown, or if the pod specifies other values.
     """
     spec = pod["spec"]
     chosen = _class_of(pod, lookups)
@@ -40,7 +40,7 @@ def set_priority(pod: Body, lookups: Lookups) -> None:
 
 
 def keep_priority(pod: Body, old: Mapping[str, Any]) -> None:
-    """Fill in what an update leaves out and `set_priority` once set."""
+    """Keep the values of `set_priority` that an update omits."""
     spec, before = pod["spec"], old.get("spec") or {}
     for field in ("priority", "preemptionPolicy"):
         if field not in spec and field in before:

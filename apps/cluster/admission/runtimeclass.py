@@ -14,7 +14,7 @@ from apps.scheduler import quantity
 def apply_runtime_class(pod: Body, lookups: Lookups) -> None:
     """Give a new pod its runtime class's overhead, node selector and tolerations.
 
-    Forbidden when the class is unknown or the pod contradicts it.
+    Forbidden if the class is unknown or conflicts with the pod.
     """
     spec = pod["spec"]
     name = spec.get("runtimeClassName")

@@ -1,4 +1,4 @@
-"""The status an object is born with; whatever the client says about it is not taken."""
+"""The initial status of an object; the status that the client sends is ignored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def set_initial_status(kind: str, draft: Body) -> None:
-    """Replace the status of a new object by the one its kind starts with."""
+    """Set the initial status of a new object."""
     initial = _INITIAL.get(kind)
     if initial is not None:
         draft["status"] = initial(draft)
 
 
-def _pod(pod: Body) -> Body:
+def _initial_pod_status(pod: Body) -> Body:
     spec = pod.get("spec") or {}
     status: Body = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
@@ -35,12 +35,12 @@ def _pod(pod: Body) -> Body:
     return status
 
 
-def _persistent_volume(volume: Body) -> Body:
+def _initial_volume_status(volume: Body) -> Body:
     moment = volume["metadata"].get("creationTimestamp")
     return {"phase": "Pending", "lastPhaseTransitionTime": moment}
 
 
-def _budget(_: Body) -> Body:
+def _initial_budget_status(_: Body) -> Body:
     counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
     return dict.fromkeys(counts, 0)
 
@@ -52,11 +52,11 @@ _DAEMON_COUNTS: Final = (
     "numberReady",
 )
 _INITIAL: Final[dict[str, Callable[[Body], Body]]] = {
-    "Pod": _pod,
+    "Pod": _initial_pod_status,
     "Namespace": lambda _: {"phase": "Active"},
-    "PersistentVolume": _persistent_volume,
+    "PersistentVolume": _initial_volume_status,
     "PersistentVolumeClaim": lambda _: {"phase": "Pending"},
-    "PodDisruptionBudget": _budget,
+    "PodDisruptionBudget": _initial_budget_status,
     "ResourceQuota": lambda _: {},
     "Service": lambda _: {"loadBalancer": {}},
     "ReplicationController": lambda _: {"replicas": 0},

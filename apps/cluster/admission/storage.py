@@ -11,7 +11,7 @@ _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def add_protection_finalizer(finalizer: str) -> Callable[[Body, Lookups], None]:
-    """An admission that holds back the deletion of an object which is in use."""
+    """Return an admission function that adds `finalizer`, which protects an object in use."""
 
     def admit(draft: Body, _: Lookups) -> None:
         finalizers = draft["metadata"].setdefault("finalizers", [])
@@ -25,7 +25,7 @@ _protect_claim = add_protection_finalizer("kubernetes.io/pvc-protection")
 
 
 def set_default_storage_class(claim: Body, lookups: Lookups) -> None:
-    """Protect a claim, and give it the default class when it says nothing about its class."""
+    """Protect a claim, and set the default class if it does not specify a class."""
     _protect_claim(claim, lookups)
     annotations = claim["metadata"].get("annotations") or {}
     spec = child(claim, "spec")

@@ -9,7 +9,7 @@ from apps.cluster.admission.draft import Body
 
 Toleration = Mapping[str, Any]
 
-#: How long a pod stays on a node that is lost, if it says nothing else.
+#: How long a pod stays on an unreachable node by default.
 DEFAULT_SECONDS: Final = 300
 _KEYS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -25,7 +25,7 @@ def add_default_tolerations(spec: Body) -> None:
             "tolerationSeconds": DEFAULT_SECONDS,
         }
         for key in _KEYS
-        if not any(_says_something_about(toleration, key) for toleration in given)
+        if not any(_mentions(toleration, key) for toleration in given)
     ]
     if added:
         spec["tolerations"] = [*given, *added]
@@ -46,7 +46,7 @@ def merge(first: Sequence[Toleration], second: Sequence[Toleration]) -> list[Bod
 
 
 def covers(wide: Toleration, narrow: Toleration) -> bool:
-    """Whether every taint that `narrow` tolerates is tolerated by `wide`, for as long."""
+    """Whether `wide` tolerates every taint that `narrow` tolerates, for at least as long."""
     if wide == narrow:
         return True
     exists = wide.get("operator") == "Exists"
@@ -66,7 +66,7 @@ def covers(wide: Toleration, narrow: Toleration) -> bool:
     return same
 
 
-def _says_something_about(toleration: Toleration, key: str) -> bool:
+def _mentions(toleration: Toleration, key: str) -> bool:
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in (
         "NoExecute",
         "",

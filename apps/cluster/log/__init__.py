@@ -1,4 +1,4 @@
-"""The change log: read, announced to those who wait for it, and forgotten after its time.
+"""The change log: reading it, announcing changes to subscribers, and deleting old changes.
 
 Imported by the store, the loop, watches and pages.
 """

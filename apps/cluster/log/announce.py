@@ -1,9 +1,9 @@
-"""Telling the world that a cluster has changed: NOTIFY for readers, a wake-up for the loop.
+"""Announces that a cluster has changed: NOTIFY for readers, a wake-up for the loop.
 
-NOTIFY takes a lock that is global to the database until its transaction commits, so it is not
-sent from the transactions that write objects: one thread a process sends it right after,
-one message for all that was committed meanwhile. What a killed process did not announce is
-found by the readers' own look at the log and by beat's look at due clusters.
+NOTIFY takes a lock that is global to the database until its transaction commits, so the
+transactions that write objects do not send it: one thread per process sends it right after, one
+message for all commits in the meantime. What a killed process did not announce, readers find when
+they poll the log, and beat when it queries the due clusters.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ CHANNEL = "schedweb"
 
 log = logging.getLogger(__name__)
 
-#: Called with a cluster's id when it becomes due, after the commit that made it so.
+#: Called with the id of a cluster that became due, after the commit.
 wake_hooks: list[Callable[[int], None]] = []
 
 
 class Announcer:
-    """A background thread that announces commits, started at the first of them."""
+    """A background thread that announces commits; the first commit starts it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -33,7 +33,7 @@ class Announcer:
         self._busy = False
         self._thread: threading.Thread | None = None
 
-    def committed(self, cluster_id: int, version: int, *, due: bool) -> None:
+    def announce(self, cluster_id: int, version: int, *, due: bool) -> None:
         """Announce soon that `cluster_id` is at `version`; with `due`, wake its loop."""
         with self._changed:
             self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
@@ -46,7 +46,7 @@ class Announcer:
             self._changed.notify_all()
 
     def flush(self, timeout: float) -> bool:
-        """Wait until everything committed so far is announced; False when time ran out."""
+        """Wait until all commits so far are announced; False on timeout."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: not (self._versions or self._due or self._busy), timeout
@@ -72,8 +72,8 @@ class Announcer:
                 try:
                     hook(cluster_id)
                 except Exception:
-                    # the broker may be away; beat finds the cluster by its due time
-                    log.warning("cluster %s could not be woken", cluster_id, exc_info=True)
+                    # the broker may be unavailable; beat finds the cluster by its due time
+                    log.warning("could not wake cluster %s", cluster_id, exc_info=True)
         try:
             with connection.cursor() as cursor:
                 cursor.executemany(
@@ -81,7 +81,7 @@ class Announcer:
                     [(CHANNEL, f"{key} {version}") for key, version in versions.items()],
                 )
         except (DatabaseError, InterfaceError):
-            log.warning("a change could not be announced", exc_info=True)
+            log.warning("could not announce a change", exc_info=True)
         finally:
             connection.close()
 

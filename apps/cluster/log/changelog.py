@@ -1,8 +1,8 @@
-"""Reading the log of changes: everything after version N, in order, none missed.
+"""Reads the log of changes: all changes after version N, in order.
 
-A version becomes visible only after every smaller one, because its writer holds the cluster's
-counter from taking the version to the commit. So a reader that remembers the last version it
-saw can ask again at any time.
+A version becomes visible only after every smaller one, because a writer locks the cluster's counter
+from taking its versions to the commit. A reader that remembers the last version it saw can
+therefore continue at any time.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def changes_after(
             f"{restriction}ORDER BY version LIMIT %s",
             parameters,
         )
-        return [_logged(row) for row in cursor.fetchall()]
+        return [_decode_row(row) for row in cursor.fetchall()]
 
 
 def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str, Any]]:
-    """Objects as the changes of these versions left them; forgotten ones are left out."""
+    """Objects as of these versions; versions that are no longer in the log are omitted."""
     with connection.cursor() as cursor:
         cursor.execute(
             'SELECT version, "object"::text FROM cluster_change '
@@ -73,7 +73,7 @@ def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str
 def creations(cluster_id: int, uids: Iterable[str]) -> dict[str, tuple[int, str]]:
     """The change that created each of these objects; uid -> (version, request id).
 
-    Those whose creation is no longer in the log are left out.
+    Objects whose creation is no longer in the log are omitted.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -84,7 +84,7 @@ def creations(cluster_id: int, uids: Iterable[str]) -> dict[str, tuple[int, str]
         return {uid: (version, request_id) for uid, version, request_id in cursor.fetchall()}
 
 
-def _logged(row: tuple[Any, ...]) -> LoggedChange:
+def _decode_row(row: tuple[Any, ...]) -> LoggedChange:
     version, change_type, kind, namespace, name, uid, body, *rest = row
     return LoggedChange(
         version, change_type, kind, namespace, name, uid, sql.load_json(body), *rest

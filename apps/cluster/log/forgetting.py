@@ -1,15 +1,15 @@
-"""Forgetting old changes, so that the log does not grow for ever.
+"""Deletes old changes, so that the log does not grow without limit.
 
-What is forgotten up to a version cannot be watched from before it any more (410 Gone, `Expired`),
-but the state at that version and every later one is still known: each object's last change up to
-it is kept, unless that was its deletion.
+A watch cannot start before the last deleted version (410 Gone, `Expired`), but the state at that
+version and every later one can still be read: the last change of each object up to it is kept,
+unless it is the object's deletion.
 """
 
 from __future__ import annotations
 
 from django.db import connection, transaction
 
-#: Versions that one transaction forgets: it holds the cluster's counter for a moment at its end.
+#: Versions per transaction, which locks the cluster's counter briefly at its end.
 STEP = 2000
 
 _DELETE = """
@@ -24,9 +24,9 @@ _DELETE = """
 
 
 def forget_changes(cluster_id: int, horizon: int) -> bool:
-    """Forget some changes up to version `horizon`; False when there are none left, or no cluster.
+    """Delete some changes up to version `horizon`; False when none are left, or no cluster.
 
-    Readers see all of a step or nothing.
+    Each step is one transaction.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
@@ -38,7 +38,8 @@ def forget_changes(cluster_id: int, horizon: int) -> bool:
             return False
         upto = min(horizon, row[1], row[0] + STEP)
         cursor.execute(_DELETE, {"cluster": cluster_id, "after": row[0], "upto": upto})
-        # last, as every writer: whoever waits for the counter waits for the commit alone
+        # last, as in every write: a transaction that waits for the counter waits only for the
+        # commit
         cursor.execute(
             "UPDATE cluster_cluster SET forgotten_version = greatest(forgotten_version, %s) "
             "WHERE id = %s",

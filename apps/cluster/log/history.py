@@ -1,4 +1,4 @@
-"""Objects as they were at a version of the cluster that has passed."""
+"""Reads objects as of an earlier version of the cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Body = dict[str, Any]
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 
 
-def changed_since(cluster: Cluster, kind: Kind, version: int) -> bool:
+def has_changed_since(cluster: Cluster, kind: Kind, version: int) -> bool:
     """Whether any object of this kind has changed after `version`."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -42,8 +42,8 @@ def list_at(
 ) -> list[Body]:
     """The objects of a kind that matched at `version`, by (namespace, name), from `after` on.
 
-    What changed since is taken from the log, the rest from the table. Expired when the log does
-    not reach back that far.
+    Changed objects are read from the log, the others from the table. Expired if the log does not go
+    back to `version`.
     """
     if version < cluster.forgotten_version:
         raise Expired(_TOO_OLD)
@@ -76,8 +76,8 @@ def list_at(
     return [body for body in bodies if matcher.matches(body)]
 
 
-def reaches_back(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
-    """Whether everything as it was at `version` can still be read."""
+def is_retained(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
+    """Whether the state at `version` can still be read."""
     cursor.execute(
         "SELECT c.forgotten_version <= %(version)s AND NOT EXISTS ("
         "SELECT FROM cluster_change l WHERE l.cluster_id = c.id AND l.version > %(version)s "
@@ -90,12 +90,11 @@ def reaches_back(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
     return bool(row and row[0])
 
 
-def everything(
-    cursor: CursorWrapper, cluster_id: int, kind: Kind
-) -> Iterator[tuple[Body, datetime]]:
-    """The objects of a kind, with when each was created, in the order of creation.
+def list_all(cursor: CursorWrapper, cluster_id: int, kind: Kind) -> Iterator[tuple[Body, datetime]]:
+    """The objects of a kind with their creation time, in the order of creation.
 
-    They are fetched now and read one by one, so that this may go on after the transaction.
+    They are fetched at once and decoded one by one, so that the caller may continue after the
+    transaction.
     """
     cursor.execute(
         f"SELECT body::text, created_at FROM {kind.model._meta.db_table} "
@@ -105,12 +104,12 @@ def everything(
     return ((sql.load_json(body), created_at) for body, created_at in cursor.fetchall())
 
 
-def everything_at(
+def list_all_at(
     cursor: CursorWrapper, cluster_id: int, kind: Kind, version: int
 ) -> Iterator[tuple[Body, datetime]]:
-    """`everything` as it was at `version`, to which the log `reaches_back`; what is gone last.
+    """`list_all` as of `version`, which must be retained (`is_retained`); deleted objects last.
 
-    To be asked in the one snapshot of the database in which everything is read.
+    Call it in the same database snapshot as the other reads.
     """
     table = kind.model._meta.db_table
     cursor.execute(

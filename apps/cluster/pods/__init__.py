@@ -1,4 +1,4 @@
-"""What follows from a pod's specification alone: its requests, its QoS class.
+"""Values computed from a pod's spec alone: its requests, its QoS class.
 
-Imports nothing of the cluster; any room may import it.
+Imports nothing else of this app; every package may import it.
 """

@@ -1,7 +1,7 @@
-"""What a pod asks for and what a node offers, as whole numbers for the columns that pages sum.
+"""Requests of pods and allocatable resources of nodes, as integers for the columns that pages sum.
 
-The same formula as the scheduler's own (`apps.scheduler.framework.resources`, which this room may
-not import; a test holds the two together), but for a resize in progress, which counts as wanted.
+The formula equals the scheduler's (`apps.scheduler.framework.resources`, which this app may not
+import; a test compares the two), except that a resize in progress counts as completed.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ _NANO = 10**9
 
 
 def pod_requests(pod: Body) -> Amounts:
-    """Containers and sidecars together, or the greediest init step; pod level; overhead."""
+    """The larger of all containers with sidecars and any init step; pod-level values; overhead."""
     spec = pod.get("spec") or {}
     total = _total(spec, "requests")
     _add(total, _nanos(spec.get("overhead")))
-    return _rounded(total)
+    return _round_up(total)
 
 
 def pod_limits(pod: Body) -> Amounts:
-    """The same of limits; overhead raises a limit that there is, and makes none."""
+    """The same for limits; overhead is added only to existing limits."""
     spec = pod.get("spec") or {}
     total = _total(spec, "limits")
     overhead = _nanos(spec.get("overhead"))
     _add(total, {name: nanos for name, nanos in overhead.items() if total.get(name)})
-    return _rounded(total)
+    return _round_up(total)
 
 
 def node_allocatable(node: Body) -> Amounts:
-    """What the node offers to pods, "pods" included."""
-    return _rounded(_nanos((node.get("status") or {}).get("allocatable")))
+    """The node's allocatable resources, "pods" included."""
+    return _round_up(_nanos((node.get("status") or {}).get("allocatable")))
 
 
 def node_ready(node: Body) -> bool:
-    """Whether the node's Ready condition says so."""
+    """Whether the node's Ready condition is true."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
 def _total(spec: Body, side: Side) -> dict[str, int]:
-    """Containers, init steps and the pod's own, overhead left out."""
+    """Containers, init steps and pod-level values, without overhead."""
     total: dict[str, int] = {}
     for container in spec.get("containers") or ():
-        _add(total, _listed(container, side))
+        _add(total, _amounts(container, side))
     _cover_init_steps(total, spec.get("initContainers") or (), side)
-    for name, nanos in _listed(spec, side).items():
+    for name, nanos in _amounts(spec, side).items():
         if name in ("cpu", "memory") or name.startswith("hugepages-"):
             total[name] = nanos
     return total
@@ -66,7 +66,7 @@ def _cover_init_steps(total: dict[str, int], containers: Iterable[Body], side: S
     sidecars: dict[str, int] = {}
     greatest: dict[str, int] = {}
     for container in containers:
-        step = _listed(container, side)
+        step = _amounts(container, side)
         if container.get("restartPolicy") == "Always":
             _add(total, step)
             _add(sidecars, step)
@@ -79,12 +79,12 @@ def _cover_init_steps(total: dict[str, int], containers: Iterable[Body], side: S
         total[name] = max(nanos, total.get(name, 0))
 
 
-def _listed(holder: Body, side: Side) -> dict[str, int]:
+def _amounts(holder: Body, side: Side) -> dict[str, int]:
     return _nanos((holder.get("resources") or {}).get(side))
 
 
 def _nanos(listed: Body | None) -> dict[str, int]:
-    """10⁻⁹ units. Validation refuses what is no quantity; should it pass one, it counts nothing."""
+    """In 10⁻⁹ units. Validation rejects invalid quantities; any that remain count as zero."""
     amounts = {}
     for name, amount in (listed or {}).items():
         with suppress(quantity.QuantityError):
@@ -97,7 +97,7 @@ def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
         total[name] = total.get(name, 0) + nanos
 
 
-def _rounded(total: Mapping[str, int]) -> Amounts:
+def _round_up(total: Mapping[str, int]) -> Amounts:
     return {
         name: min(-(-nanos // (_NANO // 1000 if name == "cpu" else _NANO)), quantity.MAX_VALUE)
         for name, nanos in total.items()

@@ -11,13 +11,13 @@ Body = Mapping[str, Any]
 #: resource → amount in 10⁻⁹ units
 Amounts = dict[str, int]
 
-#: What spec.resources may hold, beside huge pages.
+#: What spec.resources may specify, in addition to huge pages.
 POD_LEVEL: Final = ("cpu", "memory")
 HUGE_PAGES: Final = "hugepages-"
 
 
 def is_pod_level(resource: str) -> bool:
-    """Whether a resource may be asked for by the pod as a whole."""
+    """Whether a resource may be specified at pod level."""
     return resource in POD_LEVEL or resource.startswith(HUGE_PAGES)
 
 
@@ -28,10 +28,10 @@ def containers(spec: Body) -> Iterator[Body]:
 
 
 def aggregate(spec: Body, field: Literal["requests", "limits"]) -> Amounts:
-    """What the containers need at once: the running ones together, or the largest init step.
+    """The largest simultaneous use: the running containers together, or the largest init step.
 
-    Containers and sidecars (init containers that restart always) run together; an init container
-    runs beside the sidecars that started before it.
+    Containers and sidecars (init containers with restartPolicy Always) run together; an init
+    container runs with the sidecars that started before it.
     """
     running = _sum(_amounts(c, field) for c in spec.get("containers") or ())
     sidecars: Amounts = {}
@@ -47,8 +47,10 @@ def aggregate(spec: Body, field: Literal["requests", "limits"]) -> Amounts:
     return {name: max(running.get(name, 0), steps.get(name, 0)) for name in {**running, **steps}}
 
 
-def text(spec: Body, field: Literal["requests", "limits"], resource: str, nanos: int) -> str:
-    """`nanos` of a resource, written in the notation of the first container that asks for it."""
+def format_like_container(
+    spec: Body, field: Literal["requests", "limits"], resource: str, nanos: int
+) -> str:
+    """`nanos` of a resource, formatted like the first container that specifies it."""
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         given = ((container.get("resources") or {}).get(field) or {}).get(resource)
         if given is not None and quantity.parse(given).nanos:

@@ -1,1 +1,1 @@
-"""ResourceQuotas: what objects use, which quotas count them, and what is left of these."""
+"""ResourceQuotas: what objects use, and which quotas count them."""

@@ -1,8 +1,9 @@
-"""Quotas during one write: refuse what exceeds them, keep count of what they cover.
+"""Enforces quotas during one write, and updates their `status.used`.
 
-`status.used` is written in the transaction that changes what is used. The quotas' rows are locked
-after the cluster's counter, which every writer that heeds them takes first: no quota can appear or
-change between the look and the commit, and nobody who holds the counter waits for anything else.
+`status.used` is written in the transaction that changes the usage. The rows of quotas are locked
+after the cluster's counter, which every write that checks quotas locks first: no quota can appear
+or change between the check and the commit, and a transaction that holds the counter waits for no
+other lock.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from apps.cluster.admission.draft import forbidden
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.quota.scopes import in_scope
-from apps.cluster.quota.usage import Usage, add, countable, covered, missing_from, usage_of
+from apps.cluster.quota.usage import (
+    Usage,
+    add,
+    countable,
+    covered_resources,
+    missing_resources,
+    usage_of,
+)
 from apps.cluster.writes import Key
 from apps.scheduler import quantity
 from apps.scheduler.quantity import Parsed
@@ -25,22 +33,22 @@ from apps.scheduler.quantity import Parsed
 Body = dict[str, Any]
 
 QUOTA = kinds.by_name("ResourceQuota")
-#: Kinds whose objects use other amounts than one each.
+#: Kinds whose objects use other amounts than a count of one.
 _MEASURED = ("Pod", "PersistentVolumeClaim", "Service")
 
 
 class Charges:
-    """The quotas of the namespaces that a write touches, and what it does to them."""
+    """The quotas of the namespaces that a write changes, and their usage."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._quotas: dict[Key, Body] = {}
         self._used: dict[Key, Usage] = {}
         self._changed: dict[Key, None] = {}
-        self._noted: list[tuple[Kind, Body | None, Body | None]] = []
+        self._recorded: list[tuple[Kind, Body | None, Body | None]] = []
 
     def watch(self, key: Key, quota: Body) -> None:
-        """Count for this quota from now on."""
+        """Charge this quota from now on."""
         self._quotas[key] = quota
         listed = (quota.get("status") or {}).get("used") or {}
         self._used[key] = {name: quantity.parse(amount) for name, amount in listed.items()}
@@ -51,14 +59,14 @@ class Charges:
             known.pop(key, None)
 
     def check(self, kind: Kind, body: Body) -> None:
-        """Forbidden if a quota does not allow the creation of this object."""
+        """Forbidden if the object would exceed a quota."""
         if not countable(kind):
             return
         usage = usage_of(kind, body)
-        for key, quota in sorted(self._concerned(kind, body)):
+        for key, quota in sorted(self._matching_quotas(kind, body)):
             name, hard = key[2], _hard(quota)
-            limited = covered(kind, hard)
-            missing = missing_from(body, limited) if kind is kinds.POD else ""
+            limited = covered_resources(kind, hard)
+            missing = missing_resources(body, limited) if kind is kinds.POD else ""
             if missing:
                 raise _refuse(kind, body, f"failed quota: {name}: must specify {missing}")
             used = self._used[key]
@@ -69,56 +77,56 @@ class Charges:
                 and usage[each].nanos + _amount(used, each).nanos > hard[each].nanos
             )
             if exceeded:
-                told = [_told(amounts, exceeded) for amounts in (usage, used, hard)]
+                texts = [_format_amounts(amounts, exceeded) for amounts in (usage, used, hard)]
                 why = "exceeded quota: {}, requested: {}, used: {}, limited: {}"
-                raise _refuse(kind, body, why.format(name, *told))
+                raise _refuse(kind, body, why.format(name, *texts))
 
-    def note(self, kind: Kind, old: Body | None, new: Body | None) -> None:
-        """An object was created (`old` None), changed, or deleted (`new` None)."""
+    def record(self, kind: Kind, old: Body | None, new: Body | None) -> None:
+        """An object was created (`old` None), updated, or deleted (`new` None)."""
         if not countable(kind):
             return
-        self._noted.append((kind, old, new))
+        self._recorded.append((kind, old, new))
         for key in list(self._quotas):
             self._charge(key, kind, old, new)
 
     def settle(self) -> Iterator[tuple[Key, Body]]:
-        """The quotas of which another amount is used now, with their new status."""
+        """The quotas whose usage has changed, with their new status."""
         for key in self._changed:
             quota = self._quotas[key]
-            told = {name: _text(amount) for name, amount in sorted(self._used[key].items())}
-            status = {**(quota.get("status") or {}), "used": told}
+            used = {name: _format(amount) for name, amount in sorted(self._used[key].items())}
+            status = {**(quota.get("status") or {}), "used": used}
             if status != quota.get("status"):
                 yield key, {**quota, "status": status}
 
-    def changed(self, key: Key, old: Body, new: Body, subresource: str) -> Body:
-        """A quota that somebody changes: what it limits now is counted from what there is."""
+    def recount_if_changed(self, key: Key, old: Body, new: Body, subresource: str) -> Body:
+        """An updated quota; if its spec has changed, usage is counted again."""
         if subresource == "status":
             self.watch(key, new)
         elif new.get("spec") != old.get("spec"):
-            return self.recounted(key, new)
+            return self.recount(key, new)
         else:
             self._quotas[key] = new
         return new
 
-    def recounted(self, key: Key, quota: Body) -> Body:
-        """The quota with the status that follows from its spec and from what there is."""
-        hard = {name: quantity.canonical(amount) for name, amount in _given(quota).items()}
+    def recount(self, key: Key, quota: Body) -> Body:
+        """The quota with a status counted from the stored objects."""
+        hard = {name: quantity.canonical(amount) for name, amount in _spec_hard(quota).items()}
         quota = {**quota, "status": {"hard": hard}}
         self._quotas[key] = quota
         self._used[key] = {name: Parsed(0, "DecimalSI") for name in hard}
-        for kind, body in self._stored(key[1], hard):
+        for kind, body in self._read_objects(key[1], hard):
             self._charge(key, kind, None, body)
-        for kind, old, new in self._noted:
+        for kind, old, new in self._recorded:
             self._charge(key, kind, old, new)
         self._changed.pop(key, None)
-        used = {name: _text(amount) for name, amount in sorted(self._used[key].items())}
+        used = {name: _format(amount) for name, amount in sorted(self._used[key].items())}
         quota["status"]["used"] = used
         return quota
 
-    def _concerned(self, kind: Kind, body: Body) -> Iterator[tuple[Key, Body]]:
+    def _matching_quotas(self, kind: Kind, body: Body) -> Iterator[tuple[Key, Body]]:
         namespace = body["metadata"].get("namespace", "")
         for key, quota in self._quotas.items():
-            limits = key[1] == namespace and covered(kind, _given(quota))
+            limits = key[1] == namespace and covered_resources(kind, _spec_hard(quota))
             if limits and in_scope(quota, kind, body):
                 yield key, quota
 
@@ -127,14 +135,14 @@ class Charges:
         for body, sign in ((new, 1), (old, -1)):
             if body is None or body["metadata"].get("namespace", "") != key[1]:
                 continue
-            if covered(kind, _given(quota)) and in_scope(quota, kind, body):
+            if covered_resources(kind, _spec_hard(quota)) and in_scope(quota, kind, body):
                 self._used[key] = add(self._used[key], usage_of(kind, body), sign)
                 self._changed[key] = None
 
-    def _stored(self, namespace: str, hard: Iterable[str]) -> Iterator[tuple[Kind, Body]]:
-        """The objects of a namespace that use something of `hard`, as they are committed."""
+    def _read_objects(self, namespace: str, hard: Iterable[str]) -> Iterator[tuple[Kind, Body]]:
+        """The committed objects of a namespace that use resources in `hard`."""
         for kind in kinds.ALL:
-            if not countable(kind) or not covered(kind, hard):
+            if not countable(kind) or not covered_resources(kind, hard):
                 continue
             column = "body::text" if kind.name in _MEASURED else "'{\"metadata\": {}}'"
             with connection.cursor() as cursor:
@@ -149,23 +157,23 @@ class Charges:
                     yield kind, body
 
 
-def _given(quota: Body) -> Mapping[str, Any]:
+def _spec_hard(quota: Body) -> Mapping[str, Any]:
     return quota["spec"].get("hard") or {}
 
 
 def _hard(quota: Body) -> Usage:
-    return {name: quantity.parse(amount) for name, amount in _given(quota).items()}
+    return {name: quantity.parse(amount) for name, amount in _spec_hard(quota).items()}
 
 
 def _amount(amounts: Usage, name: str) -> Parsed:
     return amounts.get(name, Parsed(0, "DecimalSI"))
 
 
-def _told(amounts: Usage, names: Iterable[str]) -> str:
-    return ",".join(f"{name}={_text(_amount(amounts, name))}" for name in names)
+def _format_amounts(amounts: Usage, names: Iterable[str]) -> str:
+    return ",".join(f"{name}={_format(_amount(amounts, name))}" for name in names)
 
 
-def _text(amount: Parsed) -> str:
+def _format(amount: Parsed) -> str:
     return quantity.format_nanos(amount.nanos, amount.format)
 
 

@@ -1,4 +1,4 @@
-"""Which objects a ResourceQuota counts: its scopes, and its scope selector."""
+"""The scopes and the scope selector of a ResourceQuota: which objects it counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_scope(quota: Body, kind: Kind, body: Body) -> bool:
 
 
 def requirements_of(quota: Body) -> Iterator[Body]:
-    """The scopes, and the expressions of the selector, as requirements alike."""
+    """The scopes and the selector's expressions, both as requirements."""
     spec = quota["spec"]
     for scope in spec.get("scopes") or ():
         yield {"scopeName": scope, "operator": "Exists"}
@@ -44,7 +44,7 @@ def _matches(requirement: Body, pod: Body) -> bool:
         case "PriorityClass":
             return _has_class(requirement, spec.get("priorityClassName") or "")
         case "CrossNamespacePodAffinity":
-            return any(map(_looks_abroad, _affinity_terms(spec.get("affinity") or {})))
+            return any(map(_selects_other_namespaces, _affinity_terms(spec.get("affinity") or {})))
     return False
 
 
@@ -64,7 +64,7 @@ def _has_class(requirement: Body, name: str) -> bool:
     return not name
 
 
-def _looks_abroad(term: Body) -> bool:
+def _selects_other_namespaces(term: Body) -> bool:
     return bool(term.get("namespaces")) or term.get("namespaceSelector") is not None
 
 

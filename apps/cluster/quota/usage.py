@@ -1,4 +1,4 @@
-"""What one object uses of the resources that a ResourceQuota can limit."""
+"""The usage of one object, in the resources that a ResourceQuota can limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from apps.scheduler import quantity
 from apps.scheduler.quantity import Parsed
 
 Body = Mapping[str, Any]
-#: resource of a quota -> amount, in the notation it was asked for
+#: resource of a quota -> amount, in the notation of the object
 Usage = dict[str, Parsed]
 
 _ONE: Final = Parsed(10**9, "DecimalSI")
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
-#: Quotas of these make it a duty of each container to say how much it takes.
-_DUTIES: Final = frozenset(
+#: With a quota of one of these, every container must specify its amount.
+_REQUIRED: Final = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
 _OF_PODS: Final = frozenset(
@@ -32,17 +32,17 @@ _OF_PODS: Final = frozenset(
 _OF_CLAIMS: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
 _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 _OF_SERVICES: Final = frozenset({"services", "services.nodeports", "services.loadbalancers"})
-#: Kinds that were counted by their plural before count/… came.
+#: Kinds counted by their plural, from before count/… existed.
 _PLURALS: Final = frozenset({"replicationcontrollers", "resourcequotas"})
 
 
 def countable(kind: Kind) -> bool:
-    """Whether quotas look at objects of this kind."""
+    """Whether quotas count objects of this kind."""
     return kind.namespaced and kind.name not in ("Event", "Lease")
 
 
 def usage_of(kind: Kind, body: Body) -> Usage:
-    """Everything the object uses; of a pod that has ended only its place in storage."""
+    """Everything the object uses; a pod that has ended only counts as an object."""
     measure = _MEASURES.get(kind.name)
     used = {f"count/{kind.qualified_plural}": _ONE}
     if measure is not None:
@@ -52,28 +52,28 @@ def usage_of(kind: Kind, body: Body) -> Usage:
     return used
 
 
-def covered(kind: Kind, resources: Iterable[str]) -> set[str]:
-    """Those of a quota's resources that objects of this kind may use."""
-    return {name for name in resources if _is_of(kind, name)}
+def covered_resources(kind: Kind, resources: Iterable[str]) -> set[str]:
+    """The resources of a quota that objects of this kind can use."""
+    return {name for name in resources if _is_resource_of(kind, name)}
 
 
-def missing_from(pod: Body, resources: Iterable[str]) -> str:
-    """What the containers must say under a quota of `resources`, and do not; empty if nothing.
+def missing_resources(pod: Body, resources: Iterable[str]) -> str:
+    """What the containers must specify under a quota of `resources` but do not; may be empty.
 
-    `limits.cpu for: a,b; memory for: a`, as kube-apiserver puts it.
+    `limits.cpu for: a,b; memory for: a`, as kube-apiserver reports it.
     """
-    duties = _DUTIES.intersection(resources)
-    silent: dict[str, set[str]] = {}
+    required = _REQUIRED.intersection(resources)
+    missing: dict[str, set[str]] = {}
     for container in containers(pod["spec"]):
         given = container.get("resources") or {}
-        told = _compute(_parsed(given.get("requests")), _parsed(given.get("limits")))
-        for name in duties - told.keys():
-            silent.setdefault(name, set()).add(container["name"])
-    return "; ".join(f"{name} for: {','.join(sorted(silent[name]))}" for name in sorted(silent))
+        specified = _compute_resources(_parse(given.get("requests")), _parse(given.get("limits")))
+        for name in required - specified.keys():
+            missing.setdefault(name, set()).add(container["name"])
+    return "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
 
 
 def add(left: Mapping[str, Parsed], right: Mapping[str, Parsed], sign: int = 1) -> Usage:
-    """`left` and (sign -1: less) what `right` has of the same resources."""
+    """`left` plus (with sign -1: minus) the amounts of `right` for the same resources."""
     return {
         name: _sum(amount, right[name], sign) if name in right else amount
         for name, amount in left.items()
@@ -85,7 +85,7 @@ def _sum(left: Parsed, right: Parsed, sign: int) -> Parsed:
     return Parsed(max(left.nanos + sign * right.nanos, 0), notation)
 
 
-def _is_of(kind: Kind, name: str) -> bool:
+def _is_resource_of(kind: Kind, name: str) -> bool:
     if name == f"count/{kind.qualified_plural}":
         return True
     match kind.name:
@@ -102,22 +102,24 @@ def _is_of(kind: Kind, name: str) -> bool:
     return name == kind.plural and name in _PLURALS
 
 
-def _pod(pod: Body) -> Usage:
+def _pod_usage(pod: Body) -> Usage:
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return {}
     return {
         "pods": _ONE,
-        **_compute(_of_pod(pod["spec"], "requests"), _of_pod(pod["spec"], "limits")),
+        **_compute_resources(
+            _pod_totals(pod["spec"], "requests"), _pod_totals(pod["spec"], "limits")
+        ),
     }
 
 
-def _of_pod(spec: Body, field: Literal["requests", "limits"]) -> Usage:
-    """Containers together, or the pod as a whole; with the runtime's overhead."""
+def _pod_totals(spec: Body, field: Literal["requests", "limits"]) -> Usage:
+    """The sum over containers, or the pod-level value; with the runtime's overhead."""
     nanos: Amounts = aggregate(spec, field)
-    own = _parsed((spec.get("resources") or {}).get(field))
+    own = _parse((spec.get("resources") or {}).get(field))
     nanos |= {name: amount.nanos for name, amount in own.items() if is_pod_level(name)}
-    for name, amount in _parsed(spec.get("overhead")).items():
-        # what is not limited is not limited by the runtime either
+    for name, amount in _parse(spec.get("overhead")).items():
+        # overhead does not add a limit
         if field == "requests" or nanos.get(name):
             nanos[name] = nanos.get(name, 0) + amount.nanos
     return {name: Parsed(amount, _notation(spec, field, name)) for name, amount in nanos.items()}
@@ -131,8 +133,8 @@ def _notation(spec: Body, field: str, resource: str) -> quantity.Format:
     return "DecimalSI"
 
 
-def _compute(requests: Usage, limits: Usage) -> Usage:
-    """Requests and limits under the names that quotas have for them."""
+def _compute_resources(requests: Usage, limits: Usage) -> Usage:
+    """Requests and limits under their names in quotas."""
     used: Usage = {}
     for name, amount in requests.items():
         if name in _COMPUTE or name.startswith("hugepages-"):
@@ -143,7 +145,7 @@ def _compute(requests: Usage, limits: Usage) -> Usage:
     return used
 
 
-def _claim(claim: Body) -> Usage:
+def _claim_usage(claim: Body) -> Usage:
     used: Usage = {"persistentvolumeclaims": _ONE}
     storage = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
     if storage is not None:
@@ -152,7 +154,7 @@ def _claim(claim: Body) -> Usage:
     return used | {f"{name}{_OF_CLASS}{each}": used[each] for each in used if name}
 
 
-def _service(service: Body) -> Usage:
+def _service_usage(service: Body) -> Usage:
     spec = service["spec"]
     used: Usage = {"services": _ONE}
     ports = spec.get("ports") or ()
@@ -165,12 +167,12 @@ def _service(service: Body) -> Usage:
     return used
 
 
-def _parsed(listed: Body | None) -> Usage:
+def _parse(listed: Body | None) -> Usage:
     return {name: quantity.parse(given) for name, given in (listed or {}).items()}
 
 
 _MEASURES: Final[Mapping[str, Callable[[Body], Usage]]] = {
-    "Pod": _pod,
-    "PersistentVolumeClaim": _claim,
-    "Service": _service,
+    "Pod": _pod_usage,
+    "PersistentVolumeClaim": _claim_usage,
+    "Service": _service_usage,
 }

@@ -1,8 +1,7 @@
 """The shapes of the served kinds, from the OpenAPI definitions of Kubernetes 1.36.
 
-One data file is the source of what a body may hold (`decoding`), of how a strategic merge patch
-merges (`definitions.patch_field`) and of the OpenAPI documents. `scripts/extract_openapi.py`
-makes it.
+One data file is the source of the fields of a body (`decoding`), of strategic merge patch rules
+(`definitions.patch_field`) and of the OpenAPI documents. `scripts/extract_openapi.py` generates it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reading a body as its kind: what no field takes is left out, what has the wrong type refused.
+"""Decodes a body as its kind: drops unknown fields, rejects values of the wrong type.
 
-Every definition is compiled once into a tree of functions, so that reading a pod costs some
-20 µs. Like the API server, a null means that the field was not given.
+Every definition is compiled once into a tree of functions, so that decoding a pod takes about 20
+µs. As in the API server, null means that the field is absent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apps.cluster.schema.definitions import DEFINITIONS, Schema, reference
 from apps.scheduler.quantity import QuantityError, value
 
 Body = dict[str, Any]
-#: (value, its path, paths of unknown fields found so far) -> the value as it is kept
+#: (value, its path, paths of unknown fields found so far) -> the decoded value
 Reader = Callable[[Any, str, list[str]], Any]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -30,7 +30,7 @@ _JSON_NAMES = {str: "string", bool: "bool", dict: "object", list: "array"}
 
 
 class ShapeError(Exception):
-    """A field holds something else than its type; `field` is its path."""
+    """A value does not have the type of its field; `field` is its path."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -40,28 +40,28 @@ class ShapeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A body that has the shape of its kind, and the fields that were left out."""
+    """A body that has the shape of its kind, and the fields that were dropped."""
 
     body: Body
-    #: Paths of the fields the kind does not have, in the order they were found.
+    #: Paths of the fields that the kind does not have, in the order of the body.
     unknown: list[str]
 
 
 def decode(definition: str, body: Any) -> Decoded:
-    """Read `body` as an object of a definition; ShapeError names the field that is wrong."""
+    """Read `body` as an object of a definition; ShapeError names the invalid field."""
     unknown: list[str] = []
     return Decoded(_struct(definition)(body, "", unknown), unknown)
 
 
 @cache
 def _struct(definition: str) -> Reader:
-    """The reader of one definition; its fields are compiled at the first use (they recurse)."""
+    """The reader of one definition; its fields are compiled on first use (they recurse)."""
     short_name = definition.rpartition(".")[2]
     readers: dict[str, Reader] = {}
 
     def read(value: Any, path: str, unknown: list[str]) -> Body:
         if type(value) is not dict:
-            raise _wrong(value, path, f"v1.{short_name}")
+            raise _type_error(value, path, f"v1.{short_name}")
         if not readers:
             properties = DEFINITIONS[definition].get("properties", {})
             readers.update({name: _reader(schema) for name, schema in properties.items()})
@@ -102,7 +102,7 @@ def _list(item: Reader) -> Reader:
 
     def read(value: Any, path: str, unknown: list[str]) -> list[Any]:
         if type(value) is not list:
-            raise _wrong(value, path, "[]")
+            raise _type_error(value, path, "[]")
         return [
             item(null if entry is None else entry, f"{path}[{index}]", unknown)
             for index, entry in enumerate(value)
@@ -116,7 +116,7 @@ def _map(item: Reader) -> Reader:
 
     def read(value: Any, path: str, unknown: list[str]) -> Body:
         if type(value) is not dict:
-            raise _wrong(value, path, "map")
+            raise _type_error(value, path, "map")
         return {
             key: item(null if entry is None else entry, f"{path}.{key}", unknown)
             for key, entry in value.items()
@@ -130,7 +130,7 @@ def _integer(width: str) -> Reader:
 
     def read(value: Any, path: str, unknown: list[str]) -> int:
         if type(value) is not int or not -limit <= value < limit:
-            raise _wrong(value, path, width)
+            raise _type_error(value, path, width)
         return value
 
     return read
@@ -138,13 +138,13 @@ def _integer(width: str) -> Reader:
 
 def _string(value: Any, path: str, unknown: list[str]) -> str:
     if type(value) is not str:
-        raise _wrong(value, path, "string")
+        raise _type_error(value, path, "string")
     return value
 
 
 def _boolean(value: Any, path: str, unknown: list[str]) -> bool:
     if type(value) is not bool:
-        raise _wrong(value, path, "bool")
+        raise _type_error(value, path, "bool")
     return value
 
 
@@ -154,7 +154,7 @@ def _anything(value: Any, path: str, unknown: list[str]) -> Any:
 
 def _quantity(given: Any, path: str, unknown: list[str]) -> Any:
     if type(given) not in (str, int, float):
-        raise _wrong(given, path, "resource.Quantity")
+        raise _type_error(given, path, "resource.Quantity")
     try:
         value(given)
     except QuantityError as error:
@@ -165,12 +165,12 @@ def _quantity(given: Any, path: str, unknown: list[str]) -> Any:
 def _int_or_string(value: Any, path: str, unknown: list[str]) -> int | str:
     if type(value) is str or (type(value) is int and -(1 << 31) <= value < 1 << 31):
         return value
-    raise _wrong(value, path, "intstr.IntOrString")
+    raise _type_error(value, path, "intstr.IntOrString")
 
 
 def _time(value: Any, path: str, unknown: list[str]) -> str:
     if type(value) is not str:
-        raise _wrong(value, path, "v1.Time")
+        raise _type_error(value, path, "v1.Time")
     if not _TIME.fullmatch(value):
         raise ShapeError(path, f'{path}: "{value}" is not a time like "2006-01-02T15:04:05Z"')
     return value
@@ -186,7 +186,7 @@ _SPECIAL: Mapping[str, Reader] = {
 }
 
 
-def _wrong(value: Any, path: str, wanted: str) -> ShapeError:
+def _type_error(value: Any, path: str, wanted: str) -> ShapeError:
     found = _JSON_NAMES.get(type(value))
     if found is None:
         found = "null" if value is None else f"number {value}"

@@ -1,4 +1,4 @@
-"""The OpenAPI definitions, and what they say about merging."""
+"""The OpenAPI definitions, and their rules for merging."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GVK = "x-kubernetes-group-version-kind"
 
 
 class _Definitions(Mapping[str, Schema]):
-    """Definitions by full name, read from the data file at the first look."""
+    """Definitions by full name, read from the data file on first use."""
 
     def __getitem__(self, name: str) -> Schema:
         return _load()[name]
@@ -50,12 +50,12 @@ def _by_kind() -> dict[tuple[str, str, str], str]:
 
 @cache
 def definition_of(group: str, version: str, kind: str) -> str:
-    """The full name of a kind's definition; KeyError when the release has none."""
+    """The full name of a kind's definition; KeyError if the release has none."""
     return _by_kind()[group, version, kind]
 
 
 def reference(schema: Schema) -> str:
-    """The name of the definition that a property refers to; "" when it is not a reference."""
+    """The name of the definition that a property refers to; "" if it is not a reference."""
     return str(schema.get("$ref", "")).rpartition("/")[2]
 
 

@@ -1,7 +1,7 @@
-"""Validation: what is wrong with an object, field by field, in the words of Kubernetes 1.36.
+"""Validation: the invalid fields of an object, in the words of Kubernetes 1.36.
 
 `validate` is the one entry. It expects bodies that went through `apps.cluster.admission.admit`, so
-that every field has its type and its default, and reads nothing but them.
+that every field has its type and its default, and reads nothing else.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Body = Mapping[str, Any]
 def validate(
     kind: str, body: Body, old: Body | None = None, *, subresource: str = ""
 ) -> list[Cause]:
-    """What is wrong with a new object, or with a change of `old`; empty when nothing is."""
+    """The invalid fields of a new object, or of an update of `old`; empty if it is valid."""
     if old is None:
         causes = list(validate_metadata(kind, body["metadata"]))
         rule = _NEW.get(kind)

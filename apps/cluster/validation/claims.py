@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims, and what they have in common with volumes."""
+"""PersistentVolumeClaims, and the rules they share with volumes."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def validate_claim_spec(spec: Body, path: str) -> Causes:
 
 
 def validate_claim_update(claim: Body, old: Body) -> Causes:
-    """A claim may be bound and get a class once; when bound it may grow."""
+    """A claim may be bound and get a class once; a bound claim may be expanded."""
     before = old.get("spec") or {}
     spec = dict(claim.get("spec", {}))
     for field in ("volumeName", "storageClassName"):
         if not before.get(field):
-            spec = _as_before(spec, before, field)
-    spec = _as_before(spec, before, "volumeAttributesClassName")
+            spec = _restore_field(spec, before, field)
+    spec = _restore_field(spec, before, "volumeAttributesClassName")
     size, old_size = _size(spec), _size(before)
     if (old.get("status") or {}).get("phase") == "Bound" and size is not None:
         if old_size is not None and quantity.compare(size, old_size) < 0:
             yield forbidden(
                 "spec.resources.requests.storage", "field can not be less than previous value"
             )
-        spec = _as_before(spec, before, "resources")
+        spec = _restore_field(spec, before, "resources")
     if spec != before:
         yield forbidden("spec", f"{_IMMUTABLE}\n{claim_spec_difference(before, spec)}")
 
@@ -78,7 +78,7 @@ def validate_access_modes(modes: Sequence[str], path: str) -> Causes:
 
 
 def validate_size(size: Any, path: str) -> Causes:
-    """An amount of storage: more than nothing."""
+    """An amount of storage: greater than zero."""
     nanos = quantity.parse(size).nanos
     if nanos < 0:
         yield invalid(path, size, "must be a valid resource quantity")
@@ -99,7 +99,7 @@ def _size(spec: Body) -> Any:
     return ((spec.get("resources") or {}).get("requests") or {}).get("storage")
 
 
-def _as_before(spec: Body, before: Body, field: str) -> dict[str, Any]:
-    """A copy of `spec` in which one field is as it was, there or not."""
+def _restore_field(spec: Body, before: Body, field: str) -> dict[str, Any]:
+    """A copy of `spec` in which one field is as in `before`, present or absent."""
     kept = {name: value for name, value in spec.items() if name != field}
     return {**kept, field: before[field]} if field in before else kept

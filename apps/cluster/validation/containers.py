@@ -31,7 +31,7 @@ _NEEDS_SIDECAR: Final = "may not be set for init containers without restartPolic
 def validate_containers(
     containers: Sequence[Body], path: str, *, volumes: Collection[str], host_network: bool
 ) -> Causes:
-    """The containers that make up the pod; there is at least one."""
+    """The containers of a pod; at least one is required."""
     if not containers:
         yield required(path)
         return
@@ -45,14 +45,14 @@ def validate_init_containers(
     containers: Sequence[Body],
     path: str,
     *,
-    taken: set[str],
+    names_in_use: set[str],
     volumes: Collection[str],
     host_network: bool,
 ) -> Causes:
-    """Init containers; `taken` are the names of the other containers."""
+    """Init containers; `names_in_use` are the names of the other containers."""
     for index, container in enumerate(containers):
         place = f"{path}[{index}]"
-        yield from _container(container, place, taken, volumes)
+        yield from _container(container, place, names_in_use, volumes)
         if container.get("restartPolicy") != "Always":
             for field in _ONLY_SIDECARS:
                 if field in container:
@@ -155,7 +155,7 @@ def _mounts(mounts: Sequence[Body], path: str, volumes: Collection[str]) -> Caus
 
 
 def _host_ports(containers: Sequence[Body], path: str, host_network: bool) -> Causes:
-    """No two containers ask for the same port of the host."""
+    """Host ports must be unique."""
     seen: set[str] = set()
     for index, container in enumerate(containers):
         for position, port in enumerate(container.get("ports", ())):

@@ -1,8 +1,8 @@
-"""How a refused change is shown: a unified diff of the specs, as the API server prints them.
+"""The unified diff of two specs that the API server prints for a rejected update.
 
-It prints its internal types: every field, in the order in which the type declares them, under the
-names of the programming language. `_LAYOUTS` holds the types that scheduling is about; members of
-other types are printed as they were given.
+The API server prints its internal types: every field, in the order in which the type declares them,
+under its Go name. `_LAYOUTS` describes the types that matter for scheduling; members of other types
+are printed unchanged.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 Body = Mapping[str, Any]
 
-#: Type → its fields in order. What an absent field is printed as: "" for a plain name, null for
-#: `name?`, 0 for `name#`, false for `name!`. `:Type` is the type of the value or of list items.
+#: Type → its fields in order. An absent field is printed as "" for a plain name, null for `name?`,
+#: 0 for `name#`, false for `name!`. `:Type` is the type of the value or of list items.
 _LAYOUTS: Final = {
     "PodSpec": "volumes?:Volume initContainers?:Container containers?:Container "
     "ephemeralContainers? restartPolicy terminationGracePeriodSeconds? activeDeadlineSeconds? "
@@ -92,45 +92,45 @@ def claim_spec_difference(old: Body, new: Body) -> str:
 
 
 def _difference(old: Body, new: Body, layout: str) -> str:
-    before, after = (_printed(spec, layout).splitlines() for spec in (old, new))
+    before, after = (_print_spec(spec, layout).splitlines() for spec in (old, new))
     hunks = list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]
     return "".join(f"{line}\n" for line in hunks)
 
 
 def _with_host_fields(spec: Body) -> Body:
-    """The internal type keeps what is shared with the host in the security context."""
+    """Move the host fields into the security context, as in the internal type."""
     shared = {name: spec[name] for name in _HOST_FIELDS if name in spec}
     return {**spec, "securityContext": {**(spec.get("securityContext") or {}), **shared}}
 
 
-def _printed(spec: Body, layout: str) -> str:
-    text = json.dumps(_internal(spec, layout), indent=1, ensure_ascii=False)
+def _print_spec(spec: Body, layout: str) -> str:
+    text = json.dumps(_convert(spec, layout), indent=1, ensure_ascii=False)
     return text.translate(_ESCAPED)
 
 
-def _internal(value: Any, layout: str) -> Any:
-    """`value` with the fields of its internal type, all of them, in order."""
+def _convert(value: Any, layout: str) -> Any:
+    """`value` with all fields of its internal type, in order."""
     if isinstance(value, list):
-        return [_internal(item, layout) for item in value]
+        return [_convert(item, layout) for item in value]
     if not isinstance(value, Mapping) or layout in _AS_GIVEN:
         return value
     if layout not in _LAYOUTS:
-        return {_internal_name(name): _internal(item, "") for name, item in value.items()}
+        return {_internal_name(name): _convert(item, "") for name, item in value.items()}
     printed = {}
     for name, kind, absent in _fields(layout):
         given = value.get(name)
         if name in _MAPS and given:
             printed[_internal_name(name)] = dict(sorted(given.items()))
         elif given is None and kind in _LAYOUTS and absent == "":
-            printed[_internal_name(name)] = _internal({}, kind)
+            printed[_internal_name(name)] = _convert({}, kind)
         else:
-            printed[_internal_name(name)] = absent if given is None else _internal(given, kind)
+            printed[_internal_name(name)] = absent if given is None else _convert(given, kind)
     return printed
 
 
 @cache
 def _fields(layout: str) -> tuple[tuple[str, str, Any], ...]:
-    """(name, type, what is printed if absent) of each field of a layout."""
+    """(name, type, value printed if absent) of each field of a layout."""
     parsed = []
     for word in _LAYOUTS[layout].split():
         marked, _, kind = word.partition(":")

@@ -41,7 +41,7 @@ def validate_metadata(kind: str, metadata: Body) -> Causes:
 
 
 def validate_template_metadata(metadata: Body, path: str) -> Causes:
-    """The metadata of a template, which has no name of its own."""
+    """The metadata of a template, which has no name."""
     yield from common(metadata, path)
 
 
@@ -58,7 +58,7 @@ def common(metadata: Body, path: str) -> Causes:
 
 
 def validate_metadata_update(metadata: Body, old: Body) -> Causes:
-    """What an update may not do to metadata."""
+    """The rules for updates of metadata."""
     if old.get("deletionTimestamp"):
         before = set(old.get("finalizers") or ())
         added = [name for name in metadata.get("finalizers") or () if name not in before]
@@ -81,7 +81,7 @@ def validate_labels(labels: Mapping[str, str], path: str) -> Causes:
 def _names(metadata: Body, rule: names.Check) -> Causes:
     prefix, name = metadata.get("generateName", ""), metadata.get("name", "")
     if prefix:
-        # The last character may be one that only the generated suffix makes legal.
+        # The last character may be valid only together with the generated suffix.
         whole = f"{prefix[:-1]}a" if prefix.endswith("-") else prefix
         yield from all_invalid("metadata.generateName", prefix, rule(whole))
     if not name:

@@ -1,4 +1,4 @@
-"""The rules for names, label keys and values, and ports; each gives what is wrong, as texts."""
+"""The rules for names, label keys and values, and ports; each returns problems as texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final
 
-#: What is wrong with a text; empty when nothing is.
+#: The problems of a text; empty if it is valid.
 Check = Callable[[str], tuple[str, ...]]
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -80,7 +80,7 @@ def dns_subdomain(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8192)
 def qualified_name(text: str) -> tuple[str, ...]:
-    """A label key, a resource, a gate: a name, perhaps behind a DNS subdomain and a slash."""
+    """A label key, a resource, a gate: a name with an optional DNS subdomain prefix and a slash."""
     return tuple(_qualified_name(text))
 
 
@@ -117,7 +117,7 @@ def label_value(text: str) -> tuple[str, ...]:
 
 
 def path_segment(text: str) -> tuple[str, ...]:
-    """Anything that can stand between two slashes of a path: names of events."""
+    """Any path segment: names of events."""
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{sign}'" for sign in ("/", "%") if sign in text)

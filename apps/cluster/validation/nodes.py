@@ -1,4 +1,4 @@
-"""Nodes: taints, what they have to give, addresses of their pods."""
+"""Nodes: taints, resources, pod networks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from apps.cluster.validation.selectors import validate_label_key
 Body = Mapping[str, Any]
 
 _NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-#: Where the API server says that taints are.
+#: The path of taints in the API server's messages.
 _TAINTS: Final = "metadata.taints"
-#: What a spec may get, but not change: (field, as messages name it).
+#: Fields that may be set once: (field, its name in messages).
 _SET_ONCE: Final = (("podCIDRs", "podCIDR"), ("providerID", "providerID"))
 
 
@@ -34,13 +34,13 @@ def validate_node(node: Body) -> Causes:
 
 
 def validate_node_update(node: Body, old: Body) -> Causes:
-    """An update may not renumber a node or move it to another machine."""
+    """An update may not change the pod networks or the provider id of a node."""
     spec, before = node.get("spec", {}), old.get("spec") or {}
     yield from _taints(spec.get("taints", ()))
-    for field, told in _SET_ONCE:
+    for field, label in _SET_ONCE:
         if before.get(field) and spec.get(field) != before[field]:
             yield forbidden(
-                f"spec.{field}", f'node updates may not change {told} except from "" to valid'
+                f"spec.{field}", f'node updates may not change {label} except from "" to valid'
             )
 
 
@@ -55,8 +55,8 @@ def _taints(taints: Sequence[Body]) -> Causes:
             yield invalid(f"{path}.value", value, ";".join(problems))
         yield from validate_taint_effect(effect, f"{path}.effect")
         if (key, effect) in seen:
-            told = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": None}
-            yield duplicate(path, {**told, "TimeAdded": taint.get("timeAdded")})
+            fields = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": None}
+            yield duplicate(path, {**fields, "TimeAdded": taint.get("timeAdded")})
         seen.add((key, effect))
 
 

@@ -1,4 +1,4 @@
-"""What may change in a pod that exists."""
+"""The rules for updates of pods."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _gates(gates: Sequence[Body], before: Sequence[Body]) -> Causes:
 
 
 def _with_updatable_fields(spec: Body, before: Body) -> dict[str, Any]:
-    """The new spec with everything that an update may change as it was."""
+    """The new spec in which all updatable fields are as before."""
     rest = _with_fields_of(spec, before, _UPDATABLE)
     for field in ("containers", "initContainers"):
         if field in rest:
@@ -105,13 +105,13 @@ def _with_updatable_fields(spec: Body, before: Body) -> dict[str, Any]:
 
 
 def _with_fields_of(one: Body, other: Body, fields: Sequence[str]) -> dict[str, Any]:
-    """A copy of `one` in which these fields are as in `other`, there or not."""
+    """A copy of `one` in which these fields are as in `other`, present or absent."""
     kept = {name: value for name, value in one.items() if name not in fields}
     return {**kept, **{name: other[name] for name in fields if name in other}}
 
 
 def _gated_placement(rest: dict[str, Any], before: Body) -> Causes:
-    """A gated pod's placement may be narrowed; what is checked here is made equal in `rest`."""
+    """A gated pod's placement may be narrowed; fields checked here are reset in `rest`."""
     selector, old_selector = rest.get("nodeSelector", {}), before.get("nodeSelector", {})
     if any(selector.get(key) != value for key, value in old_selector.items()):
         yield invalid(

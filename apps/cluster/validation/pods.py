@@ -1,11 +1,11 @@
-"""Pods: the spec, and what makes a new pod special."""
+"""Pods: the spec, and additional rules for new pods."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.cluster.pods.resources import aggregate, is_pod_level, text
+from apps.cluster.pods.resources import aggregate, format_like_container, is_pod_level
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import (
     Causes,
@@ -35,7 +35,7 @@ _PREEMPTION_POLICIES: Final = ("Never", "PreemptLowerPriority")
 _SYSTEMS: Final = ("linux", "windows")
 _POD_LEVEL: Final = ("cpu", "hugepages-", "memory")
 _MAX_SECONDS: Final = 2**31 - 1
-#: Single names in the spec: (field, rule).
+#: Names in the spec: (field, rule).
 _NAMES: Final[tuple[tuple[str, names.Check], ...]] = (
     ("serviceAccountName", names.dns_subdomain),
     ("nodeName", names.dns_subdomain),
@@ -87,7 +87,7 @@ def _all_containers(spec: Body, path: str, volumes: set[str]) -> Causes:
         yield from validate_init_containers(
             spec["initContainers"],
             f"{path}.initContainers",
-            taken={container.get("name", "") for container in containers},
+            names_in_use={container.get("name", "") for container in containers},
             volumes=volumes,
             host_network=host_network,
         )
@@ -156,7 +156,7 @@ def _pod_level(spec: Body, path: str) -> Causes:
                 f"{path}.requests[{name}]",
                 asked,
                 "must be greater than or equal to aggregate container requests of "
-                f"{text(spec, 'requests', name, nanos)}",
+                f"{format_like_container(spec, 'requests', name, nanos)}",
             )
     yield from _within_pod_limits(spec.get("containers", ()), resources.get("limits", {}), path)
 

@@ -51,12 +51,12 @@ def validate_requirements(resources: Resources, path: str) -> Causes:
 
 
 def validate_overhead(overhead: Resources, path: str) -> Causes:
-    """Pod overhead, which is checked as limits are."""
+    """Pod overhead, checked like limits."""
     return validate_requirements({"limits": overhead}, path)
 
 
 def validate_amount(name: str, given: Any, path: str) -> Causes:
-    """An amount of a resource: not negative, and whole if the resource comes in pieces."""
+    """An amount of a resource: not negative, and an integer for countable resources."""
     nanos = quantity.parse(given).nanos
     if nanos < 0:
         yield invalid(path, given, names.NOT_NEGATIVE)
@@ -70,19 +70,19 @@ def is_native(name: str) -> bool:
 
 
 def is_extended(name: str) -> bool:
-    """Whether it is a well-formed resource of somebody else: "example.com/gpu"."""
+    """Whether it is a valid extended resource name: "example.com/gpu"."""
     if is_native(name) or name.startswith("requests."):
         return False
     return not names.qualified_name(f"requests.{name}")
 
 
 def is_counted(name: str) -> bool:
-    """Whether the resource comes in whole pieces."""
+    """Whether amounts of the resource are integers."""
     return name in _OF_QUOTAS or is_extended(name)
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Whether a container may be limited to more than it requests."""
+    """Whether a limit may be greater than the request."""
     return is_native(name) and not name.startswith(HUGE_PAGES)
 
 

@@ -30,7 +30,7 @@ _STANDARD: Final = _OF_PODS | {
     "services.loadbalancers",
     "services.nodeports",
 }
-#: Scope -> the standard resources that a quota with it may limit.
+#: Scope -> the standard resources that a quota with this scope may limit.
 _SCOPES: Final[Mapping[str, frozenset[str]]] = {
     "Terminating": _OF_PODS,
     "NotTerminating": _OF_PODS,
@@ -45,10 +45,10 @@ _WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
 
 
 def validate_resource_quota(quota: Body) -> Causes:
-    """A ResourceQuota: resources that can be limited, in scopes that know them."""
+    """A ResourceQuota: known resources, in scopes that support them."""
     spec = quota.get("spec") or {}
     for name, amount in (spec.get("hard") or {}).items():
-        yield from _limited(name, f"spec.hard[{name}]")
+        yield from _limited_resource(name, f"spec.hard[{name}]")
         yield from validate_amount(name, amount, f"spec.hard[{name}]")
     scopes = spec.get("scopes") or ()
     yield from _scopes(spec, scopes, scopes, "spec.scopes")
@@ -56,13 +56,13 @@ def validate_resource_quota(quota: Body) -> Causes:
 
 
 def validate_resource_quota_update(quota: Body, old: Body) -> Causes:
-    """What a quota is about is fixed; how much it allows is not."""
+    """The scopes of a quota are immutable; its amounts are not."""
     scopes, before = ((each.get("spec") or {}).get("scopes") or [] for each in (quota, old))
     if sorted(scopes) != sorted(before):
         yield invalid("spec.scopes", scopes, "field is immutable")
 
 
-def _limited(name: str, path: str) -> Causes:
+def _limited_resource(name: str, path: str) -> Causes:
     yield from all_invalid(path, name, names.qualified_name(name))
     standard = name in _STANDARD or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
     if "/" not in name and not standard:

@@ -13,12 +13,12 @@ Body = Mapping[str, Any]
 _TYPES: Final = ("Normal", "Warning")
 _NOTE_LENGTH: Final = 1024
 _FIELD_LENGTH: Final = 128
-#: Namespaces for events about objects that are in none.
+#: Namespaces for events about cluster-scoped objects.
 _OF_CLUSTER: Final = ("default", "kube-system")
 
 
 def validate_event(event: Body) -> Causes:
-    """An event of the core group; one with an eventTime is of the new style and must be complete.
+    """An event of the core group; one with an eventTime is new-style and must be complete.
 
     Field names are those of the core group, except for `reportingController`.
     """

@@ -27,10 +27,10 @@ _IMMUTABLE: Final = "field is immutable"
 
 
 def validate_priority_class(priority_class: Body) -> Causes:
-    """A PriorityClass: names of the system and the highest values are reserved."""
+    """A PriorityClass: system names and the highest values are reserved."""
     name = priority_class["metadata"].get("name", "")
     if name.startswith(_SYSTEM):
-        why = _unlike_system_class(name, priority_class)
+        why = _system_class_mismatch(name, priority_class)
         if why:
             yield forbidden(
                 "metadata.name",
@@ -45,7 +45,7 @@ def validate_priority_class(priority_class: Body) -> Causes:
 
 
 def validate_priority_class_update(priority_class: Body, old: Body) -> Causes:
-    """Value and preemption policy are fixed, since pods have copies of them."""
+    """Value and preemption policy are immutable, because pods have copies of them."""
     if priority_class.get("value", 0) != old.get("value", 0):
         yield forbidden("value", "may not be changed in an update.")
     policy = priority_class.get("preemptionPolicy")
@@ -69,14 +69,14 @@ def validate_runtime_class(runtime_class: Body) -> Causes:
 
 
 def validate_runtime_class_update(runtime_class: Body, old: Body) -> Causes:
-    """The handler is fixed."""
+    """The handler is immutable."""
     handler = runtime_class.get("handler")
     if handler != old.get("handler"):
         yield invalid("handler", handler, _IMMUTABLE)
 
 
-def _unlike_system_class(name: str, priority_class: Body) -> str:
-    """How a class differs from the system class of its name; empty if it does not."""
+def _system_class_mismatch(name: str, priority_class: Body) -> str:
+    """How a class differs from the system class with its name; empty if it does not."""
     if name not in SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
     value = SYSTEM_CLASSES[name][0]

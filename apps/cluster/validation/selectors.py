@@ -21,7 +21,7 @@ _NO_OPERATOR: Final = "not a valid selector operator"
 
 
 def validate_label_selector(selector: Body | None, path: str) -> Causes:
-    """A LabelSelector; None selects nothing and is allowed here."""
+    """A LabelSelector; None, which selects nothing, is valid."""
     if selector is None:
         return
     yield from validate_labels(selector.get("matchLabels", {}), f"{path}.matchLabels")
@@ -65,7 +65,7 @@ def _label_requirement(requirement: Body, path: str) -> Causes:
 
 
 def _node_requirement(requirement: Body, path: str) -> Causes:
-    """As of labels, and numbers may be compared."""
+    """As for labels, with Gt and Lt."""
     if requirement.get("operator") not in ("Gt", "Lt"):
         yield from _label_requirement(requirement, path)
         return

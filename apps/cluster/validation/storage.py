@@ -61,7 +61,7 @@ def validate_persistent_volume(volume: Body) -> Causes:
 
 
 def validate_persistent_volume_update(volume: Body, old: Body) -> Causes:
-    """A volume keeps its source, its mode and its place."""
+    """The source, volume mode and node affinity of a volume are immutable."""
     spec, before = volume.get("spec", {}), old.get("spec") or {}
     if any(spec.get(name) != before.get(name) for name in _SOURCES):
         yield forbidden(
@@ -98,7 +98,7 @@ def validate_storage_class(storage_class: Body) -> Causes:
 
 
 def validate_storage_class_update(storage_class: Body, old: Body) -> Causes:
-    """A StorageClass is fixed, but for expansion and topologies."""
+    """A StorageClass is immutable, except for expansion and topologies."""
     for field in ("parameters", "provisioner"):
         if storage_class.get(field) != old.get(field):
             yield forbidden(field, f"updates to {field} are forbidden.")

@@ -17,7 +17,7 @@ from apps.cluster.validation.claims import validate_claim_spec
 
 Body = Mapping[str, Any]
 
-#: The sources in the order in which they are looked at; all but the first found are refused.
+#: The sources in the order of checks; only the first one found is allowed.
 _SOURCES: Final = (
     "emptyDir",
     "hostPath",
@@ -49,7 +49,7 @@ _SOURCES: Final = (
     "image",
     "photonPersistentDisk",
 )
-#: What a source cannot do without.
+#: Required fields of a source.
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "hostPath": ("path",),
     "gitRepo": ("repository",),
@@ -90,7 +90,7 @@ def validate_volumes(volumes: Sequence[Body], path: str) -> Causes:
 
 
 def validate_sources(holder: Body, path: str, sources: Sequence[str]) -> Causes:
-    """Exactly one source, with what it needs."""
+    """Exactly one source, with its required fields."""
     found = [name for name in sources if name in holder]
     if not found:
         yield required(path, "must specify a volume type")

@@ -40,7 +40,7 @@ def validate_replica_set(replica_set: Body) -> Causes:
 
 
 def validate_selector_update(workload: Body, old: Body) -> Causes:
-    """The selector of a ReplicaSet, Deployment, DaemonSet or Job is fixed."""
+    """The selector of a ReplicaSet, Deployment, DaemonSet or Job is immutable."""
     selector = workload.get("spec", {}).get("selector")
     if selector != (old.get("spec") or {}).get("selector"):
         yield invalid("spec.selector", selector, _IMMUTABLE)
@@ -60,7 +60,7 @@ def validate_stateful_set(stateful_set: Body) -> Causes:
             "spec.updateStrategy", {"type": strategy}, "must be 'RollingUpdate' or 'OnDelete'"
         )
     yield from _not_negative(spec, "replicas", "minReadySeconds")
-    yield from _selector_and_template(_with_claims(spec), "statefulset")
+    yield from _selector_and_template(_add_claim_volumes(spec), "statefulset")
 
 
 def validate_deployment(deployment: Body) -> Causes:
@@ -93,7 +93,7 @@ def validate_daemon_set(daemon_set: Body) -> Causes:
 
 
 def validate_job(job: Body) -> Causes:
-    """A Job, whose pods end."""
+    """A Job, whose pods terminate."""
     spec = job.get("spec", {})
     yield from _not_negative(
         spec,
@@ -110,7 +110,7 @@ def validate_job(job: Body) -> Causes:
 
 
 def validate_replication_controller(controller: Body) -> Causes:
-    """A ReplicationController, whose selector is a plain set of labels."""
+    """A ReplicationController, whose selector is a map of labels."""
     spec = controller.get("spec", {})
     yield from _not_negative(spec, "minReadySeconds")
     selector = spec.get("selector") or {}
@@ -129,16 +129,16 @@ def validate_replication_controller(controller: Body) -> Causes:
 
 
 def validate_disruption_budget(budget: Body) -> Causes:
-    """A PodDisruptionBudget: how many must stay, or how many may go, not both."""
+    """A PodDisruptionBudget: minAvailable or maxUnavailable, not both."""
     spec = budget.get("spec", {})
     if "minAvailable" in spec and "maxUnavailable" in spec:
-        told = {
+        value = {
             "MinAvailable": spec["minAvailable"],
             "Selector": spec.get("selector"),
             "MaxUnavailable": spec["maxUnavailable"],
             "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
         }
-        yield invalid("spec", told, "minAvailable and maxUnavailable cannot be both set")
+        yield invalid("spec", value, "minAvailable and maxUnavailable cannot be both set")
     for field in ("minAvailable", "maxUnavailable"):
         if field in spec:
             yield from _share(spec[field], f"spec.{field}")
@@ -148,8 +148,8 @@ def validate_disruption_budget(budget: Body) -> Causes:
         yield not_supported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES)
 
 
-def _with_claims(spec: Body) -> Body:
-    """The spec of a StatefulSet, its template with the volumes that its pods get from claims."""
+def _add_claim_volumes(spec: Body) -> Body:
+    """The spec of a StatefulSet with the volumes of its claims added to the template."""
     templates = spec.get("volumeClaimTemplates") or ()
     claims = {each.get("metadata", {}).get("name", "") for each in templates}
     if not claims:
@@ -163,14 +163,14 @@ def _with_claims(spec: Body) -> Body:
     return {**spec, "template": {**template, "spec": {**pod, "volumes": [*own, *added]}}}
 
 
-def _selector_and_template(spec: Body, told: str) -> Causes:
+def _selector_and_template(spec: Body, kind: str) -> Causes:
     selector = spec.get("selector")
     problems = list(validate_label_selector(selector, "spec.selector"))
     if selector is None:
         yield required("spec.selector")
     yield from problems
     if selector is not None and not any(selector.values()):
-        yield invalid("spec.selector", selector, f"empty selector is invalid for {told}")
+        yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
     template = spec.get("template", {})
     labels = template.get("metadata", {}).get("labels") or {}
     if selector and not problems and not _selects(selector, labels):
@@ -179,7 +179,7 @@ def _selector_and_template(spec: Body, told: str) -> Causes:
 
 
 def _rolling_update(rolling: Body, path: str) -> Causes:
-    """How many pods may be missing or too many; one of the two, at least."""
+    """maxUnavailable and maxSurge; not both zero."""
     for field in ("maxUnavailable", "maxSurge"):
         if field in rolling:
             yield from _share(rolling[field], f"{path}.{field}")

@@ -1,4 +1,4 @@
-"""The store: every change of every object is written here, under its locks, with its log rows.
+"""The store: every change of every object is written here, under row locks, with its log rows.
 
-`store` is what others import; the rest of the room are its steps.
+Other packages import `store`; the other modules are its steps.
 """

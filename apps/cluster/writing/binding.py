@@ -1,4 +1,4 @@
-"""Binding a pod to a node: the only way `spec.nodeName` of a pending pod is set."""
+"""Binds a pod to a node: the only way to set `spec.nodeName` of a pending pod."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from apps.cluster.writing.metadata import timestamp
 
 Body = dict[str, Any]
 
-#: A bound pod takes these labels of its node (admission plugin PodTopologyLabels).
+#: Labels copied from the node to a bound pod (admission plugin PodTopologyLabels).
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
-def binding_to(node_name: str, *, uid: str = "") -> Body:
-    """A Binding to a node, for `bind_change`; with `uid`, only that very pod is bound."""
+def make_binding(node_name: str, *, uid: str = "") -> Body:
+    """A Binding to a node, for `bind_change`; with `uid`, only the pod with that UID is bound."""
     metadata = {"uid": uid} if uid else {}
     return {"metadata": metadata, "target": {"kind": "Node", "name": node_name}}
 
@@ -24,12 +24,12 @@ def binding_to(node_name: str, *, uid: str = "") -> Body:
 def bind_change(
     binding: Mapping[str, Any], node_labels: Mapping[str, str], now: datetime
 ) -> Callable[[Body], Body]:
-    """The change that a Binding makes to its pod; it raises Conflict when the pod refuses."""
+    """Return the change that a Binding makes to its pod, which raises Conflict if not allowed."""
     node_name = _target(binding)
     metadata = binding.get("metadata") or {}
 
     def change(pod: Body) -> Body:
-        _refuse(pod, metadata)
+        _check_bindable(pod, metadata)
         labels = {key: node_labels[key] for key in TOPOLOGY_LABELS if key in node_labels}
         labels |= metadata.get("labels") or {}
         annotations = metadata.get("annotations") or {}
@@ -38,7 +38,7 @@ def bind_change(
             for key, value in (pod.get("status") or {}).items()
             if key != "nominatedNodeName"
         }
-        status["conditions"] = with_condition(
+        status["conditions"] = set_condition(
             status.get("conditions") or [], {"type": "PodScheduled", "status": "True"}, now
         )
         meta = dict(pod["metadata"])
@@ -56,14 +56,14 @@ def bind_change(
     return change
 
 
-def with_condition(
+def set_condition(
     conditions: list[Body],
     condition: Body,
     now: datetime,
     *,
     generation: int | None = None,
 ) -> list[Body]:
-    """`conditions` with one of them set; its transition time moves only when status changes."""
+    """`conditions` with one of them set; its transition time changes only with its status."""
     before = next((c for c in conditions if c.get("type") == condition["type"]), None)
     moment = timestamp(now)
     if before is not None and before.get("status") == condition["status"]:
@@ -95,8 +95,8 @@ def _target(binding: Mapping[str, Any]) -> str:
     return str(name)
 
 
-def _refuse(pod: Body, preconditions: Mapping[str, Any]) -> None:
-    """Raise the Conflict with which the API server refuses to bind this pod, if it does."""
+def _check_bindable(pod: Body, preconditions: Mapping[str, Any]) -> None:
+    """Raise the API server's Conflict if this pod cannot be bound."""
     metadata, spec = pod["metadata"], pod["spec"]
     name = metadata["name"]
     uid, version = preconditions.get("uid"), preconditions.get("resourceVersion")

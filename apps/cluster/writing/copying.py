@@ -1,9 +1,9 @@
-"""Copying all objects of one cluster into another, exactly as they are.
+"""Copies all objects of one cluster into another without changes.
 
-The one way around the store: nothing is admitted, validated or stamped again, so that uids,
-versions, owners, bindings and statuses are the original's. Every object has a row in the copy's
-log, under the version it has; the log begins with the copy (`forgotten_version`). Events stay
-behind, they are of the original's past.
+The only writer besides the store: nothing is admitted, validated or stamped again, so uids,
+versions, owners, bindings and statuses equal the original's. Every object has a row in the log of
+the copy, under its version; the log starts with the copy (`forgotten_version`). Events are not
+copied.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Cluster
 from apps.cluster.writes import Actor
 
-#: Objects of one statement.
+#: Objects per statement.
 _BATCH = 2000
 
 _COPY = """
@@ -43,9 +43,10 @@ _TAINTS = """
 def copy_objects(
     source: Cluster, target: Cluster, *, actor: Actor, progress: Callable[[int, int], None]
 ) -> int:
-    """Fill `target`, which has no objects; returns how many it has then.
+    """Copy the objects of `source` into the empty `target`; returns their number.
 
-    Within a transaction that sees one moment of `source`. `progress` gets objects done and all.
+    Must run in a transaction with one snapshot of `source`. `progress` receives the number of
+    copied objects and the total.
     """
     with connection.cursor() as cursor:
         rows = {kind: _ids(cursor, kind, source) for kind in kinds.ALL if kind is not kinds.EVENT}

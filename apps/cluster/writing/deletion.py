@@ -1,7 +1,7 @@
-"""What a DELETE makes of an object: gone at once, or marked while something holds it.
+"""Deletes an object at once, or marks it as being deleted while something holds it.
 
-Finalizers hold any object; a namespace is held by `spec.finalizers` too, until its contents are
-gone; a bound pod by its grace period, until its kubelet has stopped it.
+Finalizers hold any object; a namespace is also held by `spec.finalizers` until its contents are
+deleted, and a bound pod by its grace period until its kubelet has stopped it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Body = dict[str, Any]
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 DEFAULT_GRACE_SECONDS = 30
-#: propagationPolicy -> the finalizer with which the garbage collector is asked for it
+#: propagationPolicy -> the finalizer that requests it from the garbage collector
 _PROPAGATION = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
-#: Kinds of which the garbage collector takes no notice.
+#: Kinds that the garbage collector ignores.
 _WITHOUT_DEPENDANTS = ("Event", "Lease")
 
 
 def is_held(kind: Kind, body: Body) -> bool:
-    """Whether an object whose deletion was asked for stays for the time being."""
+    """Whether something still holds an object whose deletion was requested."""
     metadata = body["metadata"]
     if kind is kinds.POD and metadata.get("deletionGracePeriodSeconds"):
         return True
@@ -35,13 +35,13 @@ def is_held(kind: Kind, body: Body) -> bool:
     return bool(metadata.get("finalizers"))
 
 
-def marked(kind: Kind, body: Body, options: Mapping[str, Any], now: datetime) -> Body:
-    """`body` with what the server notes of a deletion with these DeleteOptions.
+def mark_deleted(kind: Kind, body: Body, options: Mapping[str, Any], now: datetime) -> Body:
+    """`body` marked as being deleted, as these DeleteOptions request.
 
-    A second deletion changes nothing, but that it may shorten a pod's grace period.
+    A second deletion can only shorten a pod's grace period.
     """
     if body["metadata"].get("deletionTimestamp"):
-        return _hurried(body, options) if kind is kinds.POD else body
+        return _shorten_grace_period(body, options) if kind is kinds.POD else body
     grace = _grace_seconds(body, options) if kind is kinds.POD else 0
     metadata = {**body["metadata"], "deletionTimestamp": timestamp(now + timedelta(seconds=grace))}
     if kind.has_generation:
@@ -56,7 +56,7 @@ def marked(kind: Kind, body: Body, options: Mapping[str, Any], now: datetime) ->
     return {**body, "metadata": metadata}
 
 
-def _hurried(pod: Body, options: Mapping[str, Any]) -> Body:
+def _shorten_grace_period(pod: Body, options: Mapping[str, Any]) -> Body:
     metadata = pod["metadata"]
     asked, left = options.get("gracePeriodSeconds"), metadata.get("deletionGracePeriodSeconds") or 0
     if asked is None or asked >= left:
@@ -69,7 +69,7 @@ def _hurried(pod: Body, options: Mapping[str, Any]) -> Body:
 
 
 def _grace_seconds(pod: Body, options: Mapping[str, Any]) -> int:
-    """How long a pod may take to stop; nothing runs of one that has no node or is finished."""
+    """The grace period; 0 for a pod that has no node or has finished."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
         return 0

@@ -1,4 +1,4 @@
-"""Evicting a pod: a delete that asks the pod's disruption budget first."""
+"""Evicts pods: a deletion that the pod's disruption budget must allow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.queries import Selection
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
-from apps.cluster.writing.binding import with_condition
+from apps.cluster.writing.binding import set_condition
 from apps.cluster.writing.metadata import timestamp
 from apps.scheduler.labels import SelectorError, from_label_selector
 from apps.scheduler.objects import LabelSelector
@@ -40,7 +40,7 @@ def evict(
     options: Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> None:
-    """Mark the pod as disrupted and delete it; TooManyRequests when its budget forbids that."""
+    """Mark the pod as disrupted and delete it; TooManyRequests if its budget does not allow it."""
     pod = queries.get(cluster, kinds.POD, namespace, name)
     writes: list[Write] = []
     if not _needs_no_budget(pod):
@@ -50,10 +50,12 @@ def evict(
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource "
                 "does not support."
             )
-        writes += [_spend(budget, pod, cluster.now()) for budget in budgets]
-    mark = Update(kinds.POD, namespace, name, _marked(cluster.now()), "status", trusted=True)
+        writes += [_charge_budget(budget, pod, cluster.now()) for budget in budgets]
+    mark = Update(
+        kinds.POD, namespace, name, _mark_disrupted(cluster.now()), "status", trusted=True
+    )
     remove = Delete(kinds.POD, namespace, name, options or {})
-    # the budget goes first: when it refuses, nothing is marked
+    # the budget first: if it does not allow the eviction, the pod is not marked
     store.write(cluster, [*writes, mark, remove], actor=actor, dry_run=dry_run)
 
 
@@ -62,11 +64,11 @@ def budgets_of(cluster: Cluster, pod: Body) -> list[Body]:
     kind = kinds.by_name("PodDisruptionBudget")
     namespace = pod["metadata"]["namespace"]
     found = queries.list_objects(cluster, kind, Selection(namespace=namespace)).items
-    return budgets_among(found, pod)
+    return matching_budgets(found, pod)
 
 
-def budgets_among(budgets: Iterable[Body], pod: Body) -> list[Body]:
-    """Those of these disruption budgets, of whatever namespace, whose selector the pod matches."""
+def matching_budgets(budgets: Iterable[Body], pod: Body) -> list[Body]:
+    """The `budgets` in the pod's namespace whose selector matches the pod."""
     namespace = pod["metadata"]["namespace"]
     labels = pod["metadata"].get("labels") or {}
     return [
@@ -86,34 +88,34 @@ def _selects(budget: Budget, labels: Mapping[str, str]) -> bool:
 
 
 def _needs_no_budget(pod: Body) -> bool:
-    """Whether taking this pod away disrupts nothing."""
+    """Whether the pod can be evicted without a budget."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Succeeded", "Failed", "Pending") or bool(
         pod["metadata"].get("deletionTimestamp")
     )
 
 
-def _spend(budget: Body, pod: Body, now: datetime) -> Update:
+def _charge_budget(budget: Body, pod: Body, now: datetime) -> Update:
     metadata = budget["metadata"]
     return Update(
         kinds.by_name("PodDisruptionBudget"),
         metadata["namespace"],
         metadata["name"],
-        lambda current: _spent(current, pod, now),
+        lambda current: _allow_one_fewer(current, pod, now),
         "status",
         trusted=True,
     )
 
 
-def _spent(budget: Body, pod: Body, now: datetime) -> Body:
-    """The budget with one disruption fewer; it raises when there is none left."""
+def _allow_one_fewer(budget: Body, pod: Body, now: datetime) -> Body:
+    """The budget with one allowed disruption fewer; raises if none is left."""
     status = dict(budget.get("status") or {})
     name = budget["metadata"]["name"]
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _violation(
             f"The disruption budget {name} is still being processed by the server.", retry=10
         )
-    if not _ready(pod) and _unready_may_go(budget):
+    if not _is_ready(pod) and _may_evict_unready(budget):
         return budget
     allowed = status.get("disruptionsAllowed", 0)
     disrupted = dict(status.get("disruptedPods") or {})
@@ -133,12 +135,12 @@ def _spent(budget: Body, pod: Body, now: datetime) -> Body:
         )
     disrupted[pod["metadata"]["name"]] = timestamp(now)
     status |= {"disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
-    status["conditions"] = _with_allowance(budget, allowed - 1, now)
+    status["conditions"] = _set_allowance(budget, allowed - 1, now)
     return {**budget, "status": status}
 
 
-def _with_allowance(budget: Budget, allowed: int, now: datetime) -> list[Body]:
-    """The budget's conditions, with what it allows now."""
+def _set_allowance(budget: Budget, allowed: int, now: datetime) -> list[Body]:
+    """The budget's conditions after its allowance changed."""
     conditions = list((budget.get("status") or {}).get("conditions") or [])
     before: Body = next((c for c in conditions if c["type"] == "DisruptionAllowed"), {})
     value = "True" if allowed > 0 else "False"
@@ -154,8 +156,8 @@ def _with_allowance(budget: Budget, allowed: int, now: datetime) -> list[Body]:
     return [*(c for c in conditions if c["type"] != "DisruptionAllowed"), condition]
 
 
-def _unready_may_go(budget: Budget) -> bool:
-    """Whether pods that are not ready may be evicted without spending the budget."""
+def _may_evict_unready(budget: Budget) -> bool:
+    """Whether unready pods may be evicted without charging the budget."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}
@@ -163,16 +165,16 @@ def _unready_may_go(budget: Budget) -> bool:
     return bool(desired > 0 and status.get("currentHealthy", 0) >= desired)
 
 
-def _ready(pod: Body) -> bool:
+def _is_ready(pod: Body) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or []
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
-def _marked(now: datetime) -> Callable[[Body], Body]:
+def _mark_disrupted(now: datetime) -> Callable[[Body], Body]:
     def change(pod: Body) -> Body:
         status = dict(pod.get("status") or {})
         conditions = status.get("conditions") or []
-        status["conditions"] = with_condition(conditions, dict(_CONDITION), now)
+        status["conditions"] = set_condition(conditions, dict(_CONDITION), now)
         return {**pod, "status": status}
 
     return change

@@ -172,7 +172,7 @@ class GroupCommit:
         if row is None:
             raise StaleState
         base, wakes_loop = row
-        announcer.committed(state.cluster_id, base + len(group), due=wakes_loop)
+        announcer.announce(state.cluster_id, base + len(group), due=wakes_loop)
         for version, each in enumerate(group, start=base + 1):
             if not each.done.done():
                 each.done.set_result(version)

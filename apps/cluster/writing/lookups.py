@@ -1,4 +1,4 @@
-"""What admission needs to know of the cluster while it looks at one object."""
+"""Reads the other objects that admission needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOKED_UP = frozenset({"Namespace", "PriorityClass", "RuntimeClass", "StorageCla
 
 
 class StoreLookups:
-    """Answers admission's questions from the database, each of them once a write."""
+    """Lookups in the database; each object is read once per write."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -26,19 +26,19 @@ class StoreLookups:
 
     def namespace(self, name: str) -> Body | None:
         """The namespace of this name."""
-        return self._named(models.Namespace, name)
+        return self._read_by_name(models.Namespace, name)
 
     def priority_class(self, name: str) -> Body | None:
         """The priority class of this name."""
-        return self._named(models.PriorityClass, name)
+        return self._read_by_name(models.PriorityClass, name)
 
     def runtime_class(self, name: str) -> Body | None:
         """The runtime class of this name."""
-        return self._named(models.RuntimeClass, name)
+        return self._read_by_name(models.RuntimeClass, name)
 
     def default_priority_class(self) -> Body | None:
-        """The class for pods that name none: of several, the one with the smallest value."""
-        return self._known_or_read(
+        """The class for pods without one; the smallest value if there are several."""
+        return self._read_once(
             ("PriorityClass", ""),
             "SELECT body::text FROM cluster_priorityclass "
             "WHERE cluster_id = %s AND global_default ORDER BY value, name LIMIT 1",
@@ -46,26 +46,26 @@ class StoreLookups:
         )
 
     def default_storage_class(self) -> Body | None:
-        """The class for claims that name none: of several, the newest."""
-        return self._known_or_read(
+        """The class for claims without one; the newest if there are several."""
+        return self._read_once(
             ("StorageClass", ""),
             "SELECT body::text FROM cluster_storageclass WHERE cluster_id = %s "
             "AND body #>> %s = 'true' ORDER BY date_trunc('second', created_at) DESC, name LIMIT 1",
             [self._cluster.pk, ["metadata", "annotations", _IS_DEFAULT]],
         )
 
-    def _named(self, model: type[models.KubernetesObject], name: str) -> Body | None:
-        return self._known_or_read(
+    def _read_by_name(self, model: type[models.KubernetesObject], name: str) -> Body | None:
+        return self._read_once(
             (model.__name__, name),
             f"SELECT body::text FROM {model._meta.db_table} "
             "WHERE cluster_id = %s AND namespace = '' AND name = %s",
             [self._cluster.pk, name],
         )
 
-    def _known_or_read(
+    def _read_once(
         self, key: tuple[str, str], statement: str, parameters: list[Any]
     ) -> Body | None:
-        """The body a statement finds; plain SQL, since every pod asks twice."""
+        """The first body that a statement finds; plain SQL, because every pod needs two."""
         if key not in self._known:
             with connection.cursor() as cursor:
                 cursor.execute(statement, parameters)

@@ -1,4 +1,4 @@
-"""What the server, not the client, says in an object's metadata."""
+"""The metadata that the server sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.cluster.random_ids import random_uuid
 
 Body = dict[str, Any]
 
-#: Kept from the stored object whatever an update says.
+#: Fields that an update cannot change.
 _SERVER_SET = (
     "uid",
     "creationTimestamp",
@@ -61,7 +61,7 @@ def stamp_new(kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime
     }
 
 
-def stamp_changed(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str) -> Body:
+def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: str) -> Body:
     """`new` with the server's metadata of `old`, and only the part it may change.
 
     An ordinary update leaves `status` alone where that is a subresource, and an update of
@@ -92,14 +92,14 @@ def stamp_changed(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
 
 
 def count_generation(kind: Kind, old: Body, new: Body) -> None:
-    """Raise the generation of `new` when its spec, with all defaults, is another one."""
+    """Increment the generation of `new` if its spec, with all defaults, has changed."""
     if kind.has_generation and new.get("spec") != old.get("spec"):
         generation = old["metadata"].get("generation", 0) + 1
         new["metadata"] = {**new["metadata"], "generation": generation}
 
 
 def _check_version(kind: Kind, old: Body, new: Mapping[str, Any]) -> None:
-    """Refuse a change that was made from an older version, or from another object."""
+    """Reject an update based on an older version, or on another object."""
     before, after = old["metadata"], new.get("metadata") or {}
     name = before["name"]
     if after.get("uid") and after["uid"] != before["uid"]:

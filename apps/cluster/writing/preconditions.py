@@ -1,4 +1,4 @@
-"""What must be true of a cluster and an object before the object is made or deleted."""
+"""Preconditions for creating or deleting an object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
 def check_namespace(kind: Kind, body: Body, lookups: Lookups) -> None:
-    """The namespace of a new object must be there, and not be about to go."""
+    """The namespace of a new object must exist and not be terminating."""
     if not kind.namespaced:
         return
     metadata = body["metadata"]
@@ -46,7 +46,7 @@ def check_namespace(kind: Kind, body: Body, lookups: Lookups) -> None:
 
 
 def check_deletable(kind: Kind, body: Body) -> None:
-    """The namespaces and priority classes that every cluster has cannot be deleted."""
+    """System namespaces and priority classes cannot be deleted."""
     name = body["metadata"]["name"]
     if kind is kinds.NAMESPACE and name in _IMMORTAL_NAMESPACES:
         raise Forbidden(
@@ -59,7 +59,7 @@ def check_deletable(kind: Kind, body: Body) -> None:
 
 
 def check_preconditions(kind: Kind, body: Body, wanted: Mapping[str, Any]) -> None:
-    """Conflict when the object is not the one, or not as old, as the deletion asks."""
+    """Conflict if the object's UID or version is not the one that the deletion requires."""
     metadata = body["metadata"]
     for precondition, label, actual, guess in (
         ("uid", "UID", metadata["uid"], "deleted and then recreated"),

@@ -1,4 +1,4 @@
-"""The second half of a write: versions from the counter, the rows, and the log."""
+"""The second half of a write: takes versions from the counter, writes the rows and the log."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Body = dict[str, Any]
 
 @dataclass(slots=True)
 class Row:
-    """A row a write holds: as it was, and as it will be."""
+    """A locked row: its state before and after the write."""
 
     kind: Kind
     id: int | None
     version: int | None
     body: Body | None
     changed: bool = False
-    #: when it was created, if that is part of this write
+    #: creation time, if this write creates it
     created_at: datetime | None = None
-    #: when it was changed last in this write
+    #: time of its last change in this write
     changed_at: datetime | None = None
 
 
 @dataclass(slots=True)
 class PendingChange:
-    """A change that has no version yet."""
+    """A change without a version yet."""
 
     type: Change.Type
     row: Row
@@ -58,12 +58,11 @@ def commit(
     now: datetime,
     wake: bool,
 ) -> tuple[int, bool, int]:
-    """Give every change its version and time and write rows and log.
+    """Give every change its version and time, and write rows and log.
 
-    The changes of one write are a microsecond apart: pods that were created together have an
-    order, by which they are scheduled, and which can be read again from their rows.
-    Returns the last version, whether the cluster's loop has to be woken, and how many quotas the
-    cluster has.
+    The changes of one write are a microsecond apart: pods created together have an order in which
+    they are scheduled, and which can be read again from their rows. Returns the last version,
+    whether to wake the cluster's loop, and the number of quotas of the cluster.
     """
     last, became_due, quotas = _take_versions(cursor, cluster, changes, wake)
     first = last - len(changes) + 1
@@ -83,7 +82,7 @@ def commit(
 
 
 def take_counter(cursor: CursorWrapper, cluster: Cluster) -> None:
-    """Lock the cluster's counter: from now until our commit nobody else's versions come between."""
+    """Lock the cluster's counter until the commit: no other write takes versions in between."""
     cursor.execute("SELECT 1 FROM cluster_cluster WHERE id = %s FOR NO KEY UPDATE", [cluster.pk])
 
 
@@ -119,13 +118,13 @@ def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) ->
     for name, of_kind in by_kind.items():
         kind = kinds.by_name(name)
         _delete(cursor, kind, [row.id for row in of_kind if row.body is None and row.id])
-        kept = [(row, row.body) for row in of_kind if row.body is not None]
-        new = [each for each in kept if each[0].id is None]
-        known = [each for each in kept if each[0].id is not None]
+        remaining = [(row, row.body) for row in of_kind if row.body is not None]
+        new = [each for each in remaining if each[0].id is None]
+        known = [each for each in remaining if each[0].id is not None]
         _insert(cursor, cluster, kind, new)
         _update(cursor, cluster, kind, known)
         if kind is kinds.NODE:
-            _project_taints(cursor, kept)
+            _project_taints(cursor, remaining)
 
 
 def _insert(
@@ -137,43 +136,43 @@ def _insert(
     try:
         ids = sql.insert_rows(cursor, kind.model, columns)
     except IntegrityError as collision:
-        # somebody created one of these names after we looked; say it of the first
+        # one of these names was created in the meantime; report the first
         name = new[0][1]["metadata"]["name"]
         raise AlreadyExists(kind.plural, name, kind.group) from collision
-    # after these come the taints, which refer to them; others need no id any more
+    # taints refer to the ids of nodes; other kinds need no ids
     if kind is kinds.NODE:
         for (row, _), row_id in zip(new, ids, strict=True):
             row.id = row_id
 
 
 def _update(
-    cursor: CursorWrapper, cluster: Cluster, kind: Kind, kept: Sequence[tuple[Row, Body]]
+    cursor: CursorWrapper, cluster: Cluster, kind: Kind, remaining: Sequence[tuple[Row, Body]]
 ) -> None:
     columns = [
         {
             "id": row.id,
             **_columns(cluster, kind, row, body),
-            # of an object that was deleted and made anew
+            # an object that was deleted and created again
             **({"created_at": row.created_at} if row.created_at else {}),
         }
-        for row, body in kept
+        for row, body in remaining
     ]
     for is_new in (False, True):
         rows = [each for each in columns if ("created_at" in each) == is_new]
         sql.update_rows(cursor, kind.model, rows)
 
 
-def _delete(cursor: CursorWrapper, kind: Kind, gone: Sequence[int]) -> None:
-    if not gone:
+def _delete(cursor: CursorWrapper, kind: Kind, ids: Sequence[int]) -> None:
+    if not ids:
         return
     if kind is kinds.NODE:
-        cursor.execute("DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [list(gone)])
-    sql.delete_rows(cursor, kind.model, gone)
+        cursor.execute("DELETE FROM cluster_taint WHERE node_id = ANY(%s)", [list(ids)])
+    sql.delete_rows(cursor, kind.model, ids)
 
 
 def _columns(cluster: Cluster, kind: Kind, row: Row, body: Body) -> dict[str, Any]:
     metadata = body["metadata"]
-    # events go when they have been left alone for long enough
+    # events expire after a time without an update
     written = {"written_at": row.changed_at} if kind is kinds.EVENT else {}
     return {
         "cluster_id": cluster.pk,

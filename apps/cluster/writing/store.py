@@ -1,9 +1,9 @@
-"""The only write door: every change of every object of every cluster goes through `write`.
+"""The only way to change objects: every change of every cluster goes through `write`.
 
-One write is one short transaction: lock the rows it changes, apply the changes, take as many
-versions as there are changes from the cluster's counter, write the rows and one log row a
-change, commit. The counter comes last, because its row stays locked until the commit is on
-disk: versions become visible in order, and a reader of the log never misses one.
+One write is one short transaction: lock the rows it changes, apply the changes, take one version
+per change from the cluster's counter, write the rows and one log row per change, commit. The
+counter is locked last, because its row stays locked until the commit is on disk: versions become
+visible in order, and a reader of the log never misses one.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def write(
     dry_run: bool = False,
     wake: bool = True,
 ) -> list[Body | ApiError]:
-    """Carry out `writes` in one transaction and return the object each of them left.
+    """Execute `writes` in one transaction and return the resulting object of each.
 
-    The first refusal raises and nothing is written; with `collect_refusals` it is returned in
-    its place and the others go on. `wake` tells the scheduling loop that it has work. May be
-    called inside an outer transaction, but once and last, since it takes the counter; or several
-    times if all of them only create, which waits for no other row.
+    The first refused write raises and nothing is written; with `collect_refusals` its error is
+    returned in its place and the others continue. `wake` wakes the scheduling loop. May be called
+    inside an outer transaction, but only once and as its last step, because it locks the counter;
+    or several times if all calls only create objects, because then no other row is locked.
     """
     return WriteTransaction(cluster, actor, collect_refusals).run(
         writes, dry_run=dry_run, wake=wake
@@ -53,7 +53,9 @@ def create(
     dry_run: bool = False,
 ) -> Body:
     """Create one object and return it as stored."""
-    return _one(write(cluster, [Create(kind, body, namespace)], actor=actor, dry_run=dry_run))
+    return _single_outcome(
+        write(cluster, [Create(kind, body, namespace)], actor=actor, dry_run=dry_run)
+    )
 
 
 def create_many(
@@ -63,9 +65,9 @@ def create_many(
     actor: Actor,
     wake: bool = True,
 ) -> list[Body]:
-    """Create all of them or, when one is refused, none."""
+    """Create all objects or, if one is rejected, none."""
     writes = [Create(kind, body) for kind, body in objects]
-    return [_one([body]) for body in write(cluster, writes, actor=actor, wake=wake)]
+    return [_single_outcome([body]) for body in write(cluster, writes, actor=actor, wake=wake)]
 
 
 def update(
@@ -105,7 +107,7 @@ def patch(
 ) -> Body:
     """Read, change and write an object under its row lock."""
     wanted = Update(kind, namespace, name, change, subresource)
-    return _one(write(cluster, [wanted], actor=actor, dry_run=dry_run))
+    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def bind(
@@ -117,12 +119,12 @@ def bind(
     actor: Actor,
     dry_run: bool = False,
 ) -> Body:
-    """Bind a pod; Conflict when it is bound, gated or being deleted."""
+    """Bind a pod; Conflict if it is bound, gated or being deleted."""
     target = (binding.get("target") or {}).get("name", "")
     labels = node_labels(cluster, [target]).get(target, {})
     change = bind_change(binding, labels, cluster.now())
     wanted = Update(kinds.POD, namespace, name, change, "binding", trusted=True)
-    return _one(write(cluster, [wanted], actor=actor, dry_run=dry_run))
+    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def delete(
@@ -135,18 +137,18 @@ def delete(
     options: Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> Body:
-    """Delete an object, or mark it while something holds it; its last state is returned."""
+    """Delete an object, or mark it while something holds it; returns its last state."""
     wanted = Delete(kind, namespace, name, options or {})
-    return _one(write(cluster, [wanted], actor=actor, dry_run=dry_run))
+    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def node_labels(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Labels of the named nodes; a node that does not exist is left out."""
+    """Labels of the named nodes; nodes that do not exist are omitted."""
     rows = Node.objects.filter(cluster=cluster, name__in=set(names))
     return dict(rows.values_list("name", "labels"))
 
 
-def _one(outcomes: Sequence[Body | ApiError]) -> Body:
+def _single_outcome(outcomes: Sequence[Body | ApiError]) -> Body:
     outcome = outcomes[0]
     if isinstance(outcome, ApiError):
         raise outcome

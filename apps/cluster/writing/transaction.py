@@ -1,4 +1,4 @@
-"""One transaction of the store: what its writes do to the objects, under their locks."""
+"""One transaction of the store: applies writes to objects under row locks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from apps.cluster.validation import validate
 from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
 from apps.cluster.writing import deletion
 from apps.cluster.writing.lookups import StoreLookups
-from apps.cluster.writing.metadata import count_generation, stamp_changed, stamp_new
+from apps.cluster.writing.metadata import count_generation, stamp_new, stamp_updated
 from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
 from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
 
@@ -31,7 +31,7 @@ Body = dict[str, Any]
 
 
 class _QuotasAppeared(Exception):
-    """Somebody made the cluster's first quota after it was read; nothing has been written."""
+    """The cluster's first quota was created concurrently; nothing has been written."""
 
 
 class WriteTransaction:
@@ -55,13 +55,13 @@ class WriteTransaction:
         if self.cluster.quotas or any(_is_about(QUOTA, write) for write in prepared):
             self.charges = Charges(self.cluster)
         try:
-            return self._carry_out(prepared, dry_run, wake)
+            return self._execute(prepared, dry_run, wake)
         except _QuotasAppeared:
             self.rows, self.changes, self.latest = {}, [], {}
             self.charges = Charges(self.cluster)
-            return self._carry_out(prepared, dry_run, wake)
+            return self._execute(prepared, dry_run, wake)
 
-    def _carry_out(
+    def _execute(
         self, prepared: Sequence[Write | ApiError], dry_run: bool, wake: bool
     ) -> list[Body | ApiError]:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -81,14 +81,14 @@ class WriteTransaction:
     # before any lock is held
 
     def _prepare(self, write: Write) -> Write | ApiError:
-        """Admit and validate what is new, while nobody waits for it."""
+        """Admit and validate new objects before any lock is held."""
         if not isinstance(write, Create):
             return write
         kind = write.kind
         try:
             stamped = stamp_new(kind, write.body, write.namespace, self.now)
             check_namespace(kind, stamped, self.lookups)
-            # what comes ready, in a bulk load say, need not wait for the node controllers
+            # a node created as ready need not wait for the node controllers
             untested = kind is kinds.NODE and not node_ready(stamped)
             body = admit(
                 kind.name,
@@ -155,7 +155,7 @@ class WriteTransaction:
         try:
             if isinstance(write, Create):
                 return self._create(write)
-            row, body = self._existing(write)
+            row, body = self._locked_row(write)
             if isinstance(write, Update):
                 return self._update(write, row, body)
             return self._delete(write, row, body)
@@ -171,12 +171,12 @@ class WriteTransaction:
         if self.charges is not None:
             self.charges.check(write.kind, body)
             if write.kind is QUOTA:
-                body = self.charges.recounted(key, body)
+                body = self.charges.recount(key, body)
         if row is None:
             row = self.rows[key] = Row(write.kind, None, None, None)
         return self._record(Change.Type.ADDED, key, row, body)
 
-    def _existing(self, write: Update | Delete) -> tuple[Row, Body]:
+    def _locked_row(self, write: Update | Delete) -> tuple[Row, Body]:
         key = key_of(write)
         row = self.rows.get(key)
         if row is None or row.body is None:
@@ -187,7 +187,7 @@ class WriteTransaction:
         kind, key = write.kind, key_of(write)
         if write.uid and write.uid != old["metadata"]["uid"]:
             raise NotFound(kind.plural, key[2], kind.group)
-        new = stamp_changed(kind, old, write.change(old), write.subresource)
+        new = stamp_updated(kind, old, write.change(old), write.subresource)
         if not write.trusted:
             part = write.subresource
             new = admit(
@@ -199,7 +199,7 @@ class WriteTransaction:
         if not write.subresource:
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:
-            new = self.charges.changed(key, old, new, write.subresource)
+            new = self.charges.recount_if_changed(key, old, new, write.subresource)
         if new == old:
             return old
         if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
@@ -210,27 +210,27 @@ class WriteTransaction:
         kind, key = write.kind, key_of(write)
         check_deletable(kind, old)
         check_preconditions(kind, old, write.options.get("preconditions") or {})
-        new = deletion.marked(kind, old, write.options, self.now)
+        new = deletion.mark_deleted(kind, old, write.options, self.now)
         if deletion.is_held(kind, new):
             return old if new == old else self._record(Change.Type.MODIFIED, key, row, new)
         if kind is kinds.POD and new != old:
-            # a pod's end is a change of its own, which watches see before it is gone
+            # a pod's end is a separate change, which watches see before the deletion
             self._record(Change.Type.MODIFIED, key, row, new)
             return self._record(Change.Type.DELETED, key, row, dict(new))
         return self._record(Change.Type.DELETED, key, row, dict(old))
 
     def _record(self, change_type: Change.Type, key: Key, row: Row, body: Body) -> Body:
         body["metadata"] = dict(body["metadata"])
-        gone = change_type == Change.Type.DELETED
+        deleted = change_type == Change.Type.DELETED
         if self.charges is not None:
-            self.charges.note(row.kind, row.body, None if gone else body)
-            if gone:
+            self.charges.record(row.kind, row.body, None if deleted else body)
+            if deleted:
                 self.charges.forget(key)
         previous = self.latest.get(key)
         change = PendingChange(change_type, row, body, previous, row.version if row.body else None)
         self.changes.append(change)
         self.latest[key] = change
-        row.body = None if gone else body
+        row.body = None if deleted else body
         row.changed = True
         return body
 
@@ -250,7 +250,7 @@ class WriteTransaction:
         self.cluster.quotas = quotas
         if quotas and self.charges is None and any(countable(c.row.kind) for c in self.changes):
             raise _QuotasAppeared
-        transaction.on_commit(lambda: announcer.committed(self.cluster.pk, last, due=became_due))
+        transaction.on_commit(lambda: announcer.announce(self.cluster.pk, last, due=became_due))
 
 
 def _is_about(kind: Kind, write: Write | ApiError) -> bool:

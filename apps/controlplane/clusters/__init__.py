@@ -1,4 +1,4 @@
-"""Creating, changing and deleting clusters, and what fills them: nodes, manifests, traces, drains.
+"""Creates, changes and deletes clusters and their contents: nodes, manifests, traces, drains.
 
 Imported by operations, commands, api and dashboard.
 """

@@ -1,4 +1,4 @@
-"""What draining a node means: which of its pods go, what holds them, and where others take over."""
+"""Preview of a node drain: which pods are evicted, what blocks them, where replacements go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from apps.cluster import kinds, queries
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
-from apps.cluster.writing.eviction import budgets_among
+from apps.cluster.writing.eviction import matching_budgets
 from apps.controlplane.explanations.states import states
 from apps.controlplane.rebuilding import PastState
 from apps.scheduler import objects
@@ -25,21 +25,21 @@ from apps.scheduler.scheduler import Scheduler
 
 Body = dict[str, Any]
 
-#: goes and comes back elsewhere, goes for good, or stays
+#: evicted and replaced by its controller, evicted without replacement, or not evicted
 Fate = Literal["moves", "lost", "stays"]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class DrainedPod:
     """One pod of the node and what a drain does to it."""
 
     body: Body
     fate: Fate
-    #: Why it stays, or what is lost; or the controller that makes another one.
+    #: Why it stays or is lost, or the controller that replaces it.
     why: str
-    #: Disruption budgets, as "name: may lose 1 now".
+    #: Its disruption budgets, as "name: allowed disruptions 1".
     budgets: Sequence[str] = ()
-    #: No budget lets it go now.
+    #: Whether a budget blocks its eviction now.
     held: bool = False
 
     @property
@@ -53,134 +53,136 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where the pod's replacement would go: a node, or why there is none."""
+    """Where a pod's replacement would be scheduled: a node, or why there is none."""
 
     node: str
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A node's pods by their fate, those that move first."""
+class DrainPlan:
+    """A node's pods by their fate, moving pods first."""
 
-    pods: Sequence[Leaving]
+    pods: Sequence[DrainedPod]
 
-    def of(self, fate: Fate) -> list[Leaving]:
+    def of(self, fate: Fate) -> list[DrainedPod]:
         return [pod for pod in self.pods if pod.fate == fate]
 
     @property
-    def moving(self) -> list[Leaving]:
+    def moving(self) -> list[DrainedPod]:
         return self.of("moves")
 
     @property
-    def lost(self) -> list[Leaving]:
+    def lost(self) -> list[DrainedPod]:
         return self.of("lost")
 
     @property
-    def staying(self) -> list[Leaving]:
+    def staying(self) -> list[DrainedPod]:
         return self.of("stays")
 
 
-def plan(cluster: Cluster, node: str) -> Plan:
-    """What a drain of the node would do to each of its pods, by name."""
+def plan_drain(cluster: Cluster, node: str) -> DrainPlan:
+    """What a drain of the node would do to each of its pods, sorted by fate and name."""
     rows = Pod.objects.filter(cluster=cluster, node_name=node).order_by("namespace", "name")
     rows = rows.exclude(phase__in=("Succeeded", "Failed"))
     allowed: dict[tuple[str, str], int] = {}
     kind = kinds.by_name("PodDisruptionBudget")
     budgets = queries.list_objects(cluster, kind).items
-    pods = [_leaving(budgets, body, allowed) for body in rows.values_list("body", flat=True)]
+    pods = [_classify(budgets, body, allowed) for body in rows.values_list("body", flat=True)]
     order = ("moves", "lost", "stays")
-    return Plan(sorted(pods, key=lambda pod: order.index(pod.fate)))
+    return DrainPlan(sorted(pods, key=lambda pod: order.index(pod.fate)))
 
 
-def landings(cluster: Cluster, node: str, leaving: Sequence[Leaving]) -> list[Landing]:
-    """Where the scheduler would put a replacement of each pod, one after the other.
+def preview_landings(cluster: Cluster, node: str, leaving: Sequence[DrainedPod]) -> list[Landing]:
+    """Where the scheduler would place a replacement of each pod, one after the other.
 
-    Decided by the cluster's own profile in its state at `cluster.resource_version`, but with the
-    node cordoned and these pods gone. Nothing is written. Pods that wait now are not tried first,
-    and among equally good nodes the first is taken.
+    Uses the cluster's configuration and its state at `cluster.resource_version`, with the node
+    cordoned and these pods removed. Nothing is written. Pods that are pending now are not scheduled
+    first, and among nodes with equal scores the first is selected.
     """
-    with states.now(cluster) as state, _without(cluster, state, node, leaving):
+    with states.now(cluster) as state, _remove_from_node(cluster, state, node, leaving):
         attempts: list[Attempt] = []
         try:
-            return [_landing(state.scheduler, pod.body, attempts) for pod in leaving]
+            return [_schedule_replacement(state.scheduler, pod.body, attempts) for pod in leaving]
         finally:
             for attempt in reversed(attempts):
-                unreserve_and_forget(state.scheduler, attempt)
+                unreserve_and_forget(state.scheduler.cache, attempt)
 
 
 @contextmanager
-def _without(
-    cluster: Cluster, state: PastState, name: str, leaving: Sequence[Leaving]
+def _remove_from_node(
+    cluster: Cluster, state: PastState, name: str, leaving: Sequence[DrainedPod]
 ) -> Iterator[None]:
-    """The state with the node cordoned and these pods gone, for as long as this lasts."""
+    """Cordon the node and remove these pods from the state while the context is active."""
     cache = state.scheduler.cache
     info = cache.nodes.get(name)
     if info is None or info.node is None:
         raise NotFound("nodes", name)
     node = info.node
-    gone = [cache.remove_pod(pod.body["metadata"]["uid"]) for pod in leaving]
+    removed = [cache.remove_pod(pod.body["metadata"]["uid"]) for pod in leaving]
     spec = msgspec.structs.replace(node.spec, unschedulable=True)
     cache.add_node(msgspec.structs.replace(node, spec=spec))
     try:
         yield
     finally:
         cache.add_node(node)
-        for pod in gone:
+        for pod in removed:
             if pod is not None:
                 cache.add_pod(pod)
 
 
-def _leaving(budgets: Sequence[Body], body: Body, allowed: dict[tuple[str, str], int]) -> Leaving:
+def _classify(
+    budgets: Sequence[Body], body: Body, allowed: dict[tuple[str, str], int]
+) -> DrainedPod:
+    """What a drain does to a pod; `allowed` counts the disruptions left in each budget."""
     metadata = body["metadata"]
     owner = next((o for o in metadata.get("ownerReferences") or () if o.get("controller")), None)
     if metadata.get("deletionTimestamp"):
-        return Leaving(body, "stays", "is being deleted already")
+        return DrainedPod(body, "stays", "is already terminating")
     if "kubernetes.io/config.mirror" in (metadata.get("annotations") or {}):
-        return Leaving(body, "stays", "is a static pod of the node itself")
+        return DrainedPod(body, "stays", "is a static pod")
     if owner is not None and owner["kind"] == "DaemonSet":
-        return Leaving(body, "stays", f"belongs to the DaemonSet {owner['name']}")
-    found = budgets_among(budgets, body)
+        return DrainedPod(body, "stays", f"belongs to the DaemonSet {owner['name']}")
     held = False
-    words = []
-    for budget in found:
+    descriptions = []
+    for budget in matching_budgets(budgets, body):
         key = (metadata["namespace"], budget["metadata"]["name"])
         left = allowed.setdefault(key, (budget.get("status") or {}).get("disruptionsAllowed", 0))
-        words.append(f"{key[1]}: may lose {max(left, 0)} now")
+        descriptions.append(f"{key[1]}: allowed disruptions {max(left, 0)}")
         held = held or left <= 0
         allowed[key] = left - 1
     if owner is None:
-        return Leaving(body, "lost", "no controller makes another one", words, held)
-    return Leaving(body, "moves", f"{owner['kind']} {owner['name']}", words, held)
+        return DrainedPod(body, "lost", "has no controller that replaces it", descriptions, held)
+    return DrainedPod(body, "moves", f"{owner['kind']} {owner['name']}", descriptions, held)
 
 
-def _landing(scheduler: Scheduler, body: Body, attempts: list[Attempt]) -> Landing:
-    """Try one replacement; one that gets a node stays there and is added to `attempts`."""
-    pod = PodInfo(_replacement(body))
+def _schedule_replacement(scheduler: Scheduler, body: Body, attempts: list[Attempt]) -> Landing:
+    """Schedule one replacement; one with a node stays assumed and is added to `attempts`."""
+    pod = PodInfo(_build_replacement(body))
     name = pod.pod.spec.scheduler_name
     framework = scheduler.profiles.get(name)
     if framework is None:
-        return Landing("", f"no profile of this cluster is called {name}")
+        return Landing("", f"this cluster has no profile {name}")
     gate = framework.run_pre_enqueue_plugins(pod)
     if not gate.is_success:
-        return Landing("", f"it would be held by {gate.plugin}: {gate.message}")
+        return Landing("", f"would be gated by {gate.plugin}: {gate.message}")
     attempt = new_attempt(framework, pod)
-    status = scheduling_cycle(scheduler, attempt)
+    status = scheduling_cycle(scheduler.context, attempt)
     decision = attempt.decision
     if status.is_success or status.is_wait:
         attempts.append(attempt)
         return Landing(decision.node, "")
-    handle_scheduling_failure(scheduler, attempt, status)
+    handle_scheduling_failure(scheduler.queue, attempt, status)
     if decision.nominating is not None and decision.nominating.nominated_node:
         node = decision.nominating.nominated_node
-        return Landing("", f"it would preempt pods of lower priority on {node}")
+        return Landing("", f"would preempt pods with lower priority on {node}")
     return Landing("", decision.message)
 
 
-def _replacement(body: Mapping[str, Any]) -> objects.Pod:
-    """The pod that a controller makes in its place."""
+def _build_replacement(body: Mapping[str, Any]) -> objects.Pod:
+    """The pod that a controller would create as replacement."""
     metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
-    metadata["name"] = f"{metadata['name'][:240]}-again"
+    metadata["name"] = f"{metadata['name'][:240]}-replacement"
     spec = {key: value for key, value in body["spec"].items() if key != "nodeName"}
-    again = {**body, "metadata": metadata, "spec": spec, "status": {}}
-    return objects.decode_as(objects.Pod, again)
+    replacement = {**body, "metadata": metadata, "spec": spec, "status": {}}
+    return objects.decode_as(objects.Pod, replacement)

@@ -1,4 +1,4 @@
-"""Objects that a new cluster begins with: built-in namespaces and priority classes, nodes."""
+"""Objects of a new cluster: built-in namespaces and priority classes, generated nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_GENERATED_NODES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class NodeSize:
-    """What a generated node offers, as quantities."""
+    """The capacity of a generated node, as quantities."""
 
     cpu: str = "8"
     memory: str = "32Gi"
@@ -30,7 +30,7 @@ class NodeSize:
 def generate_node(
     name: str, zone: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110"
 ) -> Body:
-    """A Ready node of ordinary size in a zone."""
+    """The body of a Ready node in a zone."""
     capacity = {"cpu": cpu, "memory": memory, "ephemeral-storage": "100Gi", "pods": pods}
     return {
         "metadata": {
@@ -50,7 +50,8 @@ def generate_node(
     }
 
 
-def built_in_objects() -> Iterator[tuple[Kind, Body]]:
+def generate_built_in_objects() -> Iterator[tuple[Kind, Body]]:
+    """The namespaces and priority classes that every cluster has."""
     for name in BUILT_IN_NAMESPACES:
         yield kinds.NAMESPACE, {"metadata": {"name": name}}
     for name, (value, description) in SYSTEM_CLASSES.items():
@@ -63,6 +64,7 @@ def built_in_objects() -> Iterator[tuple[Kind, Body]]:
 def generate_nodes(
     count: int, zones: int, sizes: Sequence[NodeSize]
 ) -> Iterator[tuple[Kind, Body]]:
+    """`count` nodes, spread over zones, with the sizes in turn."""
     width = len(str(count - 1)) if count else 1
     for index in range(count):
         zone = f"zone-{index % zones + 1}"

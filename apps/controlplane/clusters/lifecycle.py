@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.apps import apps as django_apps
@@ -16,12 +15,13 @@ from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.cluster.quota.charging import QUOTA
+from apps.cluster.settings import initial_values
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,
-    built_in_objects,
+    generate_built_in_objects,
     generate_nodes,
 )
 from apps.controlplane.clusters.settings import faults
@@ -43,36 +43,25 @@ def create_cluster(
     paused: bool = False,
     nodes: int = 0,
     zones: int = 1,
-    tie_break: str = Cluster.TieBreak.RANDOM,
-    seed: int | None = None,
-    pod_max_in_unschedulable_pods_seconds: int = 300,
-    event_ttl_seconds: int = 3600,
-    admission_plugins: Mapping[str, Any] | None = None,
     sizes: Sequence[NodeSize] = (NodeSize(),),
     request_id: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
+    **settings: Any,
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
-    The nodes take turns through the zones, and through `sizes`. Raises Invalid naming the
-    argument, or AlreadyExists.
+    The nodes take turns through the zones, and through `sizes`. `settings` are values of
+    `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises Invalid naming
+    the argument, or AlreadyExists.
     """
-    cluster = Cluster(
-        name=name,
-        paused=paused,
-        tie_break=tie_break,
-        seed=secrets.randbits(32) if seed is None else seed,
-        pod_max_in_unschedulable_pods_seconds=pod_max_in_unschedulable_pods_seconds,
-        event_ttl_seconds=event_ttl_seconds,
-        admission_plugins=dict(admission_plugins or {}),
-    )
+    cluster = Cluster(name=name, paused=paused, **initial_values(settings))
     _check(cluster, nodes, zones)
     with transaction.atomic():
         take_name(cluster)
         LoopLease.objects.create(cluster=cluster)
         revisions.add_built_in(cluster, user=user)
         actor = Actor(user, request_id)
-        store.create_many(cluster, list(built_in_objects()), actor=actor)
+        store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
         generated = list(generate_nodes(nodes, zones, sizes))
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
@@ -81,10 +70,9 @@ def create_cluster(
     return cluster
 
 
-def check_name(name: str) -> None:
-    """Raise what making a cluster of this name would: Invalid, or AlreadyExists."""
-    cluster = Cluster(name=name)
-    _check(cluster, 0, 1)
+def check_new(name: str, **settings: Any) -> None:
+    """Raise what creating a cluster with this name and settings would: Invalid, AlreadyExists."""
+    _check(Cluster(name=name, **initial_values(settings)), 0, 1)
     if Cluster.objects.filter(name=name).exists():
         raise AlreadyExists("clusters", name)
 
@@ -126,9 +114,9 @@ def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = 
                     f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
                 )
         if with_history:
-            past_clusters.forget_history(cursor, cluster.pk)
+            past_clusters.delete_history(cursor, cluster.pk)
         else:
-            past_clusters.remember(cluster, user=user)
+            past_clusters.record_deletion(cluster, user=user)
         cursor.execute("DELETE FROM cluster_cluster WHERE id = %s", [cluster.pk])
 
 
@@ -154,7 +142,7 @@ def _lock_objects(cursor: CursorWrapper, cluster: Cluster, kind: Kind) -> None:
 def pause(cluster: Cluster) -> None:
     """Stop scheduling and controllers; what is in flight is finished or undone."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
-    announcer.committed(cluster.pk, cluster.resource_version, due=False)
+    announcer.announce(cluster.pk, cluster.resource_version, due=False)
 
 
 def resume(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Clusters as YAML: import many objects at once, export all of them."""
+"""Clusters as YAML: imports and exports all objects of a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 from django.db import transaction
 
 from apps.cluster import kinds
-from apps.cluster.documents import Unreadable, parse_yaml_stream
+from apps.cluster.documents import UnreadableDocument, parse_yaml_stream
 from apps.cluster.errors import AlreadyExists, ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
@@ -18,21 +18,21 @@ from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import BUILT_IN_NAMESPACES
 
-#: libyaml's, ten times as fast, where PyYAML was built with it.
+#: libyaml's dumper, which is ten times as fast, if PyYAML was built with it.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 Body = dict[str, Any]
-#: where it stands in the file, its kind, the object
+#: position in the file, kind, object
 Numbered = tuple[str, Kind, Body]
 
-#: Called with how much is done, and of how much.
-Told = Callable[[int, int], None]
+#: Called with the number of objects done, and the total.
+Progress = Callable[[int, int], None]
 
-#: Objects of one write.
+#: Objects per write.
 _BATCH = 500
-#: Objects that others need to be there are created first, and exported first.
+#: Kinds that other objects refer to are created and exported first.
 _FIRST = ("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "CSIDriver", "Node")
-#: Made by the server itself; a file that exports a cluster does not carry them.
+#: Metadata that the server sets; left out of exports.
 _SERVER_SET = (
     "uid",
     "resourceVersion",
@@ -44,34 +44,34 @@ _SERVER_SET = (
 
 
 class ManifestError(BadRequest):
-    """A document that cannot be imported; the message says which one and why."""
+    """A document cannot be imported; the message says which one and why."""
 
 
-def untold(done: int, total: int) -> None:
-    """For those who need not know."""
+def ignore_progress(done: int, total: int) -> None:
+    """The default for `progress`: does nothing."""
 
 
 def import_yaml(
-    cluster: Cluster, text: str, *, actor: Actor, progress: Told = untold
+    cluster: Cluster, text: str, *, actor: Actor, progress: Progress = ignore_progress
 ) -> list[Body]:
-    """Create every object of a YAML stream (Lists are unfolded), or none of them.
+    """Create all objects of a YAML stream (Lists are unfolded) in one transaction.
 
-    Kinds that others refer to go first, and otherwise the file's order is kept. What every
-    cluster is made with stays as it is, and is not among the objects returned. Raises
-    ManifestError naming the document.
+    Kinds that others refer to are created first, otherwise in the order of the file. Built-in
+    objects, which every cluster has, are skipped and not returned. Raises ManifestError, which
+    names the document.
     """
-    numbered = list(_objects(text))
+    numbered = list(_parse(text))
     first = [item for item in numbered if item[1].name in _FIRST]
     others = [item for item in numbered if item[1].name not in _FIRST]
     created: list[Body] = []
     with transaction.atomic():
-        for batch in (*_batches(first), *_batches(others)):
+        for batch in (*_split(first), *_split(others)):
             created += _create(cluster, batch, actor)
             progress(len(created), len(numbered))
     return created
 
 
-def _batches(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
+def _split(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
     for start in range(0, len(numbered), _BATCH):
         yield numbered[start : start + _BATCH]
 
@@ -79,24 +79,25 @@ def _batches(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
 def _create(cluster: Cluster, numbered: Sequence[Numbered], actor: Actor) -> list[Body]:
     outcomes = store.write(
         cluster,
-        [Create(kind, body, _namespace(kind, body)) for _, kind, body in numbered],
+        [Create(kind, body, _get_namespace(kind, body)) for _, kind, body in numbered],
         actor=actor,
         collect_refusals=True,
     )
     return [
-        _created(place, kind, outcome)
+        _check_outcome(place, kind, outcome)
         for (place, kind, body), outcome in zip(numbered, outcomes, strict=True)
         if not (isinstance(outcome, AlreadyExists) and _is_built_in(kind, body))
     ]
 
 
-def export_yaml(cluster: Cluster, *, progress: Told = untold) -> str:
-    """Every object of a cluster as a YAML stream that `import_yaml` reads."""
-    bodies = _told(list(_exported(cluster)), progress)
+def export_yaml(cluster: Cluster, *, progress: Progress = ignore_progress) -> str:
+    """All objects of a cluster, except events, as a YAML stream for `import_yaml`."""
+    bodies = _report(list(_export_bodies(cluster)), progress)
     return yaml.dump_all(bodies, Dumper=_Dumper, sort_keys=False, explicit_start=True)
 
 
-def _told(bodies: Sequence[Body], progress: Told) -> Iterator[Body]:
+def _report(bodies: Sequence[Body], progress: Progress) -> Iterator[Body]:
+    """Pass the bodies through, and report progress once per batch."""
     for number, body in enumerate(bodies):
         if number % _BATCH == 0:
             progress(number, len(bodies))
@@ -104,7 +105,7 @@ def _told(bodies: Sequence[Body], progress: Told) -> Iterator[Body]:
     progress(len(bodies), len(bodies))
 
 
-def _exported(cluster: Cluster) -> Iterator[Body]:
+def _export_bodies(cluster: Cluster) -> Iterator[Body]:
     rank = {name: place for place, name in enumerate(_FIRST)}
     for kind in sorted(kinds.ALL, key=lambda kind: rank.get(kind.name, len(_FIRST))):
         if kind is kinds.EVENT:
@@ -115,10 +116,10 @@ def _exported(cluster: Cluster) -> Iterator[Body]:
             yield {**body, "metadata": metadata}
 
 
-def _objects(text: str) -> Iterator[Numbered]:
+def _parse(text: str) -> Iterator[Numbered]:
     try:
         documents = list(parse_yaml_stream(text))
-    except Unreadable as error:
+    except UnreadableDocument as error:
         raise ManifestError(f"this is not YAML: {error}") from error
     for number, document in enumerate(documents, start=1):
         if document is not None:
@@ -127,7 +128,7 @@ def _objects(text: str) -> Iterator[Numbered]:
 
 def _unfold(place: str, document: Any) -> Iterator[Numbered]:
     if not isinstance(document, dict):
-        raise ManifestError(f"{place}: an object with apiVersion and kind is expected")
+        raise ManifestError(f"{place}: must be an object with apiVersion and kind")
     name = document.get("kind")
     if isinstance(name, str) and name.endswith("List") and isinstance(document.get("items"), list):
         for number, item in enumerate(document["items"]):
@@ -137,27 +138,27 @@ def _unfold(place: str, document: Any) -> Iterator[Numbered]:
         kind = kinds.by_api_version(str(document.get("apiVersion")), str(name))
     except KeyError:
         raise ManifestError(
-            f"{place}: no kind {name!r} in apiVersion {document.get('apiVersion')!r}"
+            f"{place}: no kind {name!r} is registered for apiVersion {document.get('apiVersion')!r}"
         ) from None
     if not isinstance(document.get("metadata"), dict):
-        raise ManifestError(f"{place} ({kind.name}): metadata: an object is required")
+        raise ManifestError(f"{place} ({kind.name}): metadata: must be an object")
     yield place, kind, document
 
 
-def _created(place: str, kind: Kind, outcome: Body | ApiError) -> Body:
+def _check_outcome(place: str, kind: Kind, outcome: Body | ApiError) -> Body:
     if isinstance(outcome, ApiError):
         raise ManifestError(f"{place} ({kind.name}): {outcome.message}") from outcome
     return outcome
 
 
 def _is_built_in(kind: Kind, body: Body) -> bool:
-    """Whether every cluster has this object from the beginning."""
+    """Whether every new cluster has this object."""
     names = {kinds.NAMESPACE: BUILT_IN_NAMESPACES, kinds.PRIORITY_CLASS: SYSTEM_CLASSES}
     return body["metadata"].get("name") in names.get(kind, ())
 
 
-def _namespace(kind: Kind, body: Body) -> str:
-    """The namespace an object without one goes to."""
+def _get_namespace(kind: Kind, body: Body) -> str:
+    """The object's namespace, by default `default`; empty for cluster-scoped kinds."""
     if not kind.namespaced:
         return ""
     return str(body["metadata"].get("namespace") or "default")

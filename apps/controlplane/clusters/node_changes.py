@@ -1,8 +1,8 @@
-"""What people do to nodes: cordon, taint, label, break and mend them; one or many at once.
+"""Manual changes of nodes: cordon, taint, label, set conditions; for one or many nodes.
 
-Each change is a function from the node to the new node; `change_nodes` writes any of them through
-the store, and so do the pages and the API. Taints and labels are spelled as for kubectl:
-`key=value:Effect`, `key=value`, and with a `-` behind it what is to go.
+Each change is a function from a node's body to its new body; `change_nodes` writes them through
+the store. Taints and labels have kubectl's syntax: `key=value:Effect` and `key=value`; a trailing
+`-` removes them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apps.cluster.errors import ApiError, BadRequest, Cause, Invalid
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
-from apps.cluster.writing.binding import with_condition
+from apps.cluster.writing.binding import set_condition
 
 Body = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Body]
@@ -36,39 +36,40 @@ STATUSES = ("True", "False", "Unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """What became of many changes at once."""
+class BulkResult:
+    """The result of a change of many nodes."""
 
     done: int
+    #: Messages of the writes that the store refused.
     refusals: Sequence[str]
 
 
 def change_nodes(
     cluster: Cluster, names: Sequence[str], change: Change, *, actor: Actor, subresource: str = ""
-) -> Changed:
-    """Change these nodes in one transaction; those that refuse stay as they are."""
+) -> BulkResult:
+    """Update these nodes in one transaction; nodes whose update is refused remain unchanged."""
     writes = [Update(kinds.NODE, "", name, change, subresource) for name in dict.fromkeys(names)]
-    return _carried_out(cluster, writes, actor)
+    return _write(cluster, writes, actor)
 
 
-def delete_nodes(cluster: Cluster, names: Sequence[str], *, actor: Actor) -> Changed:
+def delete_nodes(cluster: Cluster, names: Sequence[str], *, actor: Actor) -> BulkResult:
     """Delete these nodes."""
     writes = [Delete(kinds.NODE, "", name) for name in dict.fromkeys(names)]
-    return _carried_out(cluster, writes, actor)
+    return _write(cluster, writes, actor)
 
 
-def cordoned(wanted: bool) -> Change:
-    """Set whether new pods may land on the node."""
+def cordon(unschedulable: bool) -> Change:
+    """Set whether the node is unschedulable for new pods."""
 
     def change(node: Mapping[str, Any]) -> Body:
-        return {**node, "spec": {**(node.get("spec") or {}), "unschedulable": wanted}}
+        return {**node, "spec": {**(node.get("spec") or {}), "unschedulable": unschedulable}}
 
     return change
 
 
-def tainted(text: str) -> Change:
-    """Add the taint `key=value:Effect`, in the place of one of the same key and effect, or take
-    away `key:Effect-`, or every taint of `key-`; BadRequest for what is neither."""
+def change_taint(text: str) -> Change:
+    """Add the taint `key=value:Effect`, replacing one with the same key and effect, or remove
+    `key:Effect-`, or every taint `key-`; raises BadRequest for other text."""
     removing = text.strip().endswith("-")
     rest, colon, effect = text.strip().removesuffix("-").rpartition(":")
     if not colon:
@@ -83,15 +84,15 @@ def tainted(text: str) -> Change:
 
     def change(node: Mapping[str, Any]) -> Body:
         spec = dict(node.get("spec") or {})
-        others = [each for each in spec.get("taints") or () if not _same(each, key, effect)]
+        others = [each for each in spec.get("taints") or () if not _matches(each, key, effect)]
         spec["taints"] = others if removing else [*others, taint]
         return {**node, "spec": spec}
 
     return change
 
 
-def labelled(text: str) -> Change:
-    """Set the label `key=value`, or take away `key-`; BadRequest for what is neither."""
+def change_label(text: str) -> Change:
+    """Set the label `key=value`, or remove `key-`; raises BadRequest for other text."""
     key, equals, value = (part.strip() for part in text.partition("="))
     removing = not equals and key.endswith("-")
     key = key.removesuffix("-") if removing else key
@@ -108,36 +109,40 @@ def labelled(text: str) -> Change:
     return change
 
 
-def with_status(condition: str, status: str, now: datetime) -> Change:
-    """Set a condition, for a write of the node's status."""
-    causes = []
-    if condition not in CONDITIONS:
-        causes.append(Cause("FieldValueNotSupported", f"none of {', '.join(CONDITIONS)}", "type"))
-    if status not in STATUSES:
-        causes.append(Cause("FieldValueNotSupported", f"none of {', '.join(STATUSES)}", "status"))
+def change_condition(condition: str, status: str, now: datetime) -> Change:
+    """Set a condition; write the change to the subresource `status`."""
+    causes = [
+        Cause("FieldValueNotSupported", f"must be one of {', '.join(supported)}", field)
+        for field, value, supported in (
+            ("type", condition, CONDITIONS),
+            ("status", status, STATUSES),
+        )
+        if value not in supported
+    ]
     if causes:
         raise Invalid("Node", "", causes)
     healthy, reason, failing = CONDITIONS[condition]
     if status == "Unknown":
         reason, message = "NodeStatusUnknown", "Kubelet stopped posting node status."
     else:
-        message = "" if status == healthy else "set by hand"
+        message = "" if status == healthy else "set manually"
         reason = reason if status == healthy else failing
 
     def change(node: Mapping[str, Any]) -> Body:
-        written = dict(node.get("status") or {})
+        node_status = dict(node.get("status") or {})
         new = {"type": condition, "status": status, "reason": reason, "message": message}
-        written["conditions"] = with_condition(written.get("conditions") or [], new, now)
-        return {**node, "status": written}
+        node_status["conditions"] = set_condition(node_status.get("conditions") or [], new, now)
+        return {**node, "status": node_status}
 
     return change
 
 
-def _same(taint: Mapping[str, Any], key: str, effect: str) -> bool:
+def _matches(taint: Mapping[str, Any], key: str, effect: str) -> bool:
+    """Whether a taint has this key and, if given, this effect."""
     return taint.get("key") == key and (not effect or taint.get("effect") == effect)
 
 
-def _carried_out(cluster: Cluster, writes: Sequence[Write], actor: Actor) -> Changed:
+def _write(cluster: Cluster, writes: Sequence[Write], actor: Actor) -> BulkResult:
     outcomes = store.write(cluster, writes, actor=actor, collect_refusals=True)
     refusals = [outcome.message for outcome in outcomes if isinstance(outcome, ApiError)]
-    return Changed(len(outcomes) - len(refusals), refusals)
+    return BulkResult(len(outcomes) - len(refusals), refusals)

@@ -1,8 +1,8 @@
-"""Importing the openb production trace: two CSV files become nodes and pending pods.
+"""Imports the openb production trace: two CSV files become nodes and pending pods.
 
-A node gets its cpu, memory, 110 pods and 1000 `alibabacloud.com/gpu-milli` a GPU; a pod requests
+A node gets its cpu, memory, 110 pods, and 1000 `alibabacloud.com/gpu-milli` per GPU. A pod requests
 `num_gpu` times `gpu_milli` of these, and its `gpu_spec` ("A|B") becomes a required node affinity
-for these card models. Every row of the pod file becomes a new pod, whatever its phase and times.
+for these card models. Every row of the pod file becomes a new pod, regardless of phase and times.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from apps.cluster.writing import store
 
 Body = dict[str, Any]
 Row = Mapping[str, str | None]
-#: Called with the number of objects written so far and of all.
+#: Called with the number of objects written so far, and the total.
 Progress = Callable[[int, int], None]
 
 GPU_RESOURCE = "alibabacloud.com/gpu-milli"
@@ -35,7 +35,7 @@ _BATCH = 500
 
 
 class TraceError(BadRequest):
-    """A row that cannot be imported; the message names file, line and column."""
+    """A row cannot be imported; the message names file, line and column."""
 
 
 def load(
@@ -46,12 +46,12 @@ def load(
     actor: Actor,
     progress: Progress = lambda done, total: None,
 ) -> tuple[int, int]:
-    """Import both files in one transaction; return how many nodes and pods were created.
+    """Import both files in one transaction; returns the number of nodes and pods created.
 
-    Raises TraceError, or the store's refusal of an object with the line it comes from.
+    Raises TraceError; when the store refuses an object, the message names its line.
     """
-    nodes = list(_read(nodes_file, NODE_COLUMNS, _node))
-    pods = list(_read(pods_file, POD_COLUMNS, _pod))
+    nodes = list(_read(nodes_file, NODE_COLUMNS, _build_node))
+    pods = list(_read(pods_file, POD_COLUMNS, _build_pod))
     lines = [
         *((nodes_file, line, kinds.NODE, body) for line, body in nodes),
         *((pods_file, line, kinds.POD, body) for line, body in pods),
@@ -80,7 +80,7 @@ def _create(cluster: Cluster, batch: Iterable[tuple[Path, int, Kind, Body]], act
 def _read(
     file: Path, columns: Iterable[str], build: Callable[[Row], Body]
 ) -> Iterator[tuple[int, Body]]:
-    """The objects of a file with the lines they come from."""
+    """The objects of a file, each with its line number."""
     try:
         with file.open(newline="", encoding="utf-8") as stream:
             reader = csv.DictReader(stream, restkey="")
@@ -96,11 +96,11 @@ def _read(
         raise TraceError(f"{file.name}: {error}") from error
 
 
-def _node(row: Row) -> Body:
-    name = _text(row, "sn")
+def _build_node(row: Row) -> Body:
+    name = _read_text(row, "sn")
     resources = {
-        "cpu": f"{_count(row, 'cpu_milli')}m",
-        "memory": f"{_count(row, 'memory_mib')}Mi",
+        "cpu": f"{_read_count(row, 'cpu_milli')}m",
+        "memory": f"{_read_count(row, 'memory_mib')}Mi",
         "pods": "110",
     }
     labels = {
@@ -108,7 +108,7 @@ def _node(row: Row) -> Body:
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
     }
-    if gpus := _count(row, "gpu"):
+    if gpus := _read_count(row, "gpu"):
         resources[GPU_RESOURCE] = str(1000 * gpus)
     if row["model"]:
         labels[GPU_MODEL_LABEL] = row["model"]
@@ -122,13 +122,13 @@ def _node(row: Row) -> Body:
     }
 
 
-def _pod(row: Row) -> Body:
+def _build_pod(row: Row) -> Body:
     requests = {
-        "cpu": f"{_count(row, 'cpu_milli')}m",
-        "memory": f"{_count(row, 'memory_mib')}Mi",
+        "cpu": f"{_read_count(row, 'cpu_milli')}m",
+        "memory": f"{_read_count(row, 'memory_mib')}Mi",
     }
-    if gpus := _count(row, "num_gpu"):
-        milli = _count(row, "gpu_milli") if row["gpu_milli"] else 1000
+    if gpus := _read_count(row, "num_gpu"):
+        milli = _read_count(row, "gpu_milli") if row["gpu_milli"] else 1000
         requests[GPU_RESOURCE] = str(gpus * milli)
     limits = {name: value for name, value in requests.items() if name == GPU_RESOURCE}
     resources = {"requests": requests, **({"limits": limits} if limits else {})}
@@ -138,14 +138,14 @@ def _pod(row: Row) -> Body:
         ]
     }
     if row["gpu_spec"]:
-        spec["affinity"] = {"nodeAffinity": _required_models(row["gpu_spec"].split("|"))}
-    metadata: Body = {"name": _text(row, "name")}
+        spec["affinity"] = {"nodeAffinity": _require_models(row["gpu_spec"].split("|"))}
+    metadata: Body = {"name": _read_text(row, "name")}
     if row["qos"]:
         metadata["labels"] = {QOS_LABEL: row["qos"]}
     return {"metadata": metadata, "spec": spec}
 
 
-def _required_models(models: list[str]) -> Body:
+def _require_models(models: list[str]) -> Body:
     expression = {"key": GPU_MODEL_LABEL, "operator": "In", "values": models}
     return {
         "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -154,15 +154,15 @@ def _required_models(models: list[str]) -> Body:
     }
 
 
-def _text(row: Row, column: str) -> str:
+def _read_text(row: Row, column: str) -> str:
     value = row[column]
     if not value:
         raise ValueError(f"column {column} is empty")
     return value
 
 
-def _count(row: Row, column: str) -> int:
+def _read_count(row: Row, column: str) -> int:
     value = row[column]
     if value is None or not value.isascii() or not value.isdigit():
-        raise ValueError(f"column {column}: {value!r} is not a whole number of 0 or more")
+        raise ValueError(f"column {column}: {value!r} is not a non-negative integer")
     return int(value)

@@ -1,39 +1,28 @@
-"""Settings of a cluster that can be changed while it exists."""
+"""Changing the settings of a cluster that exists; `apps.cluster.settings` declares them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
 from apps.cluster.admission.plugins.registry import check_plugins
-from apps.cluster.errors import Cause, Invalid
+from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.models import Cluster
+from apps.cluster.settings import CHANGEABLE
 from apps.controlplane.workers.waking import make_due
-
-#: What can be changed of a cluster that is there; it takes effect in a running loop.
-SETTINGS = (
-    "controllers",
-    "kubelet",
-    "pod_max_in_unschedulable_pods_seconds",
-    "event_ttl_seconds",
-    "admission_plugins",
-    "ledger_max_days",
-    "ledger_max_decisions",
-    "changelog_max_days",
-    "changelog_covers_ledger",
-)
 
 
 def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
-    """Change some of SETTINGS; a loop at work goes by them from its next look on.
+    """Change settings by name; a loop at work follows them from its next look at the log on.
 
     Controllers, or mock kubelets, that are switched on again look at everything that happened
-    meanwhile. Raises Invalid naming what is wrong, and changes nothing then.
+    meanwhile. Raises Invalid naming each wrong value, or BadRequest as `check_changeable` does;
+    nothing is changed then.
     """
-    assert changes.keys() <= set(SETTINGS)
+    check_changeable(changes)
     if not changes:
         return
     wanted = copy(cluster)
@@ -45,6 +34,16 @@ def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
     for name, value in changes.items():
         setattr(cluster, name, value)
     make_due(cluster.pk)
+
+
+def check_changeable(names: Iterable[str]) -> None:
+    """Raise BadRequest for a name that is not one of CHANGEABLE."""
+    known = [each.name for each in CHANGEABLE]
+    for name in sorted(names):
+        if name not in known:
+            raise BadRequest(
+                f"{name}: not a setting that can be changed; these can: {', '.join(known)}"
+            )
 
 
 def _absent(cluster: Cluster) -> list[str]:

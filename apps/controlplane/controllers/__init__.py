@@ -1,1 +1,1 @@
-"""The controllers: what makes a mock cluster live. docs/controllers.md tells what each does."""
+"""The controllers of a mock cluster. docs/controllers.md describes each of them."""

@@ -1,10 +1,9 @@
-"""The shape of a controller: which objects a change concerns, and what such an object needs.
+"""The interface of a controller: which objects a change concerns, and how to reconcile one.
 
-A controller is two pure functions. `concerns` says, by the kind of a changed object, which objects
-have to be looked at; `reconcile` looks at one of them and yields the writes that bring the cluster
-closer to what was asked for, what it has to say of it (events), or the moment at which it has to
-look again. It is called again whenever something changes, so it does one step and relies on nothing
-but what it sees.
+A controller is two pure functions. `concerns` maps the kind of a changed object to the objects to
+reconcile; `reconcile` reads one of them and yields the writes that move the cluster towards the
+desired state, events to record, or the time at which to reconcile again. It is called after every
+relevant change, so it does one step and relies only on the current state.
 """
 
 from __future__ import annotations
@@ -16,45 +15,45 @@ from typing import Any
 
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Write
-from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.events.writer import Told
+from apps.controlplane.controllers.cache import ControllerCache, Ref
+from apps.controlplane.events.writer import PendingEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """A write of which is told how it went."""
+class ReportedWrite:
+    """A write whose outcome is recorded as an event."""
 
     write: Write
-    #: The object it left -> what is said of it.
-    done: Callable[[dict[str, Any]], Told]
-    #: What is said when it is refused; None: nothing.
-    failed: Callable[[ApiError], Told] | None = None
+    #: The written object -> the event to record.
+    on_success: Callable[[dict[str, Any]], PendingEvent]
+    #: The error -> the event to record; None: no event.
+    on_failure: Callable[[ApiError], PendingEvent] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """Look at the same object again at this moment, though nothing may change until then."""
+class Requeue:
+    """Reconcile the same object again at this time, even without a change."""
 
     at: datetime
 
 
-Step = Write | Later | Reported | Told
-#: (world, old, new) -> the objects to look at; `old` None: added, `new` None: deleted.
-Concerns = Callable[[World, Any, Any], Iterable[Ref]]
-Reconcile = Callable[[World, Ref, datetime], Iterator[Step]]
+Step = Write | Requeue | ReportedWrite | PendingEvent
+#: (cache, old, new) -> the objects to reconcile; `old` None: added, `new` None: deleted.
+Concerns = Callable[[ControllerCache, Any, Any], Iterable[Ref]]
+Reconcile = Callable[[ControllerCache, Ref, datetime], Iterator[Step]]
 
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """One controller; `user` is the name under which it acts, in the log and in events."""
+    """One controller; `user` is its name in the change log and in events."""
 
     name: str
     user: str
-    #: kind of a changed object -> the objects this concerns
+    #: kind of a changed object -> function that returns the objects to reconcile
     concerns: Mapping[str, Concerns]
     reconcile: Reconcile
 
 
-def moment(text: str) -> datetime:
-    """The moment an RFC 3339 text means."""
+def parse_time(text: str) -> datetime:
+    """Parse an RFC 3339 time."""
     return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Disruption budgets: how many of the selected pods may be away, from how many are healthy."""
+"""Disruption budgets: computes the allowed disruptions from the number of healthy pods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.cluster.writing.metadata import timestamp
-from apps.controlplane.controllers.controller import Controller, Later, Step, moment
-from apps.controlplane.controllers.world import Ref, World, controller_of, ref_of
+from apps.controlplane.controllers.cache import ControllerCache, Ref, controller_of, ref_of
+from apps.controlplane.controllers.controller import Controller, Requeue, Step, parse_time
 from apps.controlplane.controllers.writes import is_ready, set_status
 from apps.scheduler.labels import SelectorError, from_label_selector
 from apps.scheduler.objects import Pod, PodDisruptionBudget
@@ -16,55 +16,55 @@ from apps.scheduler.objects import Pod, PodDisruptionBudget
 Body = dict[str, Any]
 KIND: Final = "PodDisruptionBudget"
 
-#: An eviction that was granted and did not happen by then is forgotten.
+#: An allowed eviction that has not happened within this time is ignored.
 GRANTED_FOR = timedelta(minutes=2)
 
 
 class _CannotCountError(Exception):
-    """Why it is not known how many pods there should be."""
+    """The expected number of pods cannot be computed."""
 
 
-def of_budget(
-    _: World, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
+def refs_for_budget(
+    _: ControllerCache, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
 ) -> Iterable[Ref]:
     return () if new is None else [ref_of(KIND, new)]
 
 
-def of_pod(world: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
-    """Only what counts for a budget makes it look again."""
-    if old is not None and new is not None and _counted(old) == _counted(new):
+def refs_for_pod(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    """Changes that do not affect a budget are ignored."""
+    if old is not None and new is not None and _relevant_fields(old) == _relevant_fields(new):
         return []
     pods = [pod for pod in (old, new) if pod is not None]
-    budgets = world.every(KIND, PodDisruptionBudget, pods[0].metadata.namespace)
+    budgets = cache.list_all(KIND, PodDisruptionBudget, pods[0].metadata.namespace)
     return [ref_of(KIND, budget) for budget in budgets if any(selects(budget, pod) for pod in pods)]
 
 
-def of_workload(world: World, old: Any, new: Any) -> Iterable[Ref]:
-    """A percentage is of what the workload asks for."""
+def refs_for_workload(cache: ControllerCache, old: Any, new: Any) -> Iterable[Ref]:
+    """A percentage depends on the replicas of the workload."""
     if new is None or (old is not None and old.spec == new.spec):
         return []
-    budgets = world.every(KIND, PodDisruptionBudget, new.metadata.namespace)
-    return [ref_of(KIND, budget) for budget in budgets if not _is_plain(budget)]
+    budgets = cache.list_all(KIND, PodDisruptionBudget, new.metadata.namespace)
+    return [ref_of(KIND, budget) for budget in budgets if not _counts_pods_only(budget)]
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    budget = world.get(ref, PodDisruptionBudget)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    budget = cache.get(ref, PodDisruptionBudget)
     if budget is None:
         return
-    every = world.every("Pod", Pod, ref[1])
+    candidates = cache.list_all("Pod", Pod, ref[1])
     pods = [
         pod
-        for pod in every
+        for pod in candidates
         if pod.status.phase not in ("Succeeded", "Failed") and selects(budget, pod)
     ]
     try:
-        expected, desired = _expectation(world, budget, pods)
+        expected, desired = _expectation(cache, budget, pods)
     except _CannotCountError as why:
-        yield from _report(budget, ref, {"disruptionsAllowed": 0}, _failed(str(why)), now)
+        yield from _report(budget, ref, {"disruptionsAllowed": 0}, _failed_condition(str(why)), now)
         return
-    granted = _still_granted(budget, pods, now)
+    granted = _pending_evictions(budget, pods, now)
     for end in granted.values():
-        yield Later(end + GRANTED_FOR)
+        yield Requeue(end + GRANTED_FOR)
     healthy = sum(
         is_ready(pod) and not pod.metadata.deletion_timestamp and pod.metadata.name not in granted
         for pod in pods
@@ -77,7 +77,7 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         "disruptionsAllowed": allowed,
         "disruptedPods": {name: timestamp(at) for name, at in granted.items()} or None,
     }
-    yield from _report(budget, ref, counts, _sufficient(allowed), now)
+    yield from _report(budget, ref, counts, _sufficient_condition(allowed), now)
 
 
 def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
@@ -87,27 +87,29 @@ def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
         return False
 
 
-def _counted(pod: Pod) -> tuple[Any, ...]:
+def _relevant_fields(pod: Pod) -> tuple[Any, ...]:
     meta = pod.metadata
     return meta.labels, pod.status.phase, is_ready(pod), meta.deletion_timestamp, meta.uid
 
 
-def _is_plain(budget: PodDisruptionBudget) -> bool:
-    """Whether it counts pods alone, whatever their workloads ask for."""
+def _counts_pods_only(budget: PodDisruptionBudget) -> bool:
+    """Whether it depends only on pods, not on the replicas of their workloads."""
     return isinstance(budget.spec.min_available, int)
 
 
-def _expectation(world: World, budget: PodDisruptionBudget, pods: list[Pod]) -> tuple[int, int]:
-    """How many pods there should be, and how many of them must stay healthy."""
+def _expectation(
+    cache: ControllerCache, budget: PodDisruptionBudget, pods: list[Pod]
+) -> tuple[int, int]:
+    """(expected number of pods, number of them that must stay healthy)."""
     spec = budget.spec
     if spec.max_unavailable is not None:
-        expected = _wanted_replicas(world, pods)
+        expected = _expected_replicas(cache, pods)
         return expected, max(expected - _share(spec.max_unavailable, expected), 0)
     least = spec.min_available
     if isinstance(least, str):
-        expected = _wanted_replicas(world, pods)
+        expected = _expected_replicas(cache, pods)
         return expected, _share(least, expected)
-    # upstream's default: one pod must stay, when the budget says nothing
+    # upstream's default without a limit: one pod must stay
     return len(pods), 1 if least is None else least
 
 
@@ -118,42 +120,42 @@ def _share(amount: int | str, total: int) -> int:
     return -(-int(amount.rstrip("%")) * total // 100)
 
 
-def _wanted_replicas(world: World, pods: list[Pod]) -> int:
-    """How many pods the controllers of these pods ask for."""
+def _expected_replicas(cache: ControllerCache, pods: list[Pod]) -> int:
+    """The sum of the replicas of these pods' controllers."""
     total = 0
     for owner in {controller_of(pod): pod for pod in pods}.values():
         reference = next((r for r in owner.metadata.owner_references if r.controller), None)
         if reference is None:
             raise _CannotCountError(f'found no controller ref for pod "{owner.metadata.name}"')
-        body = world.body((reference.kind, owner.metadata.namespace, reference.name))
+        body = cache.body((reference.kind, owner.metadata.namespace, reference.name))
         if body is None or "replicas" not in body["spec"]:
             raise _CannotCountError(f"{reference.kind} does not implement the scale subresource")
         total += body["spec"]["replicas"]
     return total
 
 
-def _still_granted(
+def _pending_evictions(
     budget: PodDisruptionBudget, pods: list[Pod], now: datetime
 ) -> dict[str, datetime]:
-    """Evictions that were granted, are not visible yet, and may still happen."""
+    """Allowed evictions that have not happened yet but still can."""
     present = {pod.metadata.name for pod in pods if not pod.metadata.deletion_timestamp}
-    granted = {name: moment(at) for name, at in budget.status.disrupted_pods.items()}
+    granted = {name: parse_time(at) for name, at in budget.status.disrupted_pods.items()}
     return {name: at for name, at in granted.items() if name in present and now < at + GRANTED_FOR}
 
 
-def _sufficient(allowed: int) -> Body:
+def _sufficient_condition(allowed: int) -> Body:
     reason = "SufficientPods" if allowed else "InsufficientPods"
     return {"status": "True" if allowed else "False", "reason": reason, "message": ""}
 
 
-def _failed(why: str) -> Body:
+def _failed_condition(why: str) -> Body:
     return {"status": "False", "reason": "SyncFailed", "message": why}
 
 
 def _report(
     budget: PodDisruptionBudget, ref: Ref, counts: Body, condition: Body, now: datetime
 ) -> Iterator[Step]:
-    """Write the status, where it says something else than before."""
+    """Write the status if it has changed."""
     generation = budget.metadata.generation
     before = next((c for c in budget.status.conditions if c.type == "DisruptionAllowed"), None)
     moved = before is None or before.status != condition["status"]
@@ -177,12 +179,12 @@ CONTROLLER = Controller(
     name="disruption",
     user="disruption-controller",
     concerns={
-        "Pod": of_pod,
-        KIND: of_budget,
-        "Deployment": of_workload,
-        "ReplicaSet": of_workload,
-        "ReplicationController": of_workload,
-        "StatefulSet": of_workload,
+        "Pod": refs_for_pod,
+        KIND: refs_for_budget,
+        "Deployment": refs_for_workload,
+        "ReplicaSet": refs_for_workload,
+        "ReplicationController": refs_for_workload,
+        "StatefulSet": refs_for_workload,
     },
     reconcile=reconcile,
 )

@@ -1,7 +1,7 @@
-"""The garbage collector: objects whose owners are gone go too, unless they were orphaned.
+"""The garbage collector: deletes objects whose owners were deleted, unless they were orphaned.
 
-An owner counts as gone when it once was in this cluster. Objects that were imported with owners
-that stayed behind, in a real cluster say, are left alone.
+An owner counts as deleted only if it has existed in this cluster. Objects that were imported
+without their owners, from a real cluster for example, are kept.
 """
 
 from __future__ import annotations
@@ -15,60 +15,62 @@ from apps.cluster import kinds
 from apps.cluster.models import Change
 from apps.cluster.writes import Delete
 from apps.cluster.writing.deletion import FOREGROUND, ORPHAN
+from apps.controlplane.controllers.cache import UNWATCHED, ControllerCache, Ref, is_watched, ref_of
 from apps.controlplane.controllers.controller import Concerns, Controller, Step
-from apps.controlplane.controllers.world import UNWATCHED, Ref, World, is_watched, ref_of
-from apps.controlplane.controllers.writes import change_of
+from apps.controlplane.controllers.writes import update_object
 from apps.scheduler.objects import KubeObject, OwnerReference
 
 Body = dict[str, Any]
 
 
-def of_kind(kind: str) -> Concerns:
-    def of_object(world: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
+def map_kind(kind: str) -> Concerns:
+    def refs_for_object(
+        cache: ControllerCache, old: KubeObject | None, new: KubeObject | None
+    ) -> Iterable[Ref]:
         if new is None:
             assert old is not None
             owners = [_owner_ref(each, old) for each in old.metadata.owner_references]
-            return [*world.owned_by(old.metadata.uid), *owners]
+            return [*cache.owned_by(old.metadata.uid), *owners]
         waits = {FOREGROUND, ORPHAN}.intersection(new.metadata.finalizers)
         if new.metadata.owner_references or (new.metadata.deletion_timestamp and waits):
             return [ref_of(kind, new)]
         return ()
 
-    return of_object
+    return refs_for_object
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    item = world.get(ref, KubeObject)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    item = cache.get(ref, KubeObject)
     if item is None:
         return
     metadata = item.metadata
     if metadata.deletion_timestamp:
         if ORPHAN in metadata.finalizers:
-            yield from _orphan(world, ref, item)
+            yield from _orphan(cache, ref, item)
         elif FOREGROUND in metadata.finalizers:
-            yield from _delete_in_foreground(world, ref, item)
+            yield from _delete_in_foreground(cache, ref, item)
         return
     owners = metadata.owner_references
-    if owners and all(_is_gone(world, each, item) for each in owners):
+    if owners and all(_is_absent(cache, each, item) for each in owners):
         options = {"preconditions": {"uid": metadata.uid}, "propagationPolicy": "Background"}
         yield Delete(kinds.by_name(ref[0]), *ref[1:], options)
 
 
-def _orphan(world: World, ref: Ref, owner: KubeObject) -> Iterator[Step]:
-    """Take the owner's name off its dependants; then let it go."""
+def _orphan(cache: ControllerCache, ref: Ref, owner: KubeObject) -> Iterator[Step]:
+    """Remove the owner reference from its dependants, then the finalizer from the owner."""
     uid = owner.metadata.uid
-    for dependant in world.owned_by(uid):
-        item = world.get(dependant, KubeObject)
+    for dependant in cache.owned_by(uid):
+        item = cache.get(dependant, KubeObject)
         if item is not None:
-            yield change_of(dependant, item.metadata.uid, lambda body: _disowned(body, uid))
-    yield change_of(ref, uid, lambda body: _released(body, ORPHAN))
+            yield update_object(dependant, item.metadata.uid, lambda body: _remove_owner(body, uid))
+    yield update_object(ref, uid, lambda body: _remove_finalizer(body, ORPHAN))
 
 
-def _delete_in_foreground(world: World, ref: Ref, owner: KubeObject) -> Iterator[Step]:
-    """Delete the dependants first; those that block keep the owner."""
+def _delete_in_foreground(cache: ControllerCache, ref: Ref, owner: KubeObject) -> Iterator[Step]:
+    """Delete the dependants first; blocking ones hold the owner."""
     uid, blocked = owner.metadata.uid, False
-    for dependant in world.owned_by(uid):
-        item = world.get(dependant, KubeObject)
+    for dependant in cache.owned_by(uid):
+        item = cache.get(dependant, KubeObject)
         if item is None:
             continue
         blocked |= any(
@@ -81,17 +83,17 @@ def _delete_in_foreground(world: World, ref: Ref, owner: KubeObject) -> Iterator
             }
             yield Delete(kinds.by_name(dependant[0]), *dependant[1:], options)
     if not blocked:
-        yield change_of(ref, uid, lambda body: _released(body, FOREGROUND))
+        yield update_object(ref, uid, lambda body: _remove_finalizer(body, FOREGROUND))
 
 
-def _is_gone(world: World, owner: OwnerReference, item: KubeObject) -> bool:
+def _is_absent(cache: ControllerCache, owner: OwnerReference, item: KubeObject) -> bool:
     if not is_watched(owner.api_version, owner.kind):
         return False
-    found = world.get(_owner_ref(owner, item), KubeObject)
+    found = cache.get(_owner_ref(owner, item), KubeObject)
     if found is not None and found.metadata.uid == owner.uid:
         return False
-    # rare enough to ask the log
-    known = Change.objects.filter(cluster=world.cluster, uid=owner.uid)
+    # rare enough to query the log
+    known = Change.objects.filter(cluster=cache.cluster, uid=owner.uid)
     return is_uuid(owner.uid) and known.exists()
 
 
@@ -111,7 +113,7 @@ def is_uuid(text: str) -> bool:
     return True
 
 
-def _disowned(body: Body, uid: str) -> Body:
+def _remove_owner(body: Body, uid: str) -> Body:
     metadata = dict(body["metadata"])
     owners = [each for each in metadata.pop("ownerReferences", []) if each["uid"] != uid]
     if owners:
@@ -119,7 +121,7 @@ def _disowned(body: Body, uid: str) -> Body:
     return {**body, "metadata": metadata}
 
 
-def _released(body: Body, finalizer: str) -> Body:
+def _remove_finalizer(body: Body, finalizer: str) -> Body:
     metadata = dict(body["metadata"])
     metadata["finalizers"] = [
         each for each in metadata.get("finalizers") or [] if each != finalizer
@@ -130,6 +132,6 @@ def _released(body: Body, finalizer: str) -> Body:
 CONTROLLER = Controller(
     name="garbage",
     user="generic-garbage-collector",
-    concerns={kind.name: of_kind(kind.name) for kind in kinds.ALL if kind.name not in UNWATCHED},
+    concerns={kind.name: map_kind(kind.name) for kind in kinds.ALL if kind.name not in UNWATCHED},
     reconcile=reconcile,
 )

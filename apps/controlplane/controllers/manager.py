@@ -1,4 +1,4 @@
-"""Runs a cluster's controllers: what changed is looked at, what they want is written."""
+"""Runs the controllers of a cluster: reconciles changed objects and writes the results."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Write
 from apps.cluster.writing import store
-from apps.controlplane.controllers.controller import Concerns, Controller, Later, Reported
+from apps.controlplane.controllers.cache import ControllerCache, Ref
+from apps.controlplane.controllers.controller import Concerns, Controller, ReportedWrite, Requeue
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
-from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.events.writer import EventWriter, Told
-from apps.controlplane.workers.lease import Lease
+from apps.controlplane.events.writer import EventWriter, PendingEvent
+from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.objects import KubeObject
 
 log = logging.getLogger(__name__)
 
-#: One transaction holds about so many writes; what is beyond waits for the next turn.
+#: Approximate number of writes per transaction; the rest waits for the next round.
 BATCH = 1000
-#: After a refused write (a quota, an invalid template) or an error the object is tried again.
+#: Delay after a rejected write (a quota, an invalid template) or an error.
 RETRY = timedelta(seconds=10)
 
-#: A controller, by its place in the registry, and an object it has to look at.
+#: A controller, by its index in the registry, and an object to reconcile.
 Item = tuple[int, Ref]
-#: A write that a controller wants, and for which object.
-Wanted = tuple[Item, Write | Reported]
+#: A write that a controller has requested, and for which object.
+Wanted = tuple[Item, Write | ReportedWrite]
 
 
 @dataclass(slots=True)
 class _Timers:
-    """When which object has to be looked at though nothing changes; one moment an object."""
+    """The times at which objects are reconciled without a change; one time per object."""
 
     _heap: list[tuple[datetime, int, Item]] = field(default_factory=list)
     _current: dict[Item, datetime] = field(default_factory=dict)
     _serial: Iterator[int] = field(default_factory=count)
 
-    def put(self, item: Item, at: datetime) -> None:
+    def schedule(self, item: Item, at: datetime) -> None:
         known = self._current.get(item)
         if known is None or at < known:
             self._current[item] = at
@@ -57,8 +57,8 @@ class _Timers:
         self._heap.clear()
         self._current.clear()
 
-    def due(self, now: datetime) -> Iterator[Item]:
-        """Take out what is due."""
+    def pop_due(self, now: datetime) -> Iterator[Item]:
+        """Remove and return the due items."""
         while (earliest := self.next()) is not None and earliest <= now:
             _, _, item = heapq.heappop(self._heap)
             del self._current[item]
@@ -74,20 +74,20 @@ class _Timers:
 
 
 class Controllers:
-    """The controllers of one cluster, as long as the lease is the caller's own."""
+    """The controllers of one cluster, while the caller holds its lease."""
 
     def __init__(
-        self, cluster: Cluster, lease: Lease, controllers: Sequence[Controller] = CONTROLLERS
+        self, cluster: Cluster, lease: ClusterLease, controllers: Sequence[Controller] = CONTROLLERS
     ) -> None:
-        self.world = World(cluster)
+        self.cache = ControllerCache(cluster)
         self._cluster = cluster
         self._lease = lease
         self._controllers = controllers
-        self._todo: dict[Item, None] = {}
+        self._queue: dict[Item, None] = {}
         self._timers = _Timers()
         self._events = EventWriter(cluster)
         self._acting = self._settings()
-        #: kind -> the controllers that are on and want to hear of it
+        #: kind -> the enabled controllers that it concerns
         self._listening = self._listeners()
 
     def take_in(
@@ -98,88 +98,90 @@ class Controllers:
         body: dict[str, Any] | None,
     ) -> None:
         """An object was added, changed or deleted."""
-        self.world.take_in(kind, old, new, body)
-        self._note(kind, old, new)
+        self.cache.take_in(kind, old, new, body)
+        self._enqueue(kind, old, new)
 
     def act(self) -> bool:
-        """Do one round of what is to be done; True if something was written."""
-        self._follow_settings()
+        """Run one round; True if anything was written or remains to be done."""
+        self._apply_settings()
         now = self._cluster.now()
-        self._todo.update(dict.fromkeys(self._timers.due(now)))
+        self._queue.update(dict.fromkeys(self._timers.pop_due(now)))
         wanted: dict[str, list[Wanted]] = {}
-        told: dict[str, list[Told]] = {}
+        events: dict[str, list[PendingEvent]] = {}
         written = 0
-        while self._todo and written < BATCH:
-            item = next(iter(self._todo))
-            del self._todo[item]
-            writes, said = self._look_at(item, now)
+        while self._queue and written < BATCH:
+            item = next(iter(self._queue))
+            del self._queue[item]
+            writes, reported = self._reconcile(item, now)
             written += len(writes)
             user = self._controllers[item[0]].user
             wanted.setdefault(user, []).extend((item, write) for write in writes)
-            told.setdefault(user, []).extend(said)
-        for user, asked in wanted.items():
-            if asked:
-                told[user] += self._write(user, asked, now)
-        for user, said in told.items():
-            if said:
-                self._tell(user, said, now)
-        return bool(written) or bool(self._todo)
+            events.setdefault(user, []).extend(reported)
+        for user, requested in wanted.items():
+            if requested:
+                events[user] += self._write(user, requested, now)
+        for user, reported in events.items():
+            if reported:
+                self._record_events(user, reported, now)
+        return bool(written) or bool(self._queue)
 
     def next_due(self) -> datetime | None:
-        """When something has to be done though nothing changes."""
+        """The time of the next action without a change."""
         return self._timers.next()
 
-    def _note(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
+    def _enqueue(self, kind: str, old: KubeObject | None, new: KubeObject | None) -> None:
         for place, concerns in self._listening.get(kind, ()):
-            for ref in concerns(self.world, old, new):
-                self._todo[place, ref] = None
+            for ref in concerns(self.cache, old, new):
+                self._queue[place, ref] = None
 
-    def _look_at(self, item: Item, now: datetime) -> tuple[list[Write | Reported], list[Told]]:
-        """What a controller wants and says of an object. Its failure must not stop the others."""
+    def _reconcile(
+        self, item: Item, now: datetime
+    ) -> tuple[list[Write | ReportedWrite], list[PendingEvent]]:
+        """Reconcile an object; returns writes and events. An error stops no other controller."""
         place, ref = item
         self._timers.forget(item)
-        writes: list[Write | Reported] = []
-        said: list[Told] = []
+        writes: list[Write | ReportedWrite] = []
+        reported: list[PendingEvent] = []
         try:
-            for step in self._controllers[place].reconcile(self.world, ref, now):
-                if isinstance(step, Later):
-                    self._timers.put(item, step.at)
-                elif isinstance(step, Told):
-                    said.append(step)
+            for step in self._controllers[place].reconcile(self.cache, ref, now):
+                if isinstance(step, Requeue):
+                    self._timers.schedule(item, step.at)
+                elif isinstance(step, PendingEvent):
+                    reported.append(step)
                 else:
                     writes.append(step)
         except Exception:
             log.exception("%s failed on %s %s/%s", self._controllers[place].name, *ref)
-            self._timers.put(item, now + RETRY)
+            self._timers.schedule(item, now + RETRY)
             return [], []
-        return writes, said
+        return writes, reported
 
-    def _write(self, user: str, asked: list[Wanted], now: datetime) -> list[Told]:
-        """Write what is wanted; what is to be said of how that went."""
-        writes = [each.write if isinstance(each, Reported) else each for _, each in asked]
-        told = []
+    def _write(self, user: str, requested: list[Wanted], now: datetime) -> list[PendingEvent]:
+        """Write what was requested; returns the events about the outcomes."""
+        writes = [each.write if isinstance(each, ReportedWrite) else each for _, each in requested]
+        events = []
         with transaction.atomic():
             self._lease.renew()
             outcomes = store.write(
                 self._cluster, writes, actor=Actor(user), collect_refusals=True, wake=False
             )
-        for (item, step), outcome in zip(asked, outcomes, strict=True):
-            # what is gone tells so by itself, in the log
+        for (item, step), outcome in zip(requested, outcomes, strict=True):
+            # the deletion of the object is a change of its own
             if isinstance(outcome, NotFound):
                 continue
             if isinstance(outcome, ApiError):
                 log.info("%s: %s", user, outcome.message)
-                self._timers.put(item, now + RETRY)
-                if isinstance(step, Reported) and step.failed is not None:
-                    told.append(step.failed(outcome))
-            elif isinstance(step, Reported):
-                told.append(step.done(outcome))
-        return told
+                self._timers.schedule(item, now + RETRY)
+                if isinstance(step, ReportedWrite) and step.on_failure is not None:
+                    events.append(step.on_failure(outcome))
+            elif isinstance(step, ReportedWrite):
+                events.append(step.on_success(outcome))
+        return events
 
-    def _tell(self, user: str, said: list[Told], now: datetime) -> None:
-        """Events are written behind what they tell of, so that they can name it."""
+    def _record_events(self, user: str, reported: list[PendingEvent], now: datetime) -> None:
+        """Write events in a later transaction than their objects, which they refer to."""
         self._events.begin()
-        written = [self._events.write(told, now) for told in said]
+        written = [self._events.write(event, now) for event in reported]
         writes: list[Write] = [each for each in written if each is not None]
         if not writes:
             return
@@ -190,10 +192,10 @@ class Controllers:
             )
         for write, outcome in zip(writes, outcomes, strict=True):
             if isinstance(outcome, ApiError):
-                self._events.refused(write)
-        self._events.committed()
+                self._events.discard(write)
+        self._events.confirm()
 
-    # switching on and off
+    # enabling and disabling
 
     def _settings(self) -> tuple[bool, bool]:
         return self._cluster.controllers, self._cluster.kubelet
@@ -210,14 +212,14 @@ class Controllers:
                     listeners.setdefault(kind, []).append((place, concerns))
         return listeners
 
-    def _follow_settings(self) -> None:
-        """Who is switched on looks at everything, who is switched off forgets what was to do."""
+    def _apply_settings(self) -> None:
+        """Apply changed settings: enabled controllers reconcile everything."""
         settings = self._settings()
         if settings == self._acting:
             return
         self._acting = settings
         self._listening = self._listeners()
-        self._todo.clear()
+        self._queue.clear()
         self._timers.clear()
-        for kind, item in self.world.everything():
-            self._note(kind, None, item)
+        for kind, item in self.cache.all_objects():
+            self._enqueue(kind, None, item)

@@ -1,4 +1,4 @@
-"""Namespace deletion: a Terminating namespace is emptied, and goes when nothing is left."""
+"""Namespace deletion: deletes the contents of a Terminating namespace, then the namespace."""
 
 from __future__ import annotations
 
@@ -8,51 +8,57 @@ from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.writes import Delete, Update
+from apps.controlplane.controllers.cache import UNWATCHED, ControllerCache, Ref
 from apps.controlplane.controllers.controller import Controller, Step
-from apps.controlplane.controllers.world import UNWATCHED, Ref, World
 from apps.scheduler.objects import KubeObject, Namespace
 
 Body = dict[str, Any]
 
 
-def of_namespace(_: World, old: Namespace | None, new: Namespace | None) -> Iterable[Ref]:
+def refs_for_namespace(
+    _: ControllerCache, old: Namespace | None, new: Namespace | None
+) -> Iterable[Ref]:
     if new is not None and new.metadata.deletion_timestamp:
         return [("Namespace", "", new.metadata.name)]
     return ()
 
 
-def of_content(world: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
-    """Something came into the namespace, or left it."""
+def refs_for_content(
+    cache: ControllerCache, old: KubeObject | None, new: KubeObject | None
+) -> Iterable[Ref]:
+    """An object of the namespace was created or deleted."""
     if old is not None and new is not None:
         return ()
     found = new or old
     assert found is not None
     ref = ("Namespace", "", found.metadata.namespace)
-    namespace = world.get(ref, Namespace)
+    namespace = cache.get(ref, Namespace)
     return [ref] if namespace is not None and namespace.metadata.deletion_timestamp else ()
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    namespace = world.get(ref, Namespace)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    namespace = cache.get(ref, Namespace)
     if namespace is None or not namespace.metadata.deletion_timestamp:
         return
     left = False
     for kind in _CONTENT:
-        for item in world.every(kind.name, KubeObject, ref[2]):
+        for item in cache.list_all(kind.name, KubeObject, ref[2]):
             left = True
             if not item.metadata.deletion_timestamp:
                 yield Delete(kind, ref[2], item.metadata.name, {"propagationPolicy": "Background"})
     for name in sorted(UNWATCHED):
         kind = kinds.by_name(name)
-        found = kind.model._default_manager.filter(cluster=world.cluster, namespace=ref[2])
+        found = kind.model._default_manager.filter(cluster=cache.cluster, namespace=ref[2])
         for each in found.values_list("name", flat=True):
             yield Delete(kind, ref[2], each)
     if not left:
         uid = namespace.metadata.uid
-        yield Update(kinds.NAMESPACE, *ref[1:], _finalized, "finalize", trusted=True, uid=uid)
+        yield Update(
+            kinds.NAMESPACE, *ref[1:], _remove_finalizer, "finalize", trusted=True, uid=uid
+        )
 
 
-def _finalized(namespace: Body) -> Body:
+def _remove_finalizer(namespace: Body) -> Body:
     spec = dict(namespace.get("spec") or {})
     spec["finalizers"] = [name for name in spec.get("finalizers") or [] if name != "kubernetes"]
     return {**namespace, "spec": spec}
@@ -63,6 +69,6 @@ _CONTENT = [kind for kind in kinds.ALL if kind.namespaced and kind.name not in U
 CONTROLLER = Controller(
     name="namespaces",
     user="namespace-controller",
-    concerns={"Namespace": of_namespace} | {kind.name: of_content for kind in _CONTENT},
+    concerns={"Namespace": refs_for_namespace} | {kind.name: refs_for_content for kind in _CONTENT},
     reconcile=reconcile,
 )

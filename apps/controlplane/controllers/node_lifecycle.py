@@ -1,4 +1,4 @@
-"""Node lifecycle: conditions of a node, and `spec.unschedulable`, become taints and go again."""
+"""Node lifecycle: derives taints from the conditions and `spec.unschedulable` of a node."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.writes import Update
 from apps.cluster.writing.metadata import timestamp
+from apps.controlplane.controllers.cache import ControllerCache, Ref
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet.nodes import KUBELET, UNINITIALIZED
-from apps.controlplane.controllers.world import Ref, World
-from apps.controlplane.events.writer import Told
+from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]
@@ -24,21 +24,21 @@ NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 
-#: status of the condition Ready ("" = there is none yet) -> taints
+#: status of the condition Ready ("" = no condition yet) -> taints
 _BY_READINESS: Final[dict[str, Wanted]] = {
     "": frozenset({(NOT_READY, "NoSchedule")}),
     "True": frozenset(),
     "False": frozenset({(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")}),
     "Unknown": frozenset({(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}),
 }
-#: condition -> its taint while it is True
+#: condition -> taint while the condition is True
 _BY_CONDITION: Final = {
     "MemoryPressure": "node.kubernetes.io/memory-pressure",
     "DiskPressure": "node.kubernetes.io/disk-pressure",
     "PIDPressure": "node.kubernetes.io/pid-pressure",
     "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
 }
-#: The taints that are this controller's business; all others it leaves alone.
+#: The taints that this controller manages; it ignores all others.
 _OWN: Final[Wanted] = frozenset(
     {
         *_BY_READINESS["False"],
@@ -49,16 +49,16 @@ _OWN: Final[Wanted] = frozenset(
 )
 
 
-def of_node(_: World, old: Node | None, new: Node | None) -> Iterable[Ref]:
+def refs_for_node(_: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
     return () if new is None else [("Node", "", new.metadata.name)]
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    node = world.node(ref[2])
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    node = cache.node(ref[2])
     if node is None:
         return
     present = {(taint.key, taint.effect) for taint in node.spec.taints}
-    yield from _told(node, present)
+    yield from _taint_events(node, present)
     undated = any(t.effect == "NoExecute" and not t.time_added for t in node.spec.taints)
     initialized = UNINITIALIZED in {key for key, _ in present} and node.spec.provider_id
     if present & _OWN != wanted_taints(node) or undated or initialized:
@@ -66,14 +66,14 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
             kinds.NODE,
             "",
             node.metadata.name,
-            lambda body: _tainted(body, wanted_taints(node), now),
+            lambda body: _set_taints(body, wanted_taints(node), now),
             trusted=True,
             uid=node.metadata.uid,
         )
 
 
-def _told(node: Node, present: set[tuple[str, str]]) -> Iterator[Step]:
-    """What changes for the node with the taints it will get and lose."""
+def _taint_events(node: Node, present: set[tuple[str, str]]) -> Iterator[Step]:
+    """The events about the taints that will be added and removed."""
     wanted = wanted_taints(node)
     lost = {(NOT_READY, "NoExecute"), (UNREACHABLE, "NoExecute")}
     kept_off = {*lost, (NOT_READY, "NoSchedule")}
@@ -88,11 +88,11 @@ def _told(node: Node, present: set[tuple[str, str]]) -> Iterator[Step]:
     subject = {"kind": "Node", "apiVersion": "v1", "name": name, "uid": uid}
     for reporter, reason, happened in changes:
         if happened:
-            yield Told(subject, reason, f"Node {name} status is now: {reason}", reporter)
+            yield PendingEvent(subject, reason, f"Node {name} status is now: {reason}", reporter)
 
 
 def wanted_taints(node: Node) -> Wanted:
-    """The taints the node's conditions and its `unschedulable` ask for."""
+    """The taints that follow from the node's conditions and `unschedulable`."""
     conditions = {each.type: each.status for each in node.status.conditions}
     wanted = set(_BY_READINESS.get(conditions.get("Ready", ""), _BY_READINESS["Unknown"]))
     wanted |= {
@@ -105,8 +105,8 @@ def wanted_taints(node: Node) -> Wanted:
     return frozenset(wanted)
 
 
-def _tainted(node: Body, wanted: Wanted, now: datetime) -> Body:
-    """The node with these taints of ours; evictions count from `timeAdded`, so all get one."""
+def _set_taints(node: Body, wanted: Wanted, now: datetime) -> Body:
+    """The node with the wanted taints; all get `timeAdded`, from which evictions count."""
     spec = dict(node.get("spec") or {})
     kept = [
         taint
@@ -135,6 +135,6 @@ def _key(taint: Body) -> tuple[str, str]:
 CONTROLLER = Controller(
     name="node lifecycle",
     user=USER,
-    concerns={"Node": of_node},
+    concerns={"Node": refs_for_node},
     reconcile=reconcile,
 )

@@ -1,40 +1,40 @@
-"""Pod garbage collection: pods of a node that is gone, or never was, do not stay for ever."""
+"""Pod garbage collection: deletes pods of nodes that do not exist."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from apps.controlplane.controllers.controller import Controller, Later, Step
-from apps.controlplane.controllers.world import Ref, World
+from apps.controlplane.controllers.cache import ControllerCache, Ref
+from apps.controlplane.controllers.controller import Controller, Requeue, Step
 from apps.controlplane.controllers.writes import delete_pod, disrupt
 from apps.scheduler.objects import Node, Pod
 
-#: A node may come back, or come after its pods, within this time.
+#: A node may be created again, or after its pods, within this time.
 QUARANTINE = timedelta(seconds=40)
 
 
-def of_pod(world: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
-    if new is None or not new.spec.node_name or world.node(new.spec.node_name) is not None:
+def refs_for_pod(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    if new is None or not new.spec.node_name or cache.node(new.spec.node_name) is not None:
         return ()
     return [("Node", "", new.spec.node_name)]
 
 
-def of_node(_: World, old: Node | None, new: Node | None) -> Iterable[Ref]:
+def refs_for_node(_: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
     found = new or old
     return [("Node", "", found.metadata.name)] if found is not None else ()
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    """Delete the pods of a missing node, when it has been missing long enough."""
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    """Delete the pods of a node that has been missing for long enough."""
     name = ref[2]
-    pods = world.pods_on(name)
-    if world.node(name) is not None or not pods:
-        world.missing_since.pop(name, None)
+    pods = cache.pods_on(name)
+    if cache.node(name) is not None or not pods:
+        cache.missing_since.pop(name, None)
         return
-    end = world.missing_since.setdefault(name, now) + QUARANTINE
+    end = cache.missing_since.setdefault(name, now) + QUARANTINE
     if now < end:
-        yield Later(end)
+        yield Requeue(end)
         return
     for pod in pods:
         if pod.status.phase not in ("Succeeded", "Failed"):
@@ -46,6 +46,6 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
 CONTROLLER = Controller(
     name="pod garbage",
     user="pod-garbage-collector",
-    concerns={"Node": of_node, "Pod": of_pod},
+    concerns={"Node": refs_for_node, "Pod": refs_for_pod},
     reconcile=reconcile,
 )

@@ -1,4 +1,4 @@
-"""The controllers there are, in the order in which they look at what changed."""
+"""All controllers, in the order in which they handle a change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Taint-based eviction: pods leave a node whose NoExecute taints they do not tolerate (any more).
+"""Taint-based eviction: deletes pods that do not tolerate the NoExecute taints of their node.
 
-A toleration with `tolerationSeconds` holds from the moment the taint was added, or from the pod's
-binding if that was later. Of several that match, the shortest counts. When the taint goes, so
-does the deadline.
+`tolerationSeconds` count from the time the taint was added, or from the binding of the pod if that
+was later. If several tolerations match, the shortest counts. When the taint is removed, so is the
+deadline.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from apps.controlplane.controllers.controller import Controller, Later, Step, moment
-from apps.controlplane.controllers.world import Ref, World, ref_of
-from apps.controlplane.controllers.writes import about_this, delete_pod, disrupt, is_active
-from apps.controlplane.events.writer import Told
+from apps.controlplane.controllers.cache import ControllerCache, Ref, ref_of
+from apps.controlplane.controllers.controller import Controller, Requeue, Step, parse_time
+from apps.controlplane.controllers.writes import delete_pod, disrupt, is_active, reference_to
+from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.objects import Node, Pod, Taint
 from apps.scheduler.plugins.helper.taints import tolerates
 
@@ -21,33 +21,33 @@ USER = "taint-eviction-controller"
 _NO_EXECUTE = "NoExecute"
 
 
-def of_pod(world: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+def refs_for_pod(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
     if new is None or not new.spec.node_name:
         return ()
-    node = world.node(new.spec.node_name)
+    node = cache.node(new.spec.node_name)
     return [ref_of("Pod", new)] if node is not None and evicting_taints(node) else ()
 
 
-def of_node(world: World, old: Node | None, new: Node | None) -> Iterable[Ref]:
+def refs_for_node(cache: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
     if new is None or evicting_taints(new) == (evicting_taints(old) if old else []):
         return []
-    return [ref_of("Pod", pod) for pod in world.pods_on(new.metadata.name)]
+    return [ref_of("Pod", pod) for pod in cache.pods_on(new.metadata.name)]
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    pod = world.pod(ref)
-    node = world.node(pod.spec.node_name) if pod is not None else None
-    leaving = world.leaving.pop(ref, None)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    pod = cache.pod(ref)
+    node = cache.node(pod.spec.node_name) if pod is not None else None
+    leaving = cache.leaving.pop(ref, None)
     if pod is None or node is None or not is_active(pod):
         return
     end = deadline(pod, evicting_taints(node), now)
     if end is None:
         if leaving is not None:
-            yield _told(pod, "Cancelling deletion of Pod")
+            yield _event(pod, "Cancelling deletion of Pod")
         return
     if now < end:
-        world.leaving[ref] = end
-        yield Later(end)
+        cache.leaving[ref] = end
+        yield Requeue(end)
         return
     yield disrupt(
         pod,
@@ -56,11 +56,11 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         now,
     )
     yield delete_pod(pod)
-    yield _told(pod, "Marking for deletion Pod")
+    yield _event(pod, "Marking for deletion Pod")
 
 
-def _told(pod: Pod, doing: str) -> Told:
-    return Told(about_this(pod), "TaintManagerEviction", f"{doing} {pod.key}", USER)
+def _event(pod: Pod, doing: str) -> PendingEvent:
+    return PendingEvent(reference_to(pod), "TaintManagerEviction", f"{doing} {pod.key}", USER)
 
 
 def evicting_taints(node: Node) -> list[Taint]:
@@ -68,7 +68,7 @@ def evicting_taints(node: Node) -> list[Taint]:
 
 
 def deadline(pod: Pod, taints: Iterable[Taint], now: datetime) -> datetime | None:
-    """When the pod has to leave; None = it may stay."""
+    """When to evict the pod; None = never."""
     since = _bound_at(pod)
     ends = []
     for taint in taints:
@@ -77,7 +77,7 @@ def deadline(pod: Pod, taints: Iterable[Taint], now: datetime) -> datetime | Non
             return now
         limits = [s for each in matching if (s := each.toleration_seconds) is not None]
         if limits:
-            start = moment(taint.time_added) if taint.time_added else now
+            start = parse_time(taint.time_added) if taint.time_added else now
             start = start if since is None else max(start, since)
             ends.append(start + timedelta(seconds=min(max(min(limits), 0), 10**9)))
     return min(ends, default=None)
@@ -86,14 +86,14 @@ def deadline(pod: Pod, taints: Iterable[Taint], now: datetime) -> datetime | Non
 def _bound_at(pod: Pod) -> datetime | None:
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.last_transition_time:
-            return moment(condition.last_transition_time)
+            return parse_time(condition.last_transition_time)
     created = pod.metadata.creation_timestamp
-    return moment(created) if created else None
+    return parse_time(created) if created else None
 
 
 CONTROLLER = Controller(
     name="taint eviction",
     user=USER,
-    concerns={"Node": of_node, "Pod": of_pod},
+    concerns={"Node": refs_for_node, "Pod": refs_for_pod},
     reconcile=reconcile,
 )

@@ -1,4 +1,4 @@
-"""Kubernetes events: written with their series, and removed when their time is over.
+"""Kubernetes events: written with their series, and deleted when they expire.
 
 Imported by the controllers and the loop.
 """

@@ -1,4 +1,4 @@
-"""Events do not stay for ever: kube-apiserver's `--event-ttl`, by the cluster's clock."""
+"""Deletes expired events: kube-apiserver's `--event-ttl`, by the cluster's clock."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster, Event
 from apps.cluster.writes import Actor, Delete
 from apps.cluster.writing import store
-from apps.controlplane.workers.lease import Lease
+from apps.controlplane.workers.lease import ClusterLease
 
-#: So many go in one transaction.
+#: Events per transaction.
 BATCH = 1000
-#: Whatever goes within so long goes together, so that a quiet cluster is not woken for each.
+#: Events that expire within this time are deleted together, to wake a quiet cluster less often.
 TOGETHER = timedelta(minutes=1)
 
 _ACTOR = Actor("event-ttl")
 
 
 class EventTtl:
-    """Removes the events of one cluster whose time is over, as long as the lease is its own."""
+    """Deletes the expired events of one cluster, while the caller holds its lease."""
 
-    def __init__(self, cluster: Cluster, lease: Lease) -> None:
+    def __init__(self, cluster: Cluster, lease: ClusterLease) -> None:
         self._cluster = cluster
         self._lease = lease
-        #: nothing is over before; None: not known
+        #: no event expires before; None: unknown
         self._not_before: datetime | None = None
 
     def act(self) -> bool:
-        """Remove what is over, a batch at a time; True if there was something."""
+        """Delete one batch of expired events; True if there were any."""
         now = self._cluster.now()
         if not self._cluster.event_ttl_seconds or (self._not_before and now < self._not_before):
             return False
@@ -45,7 +45,7 @@ class EventTtl:
         return bool(names)
 
     def next_due(self) -> datetime | None:
-        """When the oldest event's time is over."""
+        """When the oldest event expires."""
         if not self._cluster.event_ttl_seconds:
             return None
         events = Event.objects.filter(cluster=self._cluster).order_by("written_at")

@@ -1,8 +1,8 @@
-"""Events as the components of Kubernetes write them: what is said again is counted, not repeated.
+"""Writes events as Kubernetes components do: repeated events are counted.
 
-kube-scheduler writes events of events.k8s.io: the second time the same is said the event gets a
-`series`, and a series that nothing was added to for six minutes is over. The controllers and the
-kubelet write those of core/v1: `count` and `lastTimestamp` move.
+kube-scheduler writes events.k8s.io events: the first repetition adds a `series`, which ends after
+six minutes without another one. The controllers and the kubelet write core/v1 events: a repetition
+updates `count` and `lastTimestamp`.
 """
 
 from __future__ import annotations
@@ -22,127 +22,127 @@ from apps.cluster.writing.metadata import micro_timestamp, timestamp
 
 Body = dict[str, Any]
 
-#: Longer notes are cut, with " ..." at the end, as the events API demands.
+#: Longer notes are truncated, with " ..." at the end, as the events API requires.
 NOTE_LIMIT: Final = 1024
-#: A series ends when nothing was added to it for so long.
+#: A series ends after this time without a repetition.
 SERIES_ENDS: Final = timedelta(minutes=6)
-#: So many events are remembered at most, for the case that they are said again.
+#: Maximum number of events remembered, to recognize repetitions.
 _REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Something that somebody says about an object."""
+class PendingEvent:
+    """An event to be recorded."""
 
     #: kind, apiVersion, name, uid, and namespace if it has one
     about: Mapping[str, str]
     reason: str
     note: str
     reporter: str
-    #: With an action it is an event of events.k8s.io, else of core/v1.
+    #: With an action it is an events.k8s.io event, otherwise a core/v1 event.
     action: str = ""
     warning: bool = False
-    #: Another object that had to do with it.
+    #: A second object involved.
     related: Mapping[str, str] | None = None
-    #: Whether to say it again means nothing.
+    #: Whether repetitions are dropped instead of counted.
     once: bool = False
 
     @property
     def namespace(self) -> str:
-        """Where the event is kept; of an object without namespace in "default"."""
+        """The namespace of the event; "default" for cluster-scoped objects."""
         return self.about.get("namespace") or "default"
 
 
-def about_pod(namespace: str, name: str, uid: str) -> dict[str, str]:
-    """A pod, as events refer to it."""
+def pod_reference(namespace: str, name: str, uid: str) -> dict[str, str]:
+    """The reference to a pod in events."""
     return {"kind": "Pod", "apiVersion": "v1", "namespace": namespace, "name": name, "uid": uid}
 
 
 @dataclass(slots=True)
-class _Known:
+class _Occurrence:
     name: str
     seen: datetime
 
 
 class EventWriter:
-    """Makes writes of what is told about the objects of one cluster.
+    """Turns events about the objects of one cluster into writes.
 
-    What has been told is remembered when its write is committed; `begin` forgets what was not.
+    An event is remembered once its write is committed; `begin` drops those that were not.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._known: OrderedDict[tuple[Any, ...], _Known] = OrderedDict()
-        self._staged: dict[tuple[Any, ...], _Known] = {}
+        self._recent: OrderedDict[tuple[Any, ...], _Occurrence] = OrderedDict()
+        self._staged: dict[tuple[Any, ...], _Occurrence] = {}
 
     def begin(self) -> None:
-        """A new transaction begins; what the last one told counts only if it was committed."""
+        """Start a transaction; drops the events of the last one unless it was committed."""
         self._staged.clear()
 
-    def committed(self) -> None:
-        """What was told since `begin` is in the database."""
-        for key, known in self._staged.items():
-            self._known[key] = known
-            self._known.move_to_end(key)
+    def confirm(self) -> None:
+        """Confirm that the events since `begin` are committed."""
+        for key, latest in self._staged.items():
+            self._recent[key] = latest
+            self._recent.move_to_end(key)
         self._staged.clear()
-        while len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+        while len(self._recent) > _REMEMBERED:
+            self._recent.popitem(last=False)
 
-    def refused(self, write: Write) -> None:
-        """An event was not written (somebody deleted the one to be changed): begin it anew."""
+    def discard(self, write: Write) -> None:
+        """Forget an event whose write was rejected (the event was deleted): the next one is new."""
         if isinstance(write, Update):
-            for key, known in list(self._staged.items()):
-                if known.name == write.name:
+            for key, latest in list(self._staged.items()):
+                if latest.name == write.name:
                     del self._staged[key]
-                    self._known.pop(key, None)
+                    self._recent.pop(key, None)
 
-    def write(self, told: Told, now: datetime) -> Create | Update | None:
-        """The creation of an event, or the change of the one that said it before."""
-        key = _key(told)
-        known = self._staged.get(key) or self._known.get(key)
-        if known is not None and now - known.seen <= self._lifetime(told):
-            self._staged[key] = _Known(known.name, now)
-            again = _series_again if told.action else _count_again
-            return None if told.once else _change(told, known.name, partial(again, now))
-        # like upstream's, but not from the time: a manual clock may stand still
-        name = f"{told.about['name']}.{secrets.token_hex(8)}"
-        self._staged[key] = _Known(name, now)
-        return Create(kinds.EVENT, _body(told, name, now), told.namespace)
+    def write(self, event: PendingEvent, now: datetime) -> Create | Update | None:
+        """The creation of an event, or the update of the previous one; None for a dropped one."""
+        key = _key(event)
+        latest = self._staged.get(key) or self._recent.get(key)
+        if latest is not None and now - latest.seen <= self._lifetime(event):
+            self._staged[key] = _Occurrence(latest.name, now)
+            repeat = _extend_series if event.action else _increment_count
+            return None if event.once else _change(event, latest.name, partial(repeat, now))
+        # like upstream's, but random instead of the time, because a manual clock may stand still
+        name = f"{event.about['name']}.{secrets.token_hex(8)}"
+        self._staged[key] = _Occurrence(name, now)
+        return Create(kinds.EVENT, _body(event, name, now), event.namespace)
 
-    def _lifetime(self, told: Told) -> timedelta:
-        kept = timedelta(seconds=self._cluster.event_ttl_seconds or 10**9)
-        return min(SERIES_ENDS, kept) if told.action else kept
-
-
-def _key(told: Told) -> tuple[Any, ...]:
-    related = told.related["uid"] if told.related else ""
-    what = (told.reason, told.note, told.action, told.warning)
-    return told.about["uid"], told.about["name"], *what, told.reporter, related
+    def _lifetime(self, event: PendingEvent) -> timedelta:
+        lifetime = timedelta(seconds=self._cluster.event_ttl_seconds or 10**9)
+        return min(SERIES_ENDS, lifetime) if event.action else lifetime
 
 
-def _body(told: Told, name: str, now: datetime) -> Body:
-    note = told.note
+def _key(event: PendingEvent) -> tuple[Any, ...]:
+    related = event.related["uid"] if event.related else ""
+    what = (event.reason, event.note, event.action, event.warning)
+    return event.about["uid"], event.about["name"], *what, event.reporter, related
+
+
+def _body(event: PendingEvent, name: str, now: datetime) -> Body:
+    note = event.note
     body: Body = {
-        "metadata": {"name": name, "namespace": told.namespace},
-        "involvedObject": dict(told.about),
-        "reason": told.reason,
+        "metadata": {"name": name, "namespace": event.namespace},
+        "involvedObject": dict(event.about),
+        "reason": event.reason,
         "message": note if len(note) <= NOTE_LIMIT else f"{note[: NOTE_LIMIT - 4]} ...",
-        "type": "Warning" if told.warning else "Normal",
-        "reportingComponent": told.reporter,
+        "type": "Warning" if event.warning else "Normal",
+        "reportingComponent": event.reporter,
     }
-    if told.related is not None:
-        body["related"] = dict(told.related)
-    if told.action:
+    if event.related is not None:
+        body["related"] = dict(event.related)
+    if event.action:
         return body | {
-            "action": told.action,
+            "action": event.action,
             "eventTime": micro_timestamp(now),
-            "reportingInstance": told.reporter,
+            "reportingInstance": event.reporter,
             "firstTimestamp": None,
             "lastTimestamp": None,
             "source": {},
         }
     return body | {
-        "source": {"component": told.reporter},
+        "source": {"component": event.reporter},
         "firstTimestamp": timestamp(now),
         "lastTimestamp": timestamp(now),
         "count": 1,
@@ -151,14 +151,14 @@ def _body(told: Told, name: str, now: datetime) -> Body:
     }
 
 
-def _change(told: Told, name: str, change: Callable[[Body], Body]) -> Update:
-    return Update(kinds.EVENT, told.namespace, name, change, trusted=True)
+def _change(event: PendingEvent, name: str, change: Callable[[Body], Body]) -> Update:
+    return Update(kinds.EVENT, event.namespace, name, change, trusted=True)
 
 
-def _series_again(now: datetime, event: Body) -> Body:
+def _extend_series(now: datetime, event: Body) -> Body:
     count = (event.get("series") or {}).get("count", 1) + 1
     return {**event, "series": {"count": count, "lastObservedTime": micro_timestamp(now)}}
 
 
-def _count_again(now: datetime, event: Body) -> Body:
+def _increment_count(now: datetime, event: Body) -> Body:
     return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": timestamp(now)}

@@ -1,5 +1,6 @@
-"""Why a pod landed where it did, why not elsewhere, and what a pending pod waits for.
+"""Why a pod was scheduled to its node and not to another one, and why a pod is pending.
 
-The API and the pages show the same objects and the same sentences, which are made here and in
-`apps.scheduler.explaining`. docs/explanations.md describes them.
+The API and the pages show the same objects and the same sentences, which come from here and from
+`apps.scheduler.explaining`; the figures come from `apps.controlplane.results`.
+docs/explanations.md describes them.
 """

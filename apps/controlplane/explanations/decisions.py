@@ -1,26 +1,31 @@
-"""One decision explained: why here, why not there, one node beside another."""
+"""One decision explained: the chosen node, and any node that a user asks about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.controlplane.explanations.comparison import (
+    Comparison,
+    compare_nodes,
+    compare_with_runner_up,
+)
 from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
-from apps.controlplane.explanations.scores import Comparison, compare, why_here
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionExplanation:
-    """What was asked about one decision."""
+    """Why a decision came out as it did."""
 
     sentence: str
-    #: the chosen node beside the runner-up; None if there was no choice
+    #: the chosen node beside the runner-up; None if no node was chosen, or nothing was scored
     here: Comparison | None
-    #: the nodes that were asked about, in that order
+    #: the nodes asked about, in that order
     nodes: tuple[NodeExplanation, ...] = ()
-    #: both of two nodes side by side, if both were feasible
+    #: two nodes side by side, if both were feasible
     beside: Comparison | None = None
 
 
@@ -31,21 +36,24 @@ def explain_decision(
     against: str = "",
     decision: Decision | None = None,
 ) -> DecisionExplanation:
-    """Explain a row of the ledger; `node` and `against` name the nodes asked about."""
+    """Explain a row of the ledger; `node` and `against` name the nodes asked about.
+
+    `decision` is the row's decision, for a caller that has read it already.
+    """
     if decision is None:
-        decision = codec.load(row)
-    here = why_here(decision)
+        decision = read(row).decision
+    matrix = score_matrix(decision)
+    here = compare_with_runner_up(decision, matrix)
     asked = [name for name in dict.fromkeys((node, against)) if name]
-    beside = compare(decision, node, against) if len(asked) == 2 else None
     return DecisionExplanation(
-        _outcome(row, decision, here),
+        _describe_outcome(row, decision, here),
         here,
-        tuple(explain_node(row, decision, name) for name in asked),
-        beside,
+        tuple(explain_node(row, decision, matrix, name) for name in asked),
+        compare_nodes(matrix, node, against) if len(asked) == 2 else None,
     )
 
 
-def _outcome(row: SchedulingDecision, decision: Decision, here: Comparison | None) -> str:
+def _describe_outcome(row: SchedulingDecision, decision: Decision, here: Comparison | None) -> str:
     if here is not None and row.node:
         return here.sentence
     if here is not None and decision.rejection is not None:

@@ -1,4 +1,4 @@
-"""Who is ahead of a pod in the queue."""
+"""The position of a pending pod in the scheduling queue, and the pods ahead of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry
 
-#: groups of pods told
+#: Groups of pods that are listed.
 _GROUPS = 8
 
 _WAITING = """
@@ -34,7 +34,7 @@ _WAITING = """
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pods ahead that are alike."""
+    """The pods ahead that have the same priority and namespace."""
 
     priority: int
     namespace: str
@@ -43,27 +43,27 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pod stands in the queue."""
+    """The position of a pod in the queue."""
 
     queue: str
-    #: from 1; None for a pod that waits for an event, or behind its gates
+    #: from 1; None for a pod that waits for an event, or that is gated
     position: int | None
-    #: pods that are tried before this one, if nothing happens meanwhile
+    #: pods that are scheduled before this one if nothing else happens
     ahead: int
     of_higher_priority: int
-    #: the first of them by priority and namespace
+    #: the first ones, by descending priority
     groups: tuple[Group, ...]
     sentence: str
 
 
 def place_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> Place:
-    """The pod's place; `entry` None: it waits in activeQ for its first attempt."""
+    """The pod's place; without an `entry` it waits in activeQ for its first attempt."""
     with connection.cursor() as cursor:
         cursor.execute(
             _WAITING,
             {
                 "cluster": cluster.pk,
-                "profiles": queries.scheduler_names(cluster),
+                "profiles": queries.list_scheduler_names(cluster),
                 "uid": pod.uid,
             },
         )
@@ -79,18 +79,18 @@ def place_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> Place:
         ahead,
         higher,
         tuple(groups[:_GROUPS]),
-        _sentence(queue, ahead, higher),
+        _describe_place(queue, ahead, higher),
     )
 
 
-def _sentence(queue: str, ahead: int, higher: int) -> str:
+def _describe_place(queue: str, ahead: int, higher: int) -> str:
     if queue == QueueEntry.Queue.GATED:
-        return "It is gated: it enters the queue when its gates are gone."
+        return "It is gated: it enters the queue when its scheduling gates are removed."
     if queue == QueueEntry.Queue.UNSCHEDULABLE:
-        return "It is not in line: it waits for an event that may help."
+        return "It is unschedulable and waits for an event that may help."
     place = "activeQ" if queue == QueueEntry.Queue.ACTIVE else "backoffQ"
     if not ahead:
-        return f"It is the first in {place}: the next pod to be tried."
+        return f"It is first in {place}: the next pod to be scheduled."
     pods = "1 pod is" if ahead == 1 else f"{ahead:,} pods are"
     of_higher = f", {higher:,} of them of higher priority" if higher else ""
     return f"It is number {ahead + 1:,} in {place}: {pods} ahead of it{of_higher}."

@@ -1,4 +1,4 @@
-"""Why a pod is pending, what would change that, who goes first, and what it waits for."""
+"""Why a pod is pending, what would change that, the pods ahead of it, and what it waits for."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ENDED = ("Succeeded", "Failed")
 class PodExplanation:
     """One pod, as it is now."""
 
-    #: one sentence; empty for a pod that does not wait
+    #: one sentence; empty for a pod that is not pending
     why_pending: str
     #: the last attempt; None before the first
     decision: SchedulingDecision | None = None
     place: Place | None = None
     wake: tuple[WakeEvent, ...] = ()
-    #: what the plugins' events leave out: time
+    #: when the pod is retried without an event
     wake_by_time: str = ""
     unblocking: Unblocking | None = None
 
@@ -38,16 +38,16 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     if pod is None:
         raise NotFound("pods", name)
     entry = QueueEntry.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
-    last = queries.decisions(cluster, pod_uid=pod.uid).first()
+    last = queries.list_decisions(cluster, pod_uid=pod.uid).first()
     sentence = why_pending(cluster, pod, entry, last)
-    if not sentence or pod.scheduler_name not in queries.scheduler_names(cluster):
+    if not sentence or pod.scheduler_name not in queries.list_scheduler_names(cluster):
         return PodExplanation(sentence, last)
     return PodExplanation(
         sentence,
         last,
         place_of(cluster, pod, entry),
         wake_of(cluster, pod, entry),
-        _by_time(cluster, entry),
+        _describe_retry(cluster, entry),
         unblocking_of(cluster, pod),
     )
 
@@ -58,11 +58,11 @@ def why_pending(
     entry: QueueEntry | None,
     last: SchedulingDecision | None,
 ) -> str:
-    """One sentence; empty for a pod that does not wait."""
+    """One sentence; empty for a pod that is not pending."""
     if pod.node_name or pod.phase in ENDED:
         return ""
-    if pod.scheduler_name not in queries.scheduler_names(cluster):
-        return f"No profile of this cluster is called {pod.scheduler_name}: nobody schedules it."
+    if pod.scheduler_name not in queries.list_scheduler_names(cluster):
+        return f"No profile of this cluster has the schedulerName {pod.scheduler_name}."
     gates = [gate["name"] for gate in pod.body["spec"].get("schedulingGates") or ()]
     if gates:
         return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."
@@ -70,16 +70,16 @@ def why_pending(
         return f"It is kept out of the queue by {entry.gated_by}."
     if last is None:
         return "It waits in activeQ for its first attempt."
-    said = " ".join(filter(None, (last.message, last.post_filter_message)))
+    message = " ".join(filter(None, (last.message, last.post_filter_message)))
     if last.result == SchedulingDecision.Result.SCHEDULED:
         return f"Attempt {last.attempt} chose {last.node}, but the pod is not bound there."
     if pod.nominated_node_name:
-        return f"It is promised {pod.nominated_node_name} and waits for room there. {said}"
-    return said or "Its last attempt failed without a message."
+        return f"It is nominated to {pod.nominated_node_name} and waits for room there. {message}"
+    return message or "Its last attempt failed without a message."
 
 
 def wake_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeEvent, ...]:
-    """What may wake the pod, by the plugins that rejected or gate it."""
+    """The events that may requeue the pod, by the plugins that rejected it or gate it."""
     if entry is None:
         return ()
     rejectors = {*entry.unschedulable_plugins, *entry.pending_plugins, entry.gated_by} - {""}
@@ -90,24 +90,24 @@ def wake_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeE
 
 
 def unblocking_of(cluster: Cluster, pod: Pod) -> Unblocking | None:
-    """What would make the pod fit now; None where a filter fails with an error."""
+    """The changes that make the pod fit now; None where a filter fails with an error."""
     with states.now(cluster) as state:
-        found = state.pod(str(pod.uid))
-        if found is None:
+        known = state.pod(str(pod.uid))
+        if known is None:
             return None
         try:
-            return unblock(state.scheduler, found)
+            return unblock(state.scheduler, known)
         except StatusError:
             return None
 
 
-def _by_time(cluster: Cluster, entry: QueueEntry | None) -> str:
+def _describe_retry(cluster: Cluster, entry: QueueEntry | None) -> str:
     if entry is None:
         return ""
     if entry.queue == QueueEntry.Queue.BACKOFF and entry.backoff_expiry is not None:
         seconds = max(0, round((entry.backoff_expiry - cluster.now()).total_seconds()))
-        return f"Its backoff ends in {seconds:,} s; it is tried before if activeQ is empty."
+        return f"Its backoff ends in {seconds:,} s; it is retried earlier if activeQ is empty."
     if entry.queue == QueueEntry.Queue.UNSCHEDULABLE:
         after = cluster.pod_max_in_unschedulable_pods_seconds
-        return f"Without any event it is tried again {after:,} s after its last attempt."
+        return f"Without an event it is retried {after:,} s after its last attempt."
     return ""

@@ -1,4 +1,4 @@
-"""The rebuilt state that was asked for last: explanations of one decision come in a row."""
+"""Rebuilt states, cached: several explanations of one decision usually follow each other."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.rebuilding import PastState
 
-#: A state that is further behind than so many changes is built anew.
+#: A state that is further behind than this number of changes is rebuilt.
 _FOLLOW = 5000
 
 
 class States:
-    """One state of the past and one of the present for a process; one thread looks at a time."""
+    """One past state and one present state of a process; used by one thread at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,22 +27,22 @@ class States:
 
     @contextmanager
     def before(self, row: SchedulingDecision) -> Iterator[PastState]:
-        """What a decision saw; raises what `rebuilding.state_before` raises."""
+        """The state that a decision saw; raises what `rebuilding.state_before` raises."""
         with self._lock:
             if self._past is None or self._decision != row.pk:
                 self._past = None
-                self._past = rebuilding.state_before(row)
+                self._past = rebuilding.rebuild_state_before(row)
                 self._decision = row.pk
             yield self._past
 
     @contextmanager
     def now(self, cluster: Cluster) -> Iterator[PastState]:
-        """What is written of the cluster up to its version, under its active profile.
+        """The state of the cluster at its present version, under its active revision.
 
-        What is tried in it has to be taken back.
+        The caller undoes what it tries in it.
         """
         with self._lock:
-            state, revision = self._present, revisions.active(cluster).revision
+            state, revision = self._present, revisions.get_active(cluster).revision
             version = cluster.resource_version
             if (
                 state is None
@@ -51,12 +51,14 @@ class States:
                 or not 0 <= version - state.version <= _FOLLOW
             ):
                 self._present = None
-                self._present = state = rebuilding.state_at(cluster, version, revision=revision)
+                self._present = state = rebuilding.rebuild_state_at(
+                    cluster, version, revision=revision
+                )
             state.follow(version)
             try:
                 yield state
             except BaseException:
-                # whoever tried something in it may not have taken everything back
+                # the caller may not have undone everything that it tried
                 self._present = None
                 raise
 

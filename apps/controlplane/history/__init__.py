@@ -1,4 +1,4 @@
-"""What happened: a pod's story, deleted clusters, and how long history is retained.
+"""The past: the story of a pod, deleted clusters, and how long history is retained.
 
 Imported by clusters, tasks, api and dashboard.
 """

@@ -1,4 +1,4 @@
-"""Clusters that were deleted, whose decisions are still there."""
+"""Deleted clusters whose history is still retained."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from apps.cluster.models import Change, Cluster
 from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
 from apps.controlplane.partitions import daily
 
-#: The tables whose rows stay when a cluster is deleted: what was recorded, and what that refers to.
+#: Tables whose rows remain when a cluster is deleted: recorded history and what it refers to.
 HISTORY = (
     *daily.TABLES,
     *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change)),
 )
 
 
-def past_clusters() -> QuerySet[PastCluster]:
-    """Deleted clusters whose history is kept, the latest first."""
+def list_past_clusters() -> QuerySet[PastCluster]:
+    """Deleted clusters with retained history, most recently deleted first."""
     return PastCluster.objects.order_by("-deleted_at", "-id")
 
 
-def past_cluster(cluster_id: int) -> PastCluster:
-    """A deleted cluster by the id it had; NotFound when nothing is kept of it."""
+def get_past_cluster(cluster_id: int) -> PastCluster:
+    """The deleted cluster that had this id; raises NotFound when no history is retained."""
     found = PastCluster.objects.filter(pk=cluster_id).first()
     if found is None:
         raise NotFound("pastclusters", str(cluster_id))
     return found
 
 
-def remember(cluster: Cluster, *, user: str) -> None:
-    """Note that this cluster is being deleted, in the same transaction."""
+def record_deletion(cluster: Cluster, *, user: str) -> None:
+    """Add a PastCluster row; call it in the transaction that deletes the cluster."""
     PastCluster.objects.create(
         id=cluster.pk,
         uid=cluster.uid,
@@ -47,17 +47,17 @@ def remember(cluster: Cluster, *, user: str) -> None:
     )
 
 
-def forget(past: PastCluster) -> None:
-    """Delete what is kept of a deleted cluster."""
+def delete_past_cluster(past: PastCluster) -> None:
+    """Delete a deleted cluster's history and its row."""
     with transaction.atomic(), connection.cursor() as cursor:
-        forget_history(cursor, past.pk)
+        delete_history(cursor, past.pk)
         past.delete()
 
 
-def forget_history(cursor: CursorWrapper, cluster_id: int) -> None:
-    """Delete the history of a cluster in the caller's transaction."""
+def delete_history(cursor: CursorWrapper, cluster_id: int) -> None:
+    """Delete a cluster's history in the caller's transaction."""
     for table in HISTORY:
         if table in daily.TABLES:
-            daily.act_as_retention(cursor)
+            daily.set_retention_role(cursor)
         cursor.execute(f"DELETE FROM {table} WHERE cluster_id = %s", [cluster_id])
-        daily.act_as_oneself(cursor)
+        daily.reset_role(cursor)

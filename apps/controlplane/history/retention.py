@@ -1,8 +1,8 @@
-"""Retention: what was recorded is kept for so many days and up to a number, cluster by cluster.
+"""Retention: deletes history beyond a maximum age and a maximum number of rows per cluster.
 
-Ages are counted in days of the database's clock, on which rows are recorded: a cluster's own clock
-may be set a year ahead, and its decisions are a minute old all the same. Every run does a bounded
-amount of work and leaves the rest to the next one.
+Age is counted in days of the database's clock, because rows are recorded by it. A cluster's own
+clock does not matter: it may be set a year ahead while the cluster's decisions are a minute old.
+Each run does a bounded amount of work; the next run continues.
 """
 
 from __future__ import annotations
@@ -19,74 +19,74 @@ from django.db import OperationalError, connection, transaction
 from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Cluster
 from apps.controlplane.history import past_clusters
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import PastCluster, SchedulingDecision
 from apps.controlplane.partitions import daily
 
 log = logging.getLogger(__name__)
 
 LEDGER = SchedulingDecision._meta.db_table
-#: Of every other recorded table, so many rows for each decision that may be kept.
+#: Row limit of the other recorded tables, per decision that may be retained.
 ROWS_PER_DECISION = 10
-#: Rows that one transaction deletes, and how long a run goes on.
+#: Maximum number of rows deleted in one transaction, and the time limit of a run.
 STEP = 2000
 RUN_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """How long the history of a cluster is kept; 0 = without a limit."""
+class RetentionPolicy:
+    """How long the history of a cluster is retained; 0 = no limit."""
 
     ledger_days: int
     ledger_rows: int
     changelog_days: int
-    #: changes are kept as long as a kept decision may be rebuilt from them
+    #: Retain the changes that are needed to rebuild the state of any retained decision.
     changelog_covers_ledger: bool
 
     @classmethod
-    def of(cls, cluster: Cluster | None) -> Policy:
-        """The cluster's own settings, where it has any; the site's for one that is gone."""
+    def of(cls, cluster: Cluster | None) -> RetentionPolicy:
+        """The cluster's settings, with the site's as defaults; None = a deleted cluster."""
 
-        def chosen(name: str) -> int:
+        def setting(name: str) -> int:
             own = getattr(cluster, name, None)
             return int(settings.RETENTION[name] if own is None else own)
 
         return cls(
-            chosen("ledger_max_days"),
-            chosen("ledger_max_decisions"),
-            chosen("changelog_max_days"),
-            bool(chosen("changelog_covers_ledger")),
+            setting("ledger_max_days"),
+            setting("ledger_max_decisions"),
+            setting("changelog_max_days"),
+            bool(setting("changelog_covers_ledger")),
         )
 
-    def expired(self, today: date) -> date | None:
-        """Decisions recorded before this day are too old; None = no decision is."""
+    def oldest_day(self, today: date) -> date | None:
+        """The first day whose decisions are retained; None = no age limit."""
         return today - timedelta(days=self.ledger_days) if self.ledger_days else None
 
 
 def run(seconds: float = RUN_SECONDS) -> None:
-    """Forget what is too old or too much, for at most about so long."""
+    """Delete expired history; stops after about `seconds`."""
     deadline = time.monotonic() + seconds
     today = daily.today()
     clusters = list(Cluster.objects.order_by("pk"))
     past = list(PastCluster.objects.order_by("pk"))
     mark_versions(today)
-    everybody = [Policy.of(cluster) for cluster in clusters]
-    drop_partitions(today, [*everybody, Policy.of(None)] if past else everybody)
+    policies = [RetentionPolicy.of(cluster) for cluster in clusters]
+    drop_partitions(today, [*policies, RetentionPolicy.of(None)] if past else policies)
     for cluster in clusters:
-        policy = Policy.of(cluster)
+        policy = RetentionPolicy.of(cluster)
         trim(cluster.pk, policy, today, deadline)
         while time.monotonic() < deadline and forget_changes(
-            cluster.pk, changelog_horizon(cluster, policy, today)
+            cluster.pk, find_changelog_horizon(cluster, policy, today)
         ):
             pass
-    for gone in past:
-        policy = Policy.of(None)
-        trim(gone.pk, policy, today, deadline)
-        forget_if_over(gone, policy, today)
+    for deleted in past:
+        policy = RetentionPolicy.of(None)
+        trim(deleted.pk, policy, today, deadline)
+        delete_if_expired(deleted, policy, today)
 
 
 def mark_versions(today: date) -> None:
-    """Note each cluster's version once a day, to know later how old its changes are."""
+    """Record each cluster's version once a day, so that the age of its changes is known."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO controlplane_versionmark (cluster_id, day, version) "
@@ -96,34 +96,34 @@ def mark_versions(today: date) -> None:
         )
 
 
-def drop_partitions(today: date, policies: Iterable[Policy]) -> None:
-    """Drop days that are empty, or too old for everybody, at one stroke."""
-    limits = [policy.expired(today) for policy in policies]
+def drop_partitions(today: date, policies: Iterable[RetentionPolicy]) -> None:
+    """Drop the partitions of days that are empty, or expired for every policy."""
+    limits = [policy.oldest_day(today) for policy in policies]
     oldest = min((each for each in limits if each is not None), default=None)
     expired = None if None in limits else oldest
     for table in daily.TABLES:
         try:
             for name in daily.drop_days(table, expired):
-                log.info("dropped %s", name)
+                log.info("partition %s dropped", name)
         except OperationalError:
-            # somebody reads the table for long (an export); the next run tries again
-            log.warning("a day of %s could not be dropped now", table, exc_info=True)
+            # a long read, such as an export, holds a lock on the table; the next run tries again
+            log.warning("could not drop a partition of %s; will retry", table, exc_info=True)
 
 
-def trim(cluster_id: int, policy: Policy, today: date, deadline: float) -> None:
-    """Delete a cluster's rows that are too old or too many, and node tables nothing refers to."""
-    expired = policy.expired(today)
-    least = daily.first_id(expired) if expired else 0
+def trim(cluster_id: int, policy: RetentionPolicy, today: date, deadline: float) -> None:
+    """Delete a cluster's expired and excess rows, and its unreferenced node tables."""
+    oldest = policy.oldest_day(today)
+    least = daily.first_id(oldest) if oldest else 0
     for table in daily.TABLES:
         most = policy.ledger_rows * (1 if table == LEDGER else ROWS_PER_DECISION)
-        horizon = max(least, _first_of_the_newest(table, cluster_id, most))
+        horizon = max(least, _find_first_retained_id(table, cluster_id, most))
         while time.monotonic() < deadline and _delete_below(table, cluster_id, horizon):
             pass
     _delete_node_tables(cluster_id)
 
 
-def changelog_horizon(cluster: Cluster, policy: Policy, today: date) -> int:
-    """Changes up to this version may be forgotten."""
+def find_changelog_horizon(cluster: Cluster, policy: RetentionPolicy, today: date) -> int:
+    """The version up to which changes may be deleted; 0 = none."""
     if not policy.changelog_days:
         return 0
     with connection.cursor() as cursor:
@@ -138,21 +138,21 @@ def changelog_horizon(cluster: Cluster, policy: Policy, today: date) -> int:
     oldest = SchedulingDecision.objects.filter(cluster_id=cluster.pk).order_by("id").first()
     if oldest is None:
         return horizon
-    needed = codec.seen_by(oldest).loaded_at or oldest.cluster_version
+    needed = read(oldest).seen.loaded_at or oldest.cluster_version
     return min(horizon, needed, oldest.cluster_version)
 
 
-def forget_if_over(past: PastCluster, policy: Policy, today: date) -> None:
-    """Forget a deleted cluster whose last decision has been, and that is as old itself."""
-    expired = policy.expired(today)
-    is_old = expired is not None and past.deleted_at.date() < expired
-    if is_old and not SchedulingDecision.objects.filter(cluster_id=past.pk).exists():
-        past_clusters.forget(past)
-        log.info("forgot the deleted cluster %s", past.name)
+def delete_if_expired(past: PastCluster, policy: RetentionPolicy, today: date) -> None:
+    """Delete a deleted cluster's history once it has expired and no decision is left."""
+    oldest = policy.oldest_day(today)
+    is_expired = oldest is not None and past.deleted_at.date() < oldest
+    if is_expired and not SchedulingDecision.objects.filter(cluster_id=past.pk).exists():
+        past_clusters.delete_past_cluster(past)
+        log.info("history of deleted cluster %s deleted", past.name)
 
 
-def _first_of_the_newest(table: str, cluster_id: int, most: int) -> int:
-    """The id from which on a cluster has `most` rows; 0 when it has no more, or may have any."""
+def _find_first_retained_id(table: str, cluster_id: int, most: int) -> int:
+    """The smallest id among a cluster's newest `most` rows; 0 = fewer rows, or no limit."""
     if not most:
         return 0
     with connection.cursor() as cursor:
@@ -165,7 +165,7 @@ def _first_of_the_newest(table: str, cluster_id: int, most: int) -> int:
 
 
 def _delete_below(table: str, cluster_id: int, horizon: int) -> bool:
-    """Delete some of a cluster's rows with smaller ids; False when there were none."""
+    """Delete up to STEP rows of a cluster with ids below `horizon`; False = there are none."""
     if not horizon:
         return False
     with daily.as_retention() as cursor:
@@ -174,16 +174,16 @@ def _delete_below(table: str, cluster_id: int, horizon: int) -> bool:
             [cluster_id, horizon, STEP],
         )
         ids = [row[0] for row in cursor.fetchall()]
-        # by ids alone PostgreSQL knows in which days they are
+        # with ids alone, PostgreSQL prunes to the partitions that hold them
         cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)", [ids])
     return bool(ids)
 
 
 def _delete_node_tables(cluster_id: int) -> None:
-    """Those that no decision refers to.
+    """Delete up to STEP node tables that no decision refers to.
 
-    The recorder holds a table until the rows that refer to it are there, and makes a missing one;
-    so what can be locked is looked at once more before it goes.
+    The recorder locks a table until the rows that refer to it are committed, and creates a missing
+    one. Rows that can be locked here are therefore checked again before they are deleted.
     """
     unused = (
         "NOT EXISTS (SELECT FROM controlplane_schedulingdecision d WHERE d.node_table_id = n.id)"

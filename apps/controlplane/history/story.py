@@ -1,7 +1,7 @@
-"""A pod's whole life in order: what was done to it, every attempt to schedule it, every event.
+"""The story of a pod in order: its changes, scheduling attempts, queue moves and events.
 
-Told from the change log, the ledger, the history of the queue and the events. What retention has
-dropped is missing; the rest stays readable after the pod is gone.
+Read from the change log, the ledger, the history of the queue and the events. Entries that
+retention has deleted are missing; the others remain readable after the pod is deleted.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from apps.controlplane.models import QueueMove, SchedulingDecision
 Kind = Literal["change", "attempt", "move", "event"]
 Body = Mapping[str, Any]
 
-#: Rows read of each source, the newest.
-MOST = 500
-#: Events that say again what an attempt says.
-_TOLD_BY_ATTEMPTS = frozenset({"Scheduled", "FailedScheduling"})
-#: Where a pod goes when it is tried, and when it is bound or gone: told otherwise.
-_TOLD_PLACES = (QueueMove.Place.OUTSIDE, QueueMove.Place.IN_FLIGHT)
-#: Attempts with the same answer, one after the other, that are all told.
-MOST_ALIKE = 3
-#: Of what happened at one moment: causes before what they bring about.
+#: The newest rows read from each source.
+MAX_ROWS = 500
+#: Events that repeat what an attempt says.
+_SHOWN_AS_ATTEMPTS = frozenset({"Scheduled", "FailedScheduling"})
+#: Moves to these places are left out: attempts and changes show the same.
+_OTHERWISE_SHOWN = (QueueMove.Place.OUTSIDE, QueueMove.Place.IN_FLIGHT)
+#: Consecutive attempts with the same result that are all shown.
+MAX_REPEATS = 3
+#: Order of entries with the same time: causes before effects.
 _ORDER = {"change": 0, "queued": 1, "attempt": 2, "move": 4, "event": 5}
-#: A binding is what an attempt brought about.
+#: A binding is the effect of an attempt.
 _AFTER_ATTEMPTS = 3
 
 
@@ -40,7 +40,7 @@ class Chapter:
 
     at: datetime
     kind: Kind
-    #: In a word or two: "created", "attempt 3", "bound".
+    #: One or two words: "created", "attempt 3", "bound".
     title: str
     text: str = ""
     user: str = ""
@@ -50,63 +50,64 @@ class Chapter:
     #: scheduled, unschedulable, error for attempts; Normal, Warning for events.
     outcome: str = ""
     node: str = ""
-    #: The last of several that are told together.
+    #: The time of the last of several attempts shown as one chapter.
     until: datetime | None = None
     order: int = field(default=0, compare=False)
 
 
-def story(cluster: Cluster, uid: UUID) -> list[Chapter]:
-    """The chapters of one pod's life, the first thing first; empty for a pod nobody knows."""
-    rows = list(queries.decisions(cluster, pod_uid=uid)[:MOST])
-    chapters = [*_changes(cluster, uid), *map(_attempt, rows), *_events(cluster, uid)]
-    chapters += _moves(cluster, uid, {row.attempt: row.at for row in rows})
+def read_story(cluster: Cluster, uid: UUID) -> list[Chapter]:
+    """The chapters of one pod, oldest first; empty for an unknown pod."""
+    rows = list(queries.list_decisions(cluster, pod_uid=uid)[:MAX_ROWS])
+    chapters = [*_read_changes(cluster, uid), *map(_build_attempt, rows)]
+    chapters += _read_events(cluster, uid)
+    chapters += _read_moves(cluster, uid, {row.attempt: row.at for row in rows})
     return sorted(chapters, key=lambda chapter: (chapter.at, chapter.order))
 
 
-def condensed(chapters: Sequence[Chapter]) -> list[Chapter]:
-    """The same story for those in a hurry: attempts that got one answer after the other as one.
+def condense(chapters: Sequence[Chapter]) -> list[Chapter]:
+    """The same story, with runs of attempts that had the same result shown as one chapter.
 
-    The first and the last of them stay; what moved the pod between them is left out.
+    The first and the last attempt of a run remain; queue moves between them are left out.
     """
-    told: list[Chapter] = []
+    shown: list[Chapter] = []
     run: list[Chapter] = []
     for chapter in chapters:
-        if run and chapter.kind != "move" and not _says_again(run[0], chapter):
-            told += _together(run)
+        if run and chapter.kind != "move" and not _repeats(run[0], chapter):
+            shown += _collapse(run)
             run = []
         if run or chapter.kind == "attempt":
             run.append(chapter)
         else:
-            told.append(chapter)
-    return [*told, *_together(run)]
+            shown.append(chapter)
+    return [*shown, *_collapse(run)]
 
 
-def _says_again(first: Chapter, chapter: Chapter) -> bool:
+def _repeats(first: Chapter, chapter: Chapter) -> bool:
     return (chapter.kind, chapter.outcome, chapter.text) == ("attempt", first.outcome, first.text)
 
 
-def _together(run: Sequence[Chapter]) -> list[Chapter]:
-    """An attempt and what followed; of more than MOST_ALIKE alike the inner ones as one chapter."""
-    places = [place for place, chapter in enumerate(run) if chapter.kind == "attempt"]
-    if len(places) <= MOST_ALIKE:
+def _collapse(run: Sequence[Chapter]) -> list[Chapter]:
+    """A run of equal attempts and their moves; the inner attempts of a long run as one chapter."""
+    indexes = [index for index, chapter in enumerate(run) if chapter.kind == "attempt"]
+    if len(indexes) <= MAX_REPEATS:
         return list(run)
-    first, last = run[places[1]], run[places[-2]]
+    first, last = run[indexes[1]], run[indexes[-2]]
     title = f"{first.title} to {last.title.removeprefix('attempt ')}"
-    inner = replace(first, title=title, text="the same answer each time", until=last.at)
-    return [*run[: places[1]], inner, *run[places[-1] :]]
+    inner = replace(first, title=title, text="same result each time", until=last.at)
+    return [*run[: indexes[1]], inner, *run[indexes[-1] :]]
 
 
-def last_body(cluster: Cluster, uid: UUID) -> dict[str, Any] | None:
-    """The pod as it was last; None when its changes are no longer kept."""
+def find_last_body(cluster: Cluster, uid: UUID) -> dict[str, Any] | None:
+    """The last known version of the pod; None when its changes are no longer retained."""
     newest = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version").first()
     return newest.object if newest is not None else None
 
 
-def _changes(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
-    newest = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version")[:MOST]
+def _read_changes(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
+    newest = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version")[:MAX_ROWS]
     before: Body = {}
     for change in reversed(newest):
-        title, text, node = _told(change, before)
+        title, text, node = _describe(change, before)
         before = change.object
         if title:
             yield Chapter(
@@ -122,12 +123,12 @@ def _changes(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
             )
 
 
-def _attempt(row: SchedulingDecision) -> Chapter:
+def _build_attempt(row: SchedulingDecision) -> Chapter:
     return Chapter(
         at=row.at,
         kind="attempt",
         title=f"attempt {row.attempt}",
-        text=_outcome(row),
+        text=_describe_outcome(row),
         number=row.pk,
         outcome=row.result,
         node=row.node,
@@ -135,14 +136,16 @@ def _attempt(row: SchedulingDecision) -> Chapter:
     )
 
 
-def _moves(cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]) -> Iterator[Chapter]:
-    """Between the queues; what happens to every pod that is tried goes without saying.
+def _read_moves(cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]) -> Iterator[Chapter]:
+    """Moves between the queues, without those that every attempt causes.
 
-    A move knows how many attempts there were before it. That counts, where its clock and that of
-    an attempt (when it was begun: number -> time) disagree by a little.
+    `attempts` maps an attempt's number to its start. A move records how many attempts came before
+    it; this number takes precedence when the clocks of moves and attempts differ slightly.
     """
-    found = QueueMove.objects.filter(cluster=cluster, pod_uid=uid).exclude(target__in=_TOLD_PLACES)
-    for move in found.order_by("-id")[:MOST]:
+    found = QueueMove.objects.filter(cluster=cluster, pod_uid=uid).exclude(
+        target__in=_OTHERWISE_SHOWN
+    )
+    for move in found.order_by("-id")[:MAX_ROWS]:
         hint = f"{move.plugin}: {move.hint}" if move.plugin and move.hint else move.plugin
         earliest = attempts.get(move.attempt, move.at)
         latest = attempts.get(move.attempt + 1, max(move.at, earliest))
@@ -156,9 +159,9 @@ def _moves(cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]) -> Ite
         )
 
 
-def _events(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
+def _read_events(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
     found = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
-    for event in found.exclude(reason__in=_TOLD_BY_ATTEMPTS).order_by("-pk")[:MOST]:
+    for event in found.exclude(reason__in=_SHOWN_AS_ATTEMPTS).order_by("-pk")[:MAX_ROWS]:
         yield Chapter(
             at=event.created_at,
             kind="event",
@@ -169,101 +172,101 @@ def _events(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
         )
 
 
-def _outcome(row: SchedulingDecision) -> str:
+def _describe_outcome(row: SchedulingDecision) -> str:
     if row.result == SchedulingDecision.Result.SCHEDULED:
-        tied = f", drawn from {row.tied_nodes:,} of equal score" if row.tied_nodes > 1 else ""
+        tied = f", one of {row.tied_nodes:,} with the highest score" if row.tied_nodes > 1 else ""
         return f"{row.feasible_nodes:,} of {row.nodes:,} nodes were feasible{tied}"
     return " ".join(filter(None, (row.message, row.post_filter_message)))
 
 
-def _told(change: Change, before: Body) -> tuple[str, str, str]:
-    """A change's title, text and node; no title where it tells nothing."""
+def _describe(change: Change, before: Body) -> tuple[str, str, str]:
+    """A change's title, text and node; an empty title when there is nothing to show."""
     after = change.object
     if change.type == Change.Type.ADDED:
         node = _get(after, "spec", "nodeName", "")
         gates = ", ".join(gate["name"] for gate in _get(after, "spec", "schedulingGates", []))
-        return "created", f"held by scheduling gates: {gates}" if gates else "", node
+        return "created", f"waiting for scheduling gates: {gates}" if gates else "", node
     if change.type == Change.Type.DELETED:
         return "deleted", "", ""
     if not before:
-        return "changed", "the version before is no longer kept", ""
-    for tell in _TELLERS:
-        if told := tell(before, after):
-            return told
+        return "updated", "the previous version is no longer retained", ""
+    for describe in _DESCRIBERS:
+        if description := describe(before, after):
+            return description
     paths = [each.path for each in differences(before, after)]
-    return ("changed", ", ".join(paths), "") if paths else ("", "", "")
+    return ("updated", ", ".join(paths), "") if paths else ("", "", "")
 
 
-def _bound(before: Body, after: Body) -> tuple[str, str, str] | None:
+def _describe_binding(before: Body, after: Body) -> tuple[str, str, str] | None:
     node = _get(after, "spec", "nodeName", "")
     if node and not _get(before, "spec", "nodeName", ""):
         return "bound", "", node
     return None
 
 
-def _deletion(before: Body, after: Body) -> tuple[str, str, str] | None:
+def _describe_termination(before: Body, after: Body) -> tuple[str, str, str] | None:
     metadata = after["metadata"]
     if metadata.get("deletionTimestamp") and not before["metadata"].get("deletionTimestamp"):
         grace = metadata.get("deletionGracePeriodSeconds")
-        return "asked to stop", f"{grace} s of grace" if grace else "", ""
+        return "terminating", f"grace period: {grace} s" if grace else "", ""
     return None
 
 
-def _disrupted(before: Body, after: Body) -> tuple[str, str, str] | None:
-    target = _condition(after, "DisruptionTarget")
-    if target and target != _condition(before, "DisruptionTarget"):
+def _describe_eviction(before: Body, after: Body) -> tuple[str, str, str] | None:
+    target = _find_condition(after, "DisruptionTarget")
+    if target and target != _find_condition(before, "DisruptionTarget"):
         return "evicted", f"{target.get('reason', '')}: {target.get('message', '')}", ""
     return None
 
 
-def _gates(before: Body, after: Body) -> tuple[str, str, str] | None:
-    had = {gate["name"] for gate in _get(before, "spec", "schedulingGates", [])}
-    gone = had - {gate["name"] for gate in _get(after, "spec", "schedulingGates", [])}
-    return ("gate removed", ", ".join(sorted(gone)), "") if gone else None
+def _describe_gates(before: Body, after: Body) -> tuple[str, str, str] | None:
+    old = {gate["name"] for gate in _get(before, "spec", "schedulingGates", [])}
+    removed = old - {gate["name"] for gate in _get(after, "spec", "schedulingGates", [])}
+    return ("gate removed", ", ".join(sorted(removed)), "") if removed else None
 
 
-def _nominated(before: Body, after: Body) -> tuple[str, str, str] | None:
+def _describe_nomination(before: Body, after: Body) -> tuple[str, str, str] | None:
     old = _get(before, "status", "nominatedNodeName", "")
     new = _get(after, "status", "nominatedNodeName", "")
     if new and new != old:
-        return "nominated", "it waits until victims have left", new
+        return "nominated", "waiting for its victims to terminate", new
     if old and not new and not _get(after, "spec", "nodeName", ""):
-        return "nomination withdrawn", f"of {old}", ""
+        return "nomination cleared", f"was {old}", ""
     return None
 
 
-def _phase(before: Body, after: Body) -> tuple[str, str, str] | None:
+def _describe_phase(before: Body, after: Body) -> tuple[str, str, str] | None:
     old, new = _get(before, "status", "phase", ""), _get(after, "status", "phase", "")
     reason = _get(after, "status", "reason", "")
     return (new.lower(), reason, "") if new and new != old else None
 
 
-def _refused(before: Body, after: Body) -> tuple[str, str, str] | None:
-    """The condition an attempt leaves says what the attempt says: nothing more to tell."""
-    old, new = _condition(before, "PodScheduled"), _condition(after, "PodScheduled")
-    only = all(
+def _describe_refusal(before: Body, after: Body) -> tuple[str, str, str] | None:
+    """Hide a change of PodScheduled alone: the attempt already shows the reason."""
+    old, new = _find_condition(before, "PodScheduled"), _find_condition(after, "PodScheduled")
+    is_status_only = all(
         each.path.startswith(("status.conditions", "metadata.generation", "status.observed"))
         for each in differences(before, after)
     )
-    if only and new != old:
+    if is_status_only and new != old:
         if new.get("reason") == "SchedulingGated":
             return "gated", new.get("message", ""), ""
         return "", "", ""
     return None
 
 
-_TELLERS: tuple[Callable[[Body, Body], tuple[str, str, str] | None], ...] = (
-    _bound,
-    _deletion,
-    _disrupted,
-    _gates,
-    _nominated,
-    _phase,
-    _refused,
+_DESCRIBERS: tuple[Callable[[Body, Body], tuple[str, str, str] | None], ...] = (
+    _describe_binding,
+    _describe_termination,
+    _describe_eviction,
+    _describe_gates,
+    _describe_nomination,
+    _describe_phase,
+    _describe_refusal,
 )
 
 
-def _condition(body: Body, name: str) -> Body:
+def _find_condition(body: Body, name: str) -> Body:
     for condition in _get(body, "status", "conditions", []):
         if condition.get("type") == name:
             found: Body = condition

@@ -1,8 +1,8 @@
-"""Decisions as files: CSV, JSON Lines, Parquet; in constant memory however many there are.
+"""Decisions as files: CSV, JSON Lines, Parquet, in constant memory for any number of them.
 
-Rows are read in batches by id, without a transaction that lasts: an export that takes long disturbs
-neither the loop nor retention, and holds what there was at each batch's time. What is exported are
-the columns of the ledger; verdicts and scores are at each decision's own address.
+Rows are read in batches by id, without a long transaction: an export disturbs neither the loop nor
+retention, and each batch has the decisions that exist when it is read. A file has the columns of
+the ledger; refusals and scores are at each decision's own address.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apps.cluster.errors import ApiError
 from apps.controlplane import queries
 from apps.controlplane.ledger import finding
 
-#: Rows that are read, and written out, at a time.
+#: Rows that are read and written at a time.
 BATCH = 1000
 
 Row = dict[str, Any]
@@ -78,23 +78,23 @@ class NotAvailable(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of file."""
+    """A file format."""
 
     name: str
     media_type: str
-    #: the file as chunks of bytes, of batches of rows
+    #: turns batches of rows into chunks of the file
     write: Callable[[Iterator[list[Row]]], Iterator[bytes]]
 
 
 def batches(
     filters: finding.Filters, *, cluster_id: int | None = None, limit: int | None = None
 ) -> Iterator[list[Row]]:
-    """The decisions that `decisions.found` finds, newest first, as rows of FIELDS."""
-    names = queries.cluster_names()
-    found = finding.found(filters, cluster_id=cluster_id).values(*_COLUMNS)
+    """The decisions that `finding.find` finds, newest first, as rows of FIELDS."""
+    names = queries.list_cluster_names()
+    decisions = finding.find(filters, cluster_id=cluster_id).values(*_COLUMNS)
     last, left = None, limit
     while left is None or left > 0:
-        rest = found if last is None else found.filter(id__lt=last)
+        rest = decisions if last is None else decisions.filter(id__lt=last)
         rows = [
             {"id": row["id"], "cluster": names.get(row["cluster_id"], ""), **row}
             for row in rest[: BATCH if left is None else min(BATCH, left)]
@@ -107,7 +107,7 @@ def batches(
 
 
 def as_csv(rows: Iterator[list[Row]]) -> Iterator[bytes]:
-    """With a line of names at first; lists are JSON, times are ISO 8601."""
+    """The first line has the names; lists are JSON, times are ISO 8601."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(FIELDS)
@@ -120,13 +120,13 @@ def as_csv(rows: Iterator[list[Row]]) -> Iterator[bytes]:
 
 
 def as_json_lines(rows: Iterator[list[Row]]) -> Iterator[bytes]:
-    """An object a line, with the names of the API."""
+    """One object per line, with the field names of the API."""
     for batch in rows:
         yield msgspec.json.Encoder().encode_lines(batch)
 
 
 def as_parquet(rows: Iterator[list[Row]]) -> Iterator[bytes]:
-    """A row group a batch. NotAvailable where pyarrow is not installed, before the first byte."""
+    """One row group per batch. NotAvailable, before the first byte, without pyarrow."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -152,7 +152,7 @@ def _parquet(pyarrow: Any, parquet: Any, rows: Iterator[list[Row]]) -> Iterator[
 
 
 class _Chunks(io.RawIOBase):
-    """A file that is only written, and handed on piece by piece."""
+    """A file that is only written; its content is taken in chunks."""
 
     def __init__(self) -> None:
         super().__init__()

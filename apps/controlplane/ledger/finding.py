@@ -1,11 +1,11 @@
 """Finding decisions in the ledger: one set of filters for the API, the pages and the export.
 
-    filters = decisions.parse(request.GET)          # BadRequest names what is wrong
-    rows = decisions.found(filters, cluster_id=cluster.pk)
+    filters = finding.parse(request.GET)            # BadRequest names the wrong parameter
+    rows = finding.find(filters, cluster_id=cluster.pk)
 
-`found` gives a QuerySet, newest first, without the columns; its ids order the decisions as they
-were recorded, so `id < last` is the next page. Every filter has an index. Decisions of clusters
-that are gone are found by their cluster's id.
+`find` returns a QuerySet, newest first, without the columns; ids have the order in which decisions
+were recorded, so `id < last` is the next page. Every filter has an index. Decisions of deleted
+clusters are found by the id of the cluster.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Kind = Literal["text", "number", "time", "uid", "result"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One filter as it is written in an address, or on a command line."""
+    """One filter, as a query parameter or an option of a command."""
 
     name: str
     kind: Kind
@@ -38,21 +38,21 @@ class Parameter:
 
 PARAMETERS = (
     Parameter(
-        "pod", "text", "`namespace/name`, or a name in any namespace; `web-*` by its beginning."
+        "pod", "text", "`namespace/name`, or a name in any namespace; `web-*` by its prefix."
     ),
     Parameter("namespace", "text", "The pod's namespace."),
-    Parameter("pod_uid", "uid", "The pod itself, not one of the same name."),
-    Parameter("node", "text", "Where the pod landed."),
-    Parameter("profile", "text", "The schedulerName."),
-    Parameter("revision", "number", "Revision of the cluster's profiles."),
+    Parameter("pod_uid", "uid", "The uid of the pod."),
+    Parameter("node", "text", "The node that the pod was bound to."),
+    Parameter("profile", "text", "The schedulerName of a profile."),
+    Parameter("revision", "number", "The revision of the cluster's configuration."),
     Parameter("result", "result", "How the attempt ended."),
     Parameter("plugin", "text", "A plugin that rejected a node, or the pod."),
-    Parameter("reason", "text", "What a plugin said, word for word: `Insufficient cpu`."),
-    Parameter("victim", "text", "`namespace/name` of a pod that had to make room."),
+    Parameter("reason", "text", "The exact reason of a plugin: `Insufficient cpu`."),
+    Parameter("victim", "text", "`namespace/name` of a pod that preemption evicts."),
     Parameter("since", "time", "At or after this time of the cluster's clock."),
     Parameter("until", "time", "Before this time."),
-    Parameter("attempt", "number", "The pod's n-th attempt."),
-    Parameter("min_attempt", "number", "The pod's n-th attempt or a later one."),
+    Parameter("attempt", "number", "The number of the attempt."),
+    Parameter("min_attempt", "number", "The least number of the attempt."),
     Parameter("request_id", "text", "The request that created the pod: its X-Request-ID."),
     Parameter(
         "text",
@@ -66,7 +66,7 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What decisions are wanted; empty = all. Fields are the PARAMETERS."""
+    """The filters by the names of PARAMETERS; an empty one lets every decision pass."""
 
     pod: str = ""
     namespace: str = ""
@@ -87,7 +87,7 @@ class Filters:
 
 
 def parse(query: Mapping[str, Any]) -> Filters:
-    """The filters among these parameters; others are passed over. BadRequest names a wrong one."""
+    """The filters among these parameters; others are ignored. BadRequest names a wrong one."""
     values: dict[str, Any] = {}
     for name, parameter in _BY_NAME.items():
         text = str(query.get(name) or "").strip()
@@ -98,13 +98,13 @@ def parse(query: Mapping[str, Any]) -> Filters:
     return Filters(**values)
 
 
-def found(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[SchedulingDecision]:
+def find(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[SchedulingDecision]:
     """The decisions that all filters let pass, newest first, without their columns."""
     rows = SchedulingDecision.objects.defer("columns").order_by("-id")
     if cluster_id is not None:
         rows = rows.filter(cluster_id=cluster_id)
-    rows = _of_pod(rows, filters)
-    same: dict[str, Any] = {
+    rows = _filter_by_pod(rows, filters)
+    exact: dict[str, Any] = {
         "namespace": filters.namespace,
         "pod_uid": filters.pod_uid,
         "node": filters.node,
@@ -117,11 +117,13 @@ def found(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[Schedu
         "attempt__gte": filters.min_attempt,
         "request_id": filters.request_id,
     }
-    rows = rows.filter(**{name: value for name, value in same.items() if value not in ("", None)})
-    return _with_words(_rejecting(rows, filters), filters.text)
+    rows = rows.filter(**{name: value for name, value in exact.items() if value not in ("", None)})
+    return _filter_by_words(_filter_by_rejection(rows, filters), filters.text)
 
 
-def _of_pod(rows: QuerySet[SchedulingDecision], filters: Filters) -> QuerySet[SchedulingDecision]:
+def _filter_by_pod(
+    rows: QuerySet[SchedulingDecision], filters: Filters
+) -> QuerySet[SchedulingDecision]:
     if not filters.pod:
         return rows
     namespace, slash, name = filters.pod.rpartition("/")
@@ -132,7 +134,7 @@ def _of_pod(rows: QuerySet[SchedulingDecision], filters: Filters) -> QuerySet[Sc
     return rows.filter(name=name)
 
 
-def _rejecting(
+def _filter_by_rejection(
     rows: QuerySet[SchedulingDecision], filters: Filters
 ) -> QuerySet[SchedulingDecision]:
     wanted = {
@@ -141,11 +143,11 @@ def _rejecting(
         "victims__contains": filters.victim,
     }
     given = {name: [value] for name, value in wanted.items() if value}
-    # the index leaves out decisions nobody was rejected in
+    # the index leaves out decisions without a rejection
     return rows.exclude(unschedulable_plugins=[]).filter(**given) if given else rows
 
 
-def _with_words(rows: QuerySet[SchedulingDecision], text: str) -> QuerySet[SchedulingDecision]:
+def _filter_by_words(rows: QuerySet[SchedulingDecision], text: str) -> QuerySet[SchedulingDecision]:
     if not text:
         return rows
     words = SearchVector("message", "post_filter_message", config="simple")
@@ -161,7 +163,7 @@ def _value(parameter: Parameter, text: str) -> Any:
                 raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {_MOST}")
             return int(text)
         case "time":
-            return moment(name, text)
+            return parse_time(name, text)
         case "uid":
             try:
                 return UUID(text)
@@ -170,16 +172,17 @@ def _value(parameter: Parameter, text: str) -> Any:
         case "result":
             if text not in SchedulingDecision.Result.values:
                 known = ", ".join(SchedulingDecision.Result.values)
-                raise BadRequest(f"{name}: {text!r} is none of {known}")
+                raise BadRequest(f"{name}: {text!r} is not one of {known}")
     return text
 
 
-def moment(name: str, text: str) -> datetime:
+def parse_time(name: str, text: str) -> datetime:
+    """The time of a parameter, UTC if it has no zone; BadRequest names the parameter."""
     try:
         # a plus in a query string is a space
-        moment = parse_datetime(text.replace(" ", "+") if "T" in text else text)
+        time = parse_datetime(text.replace(" ", "+") if "T" in text else text)
     except ValueError:
-        moment = None
-    if moment is None:
+        time = None
+    if time is None:
         raise BadRequest(f"{name}: {text!r} is not a time like 2026-01-02T03:04:05Z")
-    return make_aware(moment) if is_naive(moment) else moment
+    return make_aware(time) if is_naive(time) else time

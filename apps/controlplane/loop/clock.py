@@ -1,8 +1,8 @@
-"""The clock of a cluster: the system's own, or one that is set by hand.
+"""The clock of a cluster: either the system's clock (real), or one that is advanced manually.
 
-Everything that is true *about* a cluster goes by its clock: creation times, backoff, tolerations,
-grace periods, the times of decisions. What keeps the house running does not: leases, heartbeats
-and timeouts use the database's clock and the monotonic one.
+Everything *in* a cluster uses its clock: creation times, backoff, tolerations, grace periods, the
+times of decisions. What runs the site does not: leases, heartbeats and timeouts use the database's
+clock and the monotonic clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOW_SQL = "coalesce(c.manual_time, clock_timestamp())"
 
 
 class ClusterClock:
-    """A cluster's clock as the scheduler's core wants it."""
+    """A cluster's clock with the interface of the scheduler's core."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -33,37 +33,37 @@ class ClusterClock:
 
 
 def set_manual(cluster: Cluster) -> None:
-    """Let the clock stand still where it is, until it is advanced."""
+    """Stop the clock at the current time, until it is advanced."""
     _change(cluster, lambda row: row.now())
 
 
 def set_real(cluster: Cluster) -> None:
-    """Let the clock go with the system's; what was advanced is taken back."""
+    """Use the system's clock; manual advances are undone."""
     _change(cluster, lambda row: None)
 
 
 def advance(cluster: Cluster, seconds: float) -> None:
-    """Set a manual clock forward and wake what that makes due; Invalid where it cannot be."""
+    """Advance a manual clock and mark the cluster as due; raises Invalid when it cannot advance."""
     if math.isnan(seconds):
-        raise _invalid(cluster, "seconds", "not a number")
+        raise _invalid(cluster, "seconds", "must be a number")
     if seconds < 0:
-        raise _invalid(cluster, "seconds", "a clock only goes forward")
+        raise _invalid(cluster, "seconds", "must not be negative")
 
-    def advanced(row: Cluster) -> datetime:
+    def compute_time(row: Cluster) -> datetime:
         if row.manual_time is None:
             raise _invalid(cluster, "clock", "a real clock cannot be advanced; set it to manual")
         try:
             return row.manual_time + timedelta(seconds=seconds)
         except OverflowError:
-            raise _invalid(cluster, "seconds", "the calendar ends with the year 9999") from None
+            raise _invalid(cluster, "seconds", "must not go beyond the year 9999") from None
 
-    _change(cluster, advanced)
+    _change(cluster, compute_time)
 
 
-def _change(cluster: Cluster, moment: Callable[[Cluster], datetime | None]) -> None:
+def _change(cluster: Cluster, compute_time: Callable[[Cluster], datetime | None]) -> None:
     with transaction.atomic():
         row = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-        cluster.manual_time = moment(row)
+        cluster.manual_time = compute_time(row)
         Cluster.objects.filter(pk=cluster.pk).update(manual_time=cluster.manual_time)
         make_due(cluster.pk)
 

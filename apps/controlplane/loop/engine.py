@@ -16,22 +16,22 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.events.ttl import EventTtl
-from apps.controlplane.ledger.codec import Expected
+from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.loop import restoring
 from apps.controlplane.loop.clock import ClusterClock
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
-from apps.controlplane.loop.made import Made
 from apps.controlplane.loop.recorder import Recorder
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
-from apps.controlplane.workers.lease import Lease
+from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Result
 from apps.scheduler.metrics.gauges import note_state
-from apps.scheduler.scheduler import Scheduler, TieBreak
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import TieBreak
 
 #: A batch ends after so many decisions or so long, whichever comes first: large enough to share
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
@@ -58,14 +58,16 @@ class Engine:
     database, and rebuilt from rows and objects, which are always the truth.
     """
 
-    def __init__(self, cluster: Cluster, lease: Lease, profile: ConfigurationRevision) -> None:
+    def __init__(
+        self, cluster: Cluster, lease: ClusterLease, revision: ConfigurationRevision
+    ) -> None:
         self.cluster = cluster
         self.lease = lease
-        self.profile = profile
+        self.revision = revision
         self._bindings = ThreadPoolExecutor(BINDING_THREADS, f"binding-{cluster.pk}")
         self.history = QueueHistory(cluster)
         self.scheduler = Scheduler(
-            revisions.configuration(profile),
+            revisions.load_configuration(revision),
             clock=ClusterClock(cluster),
             tie_break=cast(TieBreak, cluster.tie_break),
             seed=cluster.seed,
@@ -78,14 +80,14 @@ class Engine:
         self.controllers = Controllers(cluster, lease)
         self.event_ttl = EventTtl(cluster, lease)
         self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
-        self.recorder = Recorder(cluster, lease, profile.revision, self.history)
+        self.recorder = Recorder(cluster, lease, revision.revision, self.history)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
         self._crowded = False
         self._acted_at = 0.0
         #: decisions that are not final yet, by the pod's uid
-        self._under_way: dict[str, Made] = {}
+        self._under_way: dict[str, DecisionRecord] = {}
         #: something that waited can go on; and whether anybody is here to see it
         self._progress = threading.Event()
         self._running = False
@@ -99,30 +101,30 @@ class Engine:
         self.scheduler.close()
 
     @classmethod
-    def load(cls, cluster: Cluster, lease: Lease) -> Engine:
+    def load(cls, cluster: Cluster, lease: ClusterLease) -> Engine:
         """An engine that knows the cluster and has its queue as it was last recorded."""
-        engine = cls(cluster, lease, revisions.active(cluster))
+        engine = cls(cluster, lease, revisions.get_active(cluster))
         engine.scheduler.metrics.restore(stored.load(cluster.pk))
-        kept = restoring.what_is_kept(cluster)
-        pending = engine.informer.load(since=kept.version if kept.entries else None)
+        saved = restoring.load_saved_queue(cluster)
+        pending = engine.informer.load(since=saved.version if saved.entries else None)
         restoring.restore_queue(
-            kept,
+            saved,
             pending,
             scheduler=engine.scheduler,
             loaded_at=engine.informer.loaded_at,
-            profile_revision=engine.profile.revision,
+            profile_revision=engine.revision.revision,
         )
-        gone = [uid for uid in kept.entries if uid not in pending]
-        engine.recorder.start_with(kept.entries, gone)
+        gone = [uid for uid in saved.entries if uid not in pending]
+        engine.recorder.start_with(saved.entries, gone)
         return engine
 
-    def fits(self, cluster: Cluster, lease: Lease) -> bool:
-        """Whether this engine may go on under `lease`, with the cluster's active profile."""
+    def fits(self, cluster: Cluster, lease: ClusterLease) -> bool:
+        """Whether this engine may go on under `lease`, with the cluster's active revision."""
         return (
             self.lease.epoch == lease.epoch
             # of an older one, it would miss what retention has forgotten
             and self.informer.position >= cluster.forgotten_version
-            and revisions.active(cluster).revision == self.profile.revision
+            and revisions.get_active(cluster).revision == self.revision.revision
         )
 
     def run(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool:
@@ -142,18 +144,20 @@ class Engine:
     def _run(self, seconds: float, stopping: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + seconds
         while True:
-            self.cluster.look_again()
+            self.cluster.refresh_settings()
             self.informer.catch_up()
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
-            wishes = activation.carry_out(self.cluster, self.scheduler.queue)
+            activations = activation.apply(self.cluster, self.scheduler.queue)
             batch = self._resolve_waiting()
             batch += self._schedule_batch(batch)
             self._settle(batch)
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
-            if batch or intents or wishes or self.recorder.concerns(changes):
-                self.recorder.record(self.scheduler, self.informer, batch, changes, intents, wishes)
+            if batch or intents or activations or self.recorder.concerns(changes):
+                self.recorder.record(
+                    self.scheduler, self.informer, batch, changes, intents, activations
+                )
             elif not acted and self._rest() and not self._progress.is_set():
                 return False
             if self._stopped():
@@ -176,9 +180,9 @@ class Engine:
         """Called from any thread: a pod that waited can go on, or a plugin wants something."""
         self._progress.set()
         if not self._running:
-            announcer.committed(self.cluster.pk, self.informer.position, due=True)
+            announcer.announce(self.cluster.pk, self.informer.position, due=True)
 
-    def _resolve_waiting(self) -> list[Made]:
+    def _resolve_waiting(self) -> list[DecisionRecord]:
         self._progress.clear()
         now = self.cluster.now()
         return [
@@ -186,52 +190,57 @@ class Engine:
             for decision in self.scheduler.resolve_waiting()
         ]
 
-    def _settle(self, batch: list[Made]) -> None:
+    def _settle(self, batch: list[DecisionRecord]) -> None:
         """Let steps end that take hardly any time, before it is written that their pods wait."""
         until = time.monotonic() + SETTLE_SECONDS
         while batch and self.scheduler.is_binding:
             if not self._progress.wait(max(0.0, until - time.monotonic())):
                 break
-            known = {made.decision.pod_uid for made in batch}
-            batch += [m for m in self._resolve_waiting() if m.decision.pod_uid not in known]
+            known = {record.decision.pod_uid for record in batch}
+            batch += [r for r in self._resolve_waiting() if r.decision.pod_uid not in known]
 
-    def _schedule_batch(self, ended: list[Made]) -> list[Made]:
+    def _schedule_batch(self, ended: list[DecisionRecord]) -> list[DecisionRecord]:
         """`ended`: what was resolved just now; nothing of it is written yet."""
-        batch: list[Made] = []
+        batch: list[DecisionRecord] = []
         until = time.monotonic() + BATCH_SECONDS
         self._crowded = True
-        made_after = {
-            made.decision.pod_uid: made.cluster_version
-            for made in (*self._under_way.values(), *ended)
-        }
-        expected = tuple(
-            Expected(uid, node, made_after.get(uid, self.informer.position))
-            for uid, node in self.scheduler.expected()
-        )
-        released = tuple(
-            made.decision.pod_uid for made in ended if made.decision.result is not Result.SCHEDULED
-        )
+        seen = self._seen_state(ended)
+        draws = Draws(self.cluster.tie_break, self.cluster.seed)
         while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 self._crowded = False
                 break
-            made = Made(
-                decision,
-                self.cluster.now(),
-                self.informer.position,
-                self._next_sequence(),
-                self.informer.request_ids.get(decision.pod_uid, ""),
-                self.informer.loaded_at,
-                expected,
-                released,
-                decision.result is Result.SCHEDULED,
+            record = DecisionRecord(
+                decision=decision,
+                at=self.cluster.now(),
+                cluster_version=self.informer.position,
+                sequence=self._next_sequence(),
+                request_id=self.informer.request_ids.get(decision.pod_uid, ""),
+                seen=seen,
+                draws=draws,
+                took_node=decision.result is Result.SCHEDULED,
             )
-            batch.append(made)
+            batch.append(record)
             if not decision.result.is_final:
-                self._under_way[decision.pod_uid] = made
-                expected += (Expected(decision.pod_uid, decision.node, made.cluster_version),)
+                self._under_way[decision.pod_uid] = record
+                held = Expected(decision.pod_uid, decision.node, record.cluster_version)
+                seen = replace(seen, expected=(*seen.expected, held))
         return batch
+
+    def _seen_state(self, ended: list[DecisionRecord]) -> SeenState:
+        """What the next decision sees besides the objects."""
+        versions = {
+            record.decision.pod_uid: record.cluster_version
+            for record in (*self._under_way.values(), *ended)
+        }
+        expected = tuple(
+            Expected(uid, node, versions.get(uid, self.informer.position))
+            for uid, node in self.scheduler.assumed_pods()
+        )
+        decisions = (record.decision for record in ended)
+        released = tuple(d.pod_uid for d in decisions if d.result is not Result.SCHEDULED)
+        return SeenState(self.informer.loaded_at, expected, released)
 
     def _next_sequence(self) -> int:
         """How many decisions were made before this one that saw the same version."""
@@ -263,7 +272,7 @@ class Engine:
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         with transaction.atomic():
             self.lease.renew(
-                consumed_version=self.informer.position, profile_revision=self.profile.revision
+                consumed_version=self.informer.position, profile_revision=self.revision.revision
             )
             note_state(self.scheduler)
             if self.scheduler.metrics.is_dirty:

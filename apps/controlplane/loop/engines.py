@@ -1,4 +1,4 @@
-"""The warm engines of this process: one per cluster it has scheduled, kept between tasks."""
+"""The warm engines of this process: one per cluster it has scheduled, reused by later tasks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from apps.controlplane.workers.lease import LeaseLost
 
 log = logging.getLogger(__name__)
 
-#: Engines kept in memory. The one unused for longest makes room; it is rebuilt when needed.
+#: Maximum number of engines in memory. The least recently used one is evicted first.
 CAPACITY = 200
-#: A task gives its slot back after so long, even when there is more to do.
+#: Maximum time of one task; another task continues when there is more to do.
 SLICE_SECONDS = 5.0
-#: A task waits so long for another one of the same cluster in this process.
-PATIENCE_SECONDS = 1.0
+#: How long a task waits for another one of the same cluster in this process.
+LOCK_TIMEOUT_SECONDS = 1.0
 
 
 class Engines:
-    """Finds, builds and runs engines; one thread at a time works with any of them."""
+    """Finds, builds and runs engines. Each engine is used by one thread at a time."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -31,14 +31,14 @@ class Engines:
         self._warm: OrderedDict[int, Engine] = OrderedDict()
 
     def run(self, cluster_id: int) -> bool:
-        """Run a cluster's loop until it is quiet or its slice is over; True if there is more.
+        """Run a cluster's loop until it is quiet or the slice is over; True if there is more to do.
 
         Returns at once when another process holds the lease. A second task for the same cluster
-        waits for the first one, which is nearly done if the cluster is due; if it is not, its slot
-        is worth more to others, and beat wakes the cluster again.
+        waits for the first one, which usually finishes soon. After a timeout it gives up its slot
+        to other clusters, and beat wakes the cluster again.
         """
         lock = self._lock_of(cluster_id)
-        if not lock.acquire(timeout=PATIENCE_SECONDS):
+        if not lock.acquire(timeout=LOCK_TIMEOUT_SECONDS):
             return False
         try:
             cluster = Cluster.objects.filter(pk=cluster_id, paused=False).first()
@@ -49,59 +49,59 @@ class Engines:
         finally:
             lock.release()
 
-    def _run(self, cluster: Cluster, held: lease.Lease) -> bool:
-        """One slice; keeps the lease if this process goes on with the next one."""
-        goes_on = False
+    def _run(self, cluster: Cluster, held: lease.ClusterLease) -> bool:
+        """Run one slice; keeps the lease if this process continues with the next one."""
+        continues = False
         try:
-            engine = self._engine(cluster, held)
-            with lease.kept(held):
+            engine = self._get_engine(cluster, held)
+            with lease.keep_renewed(held):
                 more = engine.run(SLICE_SECONDS, self._stopping.is_set)
-            goes_on = more and not self._stopping.is_set()
+            continues = more and not self._stopping.is_set()
             return more
         except LeaseLost as lost:
             log.warning("lease lost: %s", lost)
-            self._forget(cluster.pk)
+            self._discard(cluster.pk)
             return False
         except BaseException:
-            # what the engine remembers may differ from what was committed
-            self._forget(cluster.pk)
+            # the engine's memory may differ from what was committed
+            self._discard(cluster.pk)
             raise
         finally:
-            if not goes_on:
-                held.rest()
+            if not continues:
+                held.release()
 
-    def has_others_at_work(self, cluster_id: int) -> bool:
-        """Whether this process runs other clusters just now: they share one interpreter."""
+    def runs_other_clusters(self, cluster_id: int) -> bool:
+        """Whether this process is running other clusters now: they share one interpreter."""
         with self._guard:
             return any(lock.locked() for key, lock in self._locks.items() if key != cluster_id)
 
     def stop(self) -> None:
-        """This process is going: end every run after its current batch, for another to go on."""
+        """Stop every run after its current batch, because this process is shutting down."""
         self._stopping.set()
 
     def close(self) -> None:
-        """Close every engine; the runs are over."""
+        """Close every engine, after all runs have ended."""
         with self._guard:
             warm, self._warm = self._warm, OrderedDict()
         for engine in warm.values():
             engine.close()
 
-    def _engine(self, cluster: Cluster, held: lease.Lease) -> Engine:
+    def _get_engine(self, cluster: Cluster, held: lease.ClusterLease) -> Engine:
         with self._guard:
             engine = self._warm.get(cluster.pk)
             if engine is not None and engine.fits(cluster, held):
                 self._warm.move_to_end(cluster.pk)
                 return engine
-        self._forget(cluster.pk)
+        self._discard(cluster.pk)
         engine = Engine.load(cluster, held)
         with self._guard:
             self._warm[cluster.pk] = engine
             while len(self._warm) > CAPACITY:
-                # not closed: it may be at work just now
+                # not closed: it may be running now
                 self._warm.popitem(last=False)
         return engine
 
-    def _forget(self, cluster_id: int) -> None:
+    def _discard(self, cluster_id: int) -> None:
         with self._guard:
             engine = self._warm.pop(cluster_id, None)
         if engine is not None:

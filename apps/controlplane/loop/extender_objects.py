@@ -1,4 +1,4 @@
-"""Objects in full, for extenders: as written, with the fields that the scheduler never reads."""
+"""Complete objects for extenders, including the fields that the scheduler does not read."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from apps.scheduler.objects import KubeObject
 
 
 class StoredBodies:
-    """Bodies from the database; those of nodes are kept, for a call may list thousands of them."""
+    """Reads bodies from the database; caches those of nodes, as a call may list thousands."""
 
     def __init__(self, cluster_id: int) -> None:
         self._cluster_id = cluster_id
-        #: name -> (the version asked for, JSON)
+        #: name -> (resourceVersion, JSON)
         self._nodes: dict[str, tuple[str, bytes]] = {}
 
     def __call__(self, kind: str, items: Sequence[KubeObject]) -> list[bytes]:
-        """One JSON text for each item, as it is now; of one that is gone, what is known of it."""
+        """The current body of each item as JSON; of a deleted one, the fields that are known."""
         if kind != "Node":
-            found = self._read(kind, items)
-            return [found.get(_key(item)) or declared_fields(kind, [item])[0] for item in items]
-        stale = [node for node in items if self._version_of(node) != node.metadata.resource_version]
-        found = self._read(kind, stale)
+            bodies = self._read(kind, items)
+            return [bodies.get(_key(item)) or declared_fields(kind, [item])[0] for item in items]
+        stale = [
+            node for node in items if self._cached_version(node) != node.metadata.resource_version
+        ]
+        bodies = self._read(kind, stale)
         for node in stale:
-            body = found.get(_key(node)) or declared_fields(kind, [node])[0]
+            body = bodies.get(_key(node)) or declared_fields(kind, [node])[0]
             self._nodes[node.metadata.name] = (node.metadata.resource_version, body)
         return [self._nodes[node.metadata.name][1] for node in items]
 
-    def _version_of(self, node: KubeObject) -> str | None:
-        known = self._nodes.get(node.metadata.name)
-        return known[0] if known is not None else None
+    def _cached_version(self, node: KubeObject) -> str | None:
+        cached = self._nodes.get(node.metadata.name)
+        return cached[0] if cached is not None else None
 
     def _read(self, kind: str, items: Iterable[KubeObject]) -> dict[tuple[str, str], bytes]:
         keys = [_key(item) for item in items]

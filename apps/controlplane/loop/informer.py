@@ -1,4 +1,4 @@
-"""The loop's eyes: a cluster's objects as the scheduler knows them, kept up with the change log."""
+"""The informer: feeds the objects of a cluster, and every later change, to its scheduler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apps.scheduler.objects import KubeObject, Pod
 
 log = logging.getLogger(__name__)
 
-#: What the scheduler reads; namespaces and nodes first, so that pods find them.
+#: The kinds that the scheduler reads; namespaces and nodes before pods, which refer to them.
 WATCHED = tuple(
     kind
     for kind in sorted(
@@ -31,7 +31,7 @@ WATCHED = tuple(
 _WATCHED_NAMES = frozenset(kind.name for kind in WATCHED)
 _BATCH = 2000
 
-#: (kind, old, new, body of new): what a reader beside the scheduler wants to see.
+#: Called with (kind, old, new, body of new) for each change, after the scheduler.
 Observer = Callable[[str, KubeObject | None, KubeObject | None, dict[str, Any] | None], None]
 
 
@@ -49,40 +49,40 @@ class Handler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PendingPod:
-    """A pod without a node that was there when everything was taken in."""
+    """A pod that had no node when the informer was loaded."""
 
     pod: Pod
     #: seconds since the epoch
     created_at: float
-    #: the version of its creation; 0 when the log does not reach back that far
+    #: the version at which it was created; 0 when the log does not reach back that far
     created_by: int
 
 
 @dataclass(slots=True)
 class Informer:
-    """Feeds a scheduler's event handlers: everything there is, then every change in order."""
+    """Feeds a scheduler's event handlers: existing objects first, then every change in order."""
 
     cluster_id: int
     handle: Handler
-    #: The controllers; they hear of a change after the scheduler.
+    #: Also called for each change; the controllers.
     observe: Observer | None = None
-    #: The version up to which the scheduler knows everything.
+    #: The version up to which the scheduler has received all changes.
     position: int = 0
-    #: The version at which it took in everything there was; what came later came in order.
+    #: The version at which existing objects were loaded; later changes followed in order.
     loaded_at: int = 0
     #: The request that created each pending pod, for the ledger; uid -> request id.
     request_ids: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
 
     def load(self, since: int | None = None) -> Mapping[str, PendingPod]:
-        """Take in all objects as of one version; return the pods without a node, by uid.
+        """Load all objects at one version; returns the pods without a node, by uid.
 
-        These are not told to the scheduler: the caller knows what is kept of them. The version is
-        `since`, if given and if the log reaches back that far (what came later is then caught up
-        with, one change after the other), else the present one.
+        These pods are not passed to the scheduler: the caller restores them from the saved queue.
+        The version is `since`, if given and if the log reaches back that far, otherwise the current
+        one. Later changes follow with `catch_up`.
         """
         pending: dict[str, tuple[Pod, datetime]] = {}
-        for kind, item, body, created_at in self._everything(since):
+        for kind, item, body, created_at in self._read_everything(since):
             self._known[_key(kind, item)] = item
             if self.observe is not None:
                 self.observe(kind, None, item, body)
@@ -98,22 +98,22 @@ class Informer:
         }
 
     def catch_up(self) -> int:
-        """Take in what was committed since; return how many changes that were."""
+        """Apply the changes committed since the last call; returns their number."""
         count = 0
         while changes := changes_after(self.cluster_id, self.position, limit=_BATCH):
             for change in changes:
                 if change.kind in _WATCHED_NAMES:
-                    self._take_in(change)
+                    self._apply(change)
             self.position = changes[-1].version
             count += len(changes)
         return count
 
     def node_labels(self, name: str) -> Mapping[str, str]:
-        """Labels of a node; none of one that does not exist."""
+        """The labels of a node; empty if it does not exist."""
         node = self._known.get(("Node", "", name))
         return node.metadata.labels if node is not None else {}
 
-    def _take_in(self, change: LoggedChange) -> None:
+    def _apply(self, change: LoggedChange) -> None:
         key = (change.kind, change.namespace, change.name)
         old = self._known.pop(key, None)
         new = None
@@ -135,14 +135,14 @@ class Informer:
             elif change.type == "DELETED" or (change.object.get("spec") or {}).get("nodeName"):
                 self.request_ids.pop(change.uid, None)
 
-    def _everything(
+    def _read_everything(
         self, since: int | None
     ) -> Iterator[tuple[str, KubeObject, dict[str, Any], datetime]]:
-        """Every watched object with its body and creation; sets `position` to their version.
+        """Every watched object with its body and creation time; sets `position` to their version.
 
-        All of them from one snapshot of the database, each kind in the order of creation. The
-        transaction is over when the first comes: with many, taking them in takes longer than a
-        transaction may stand idle.
+        All objects come from one snapshot of the database, each kind in the order of creation. The
+        transaction ends before the first object is yielded: processing many objects takes longer
+        than the database allows a transaction to be idle.
         """
         fetched = []
         with transaction.atomic(), connection.cursor() as cursor:
@@ -153,15 +153,15 @@ class Informer:
             row = cursor.fetchone()
             if row is None:
                 raise Cluster.DoesNotExist(f"cluster {self.cluster_id}")
-            present = start = row[0]
-            if since is not None and history.reaches_back(cursor, self.cluster_id, since):
+            current = start = row[0]
+            if since is not None and history.is_retained(cursor, self.cluster_id, since):
                 start = since
             self.position = self.loaded_at = start
             for kind in WATCHED:
-                if start == present:
-                    found = history.everything(cursor, self.cluster_id, kind)
+                if start == current:
+                    found = history.list_all(cursor, self.cluster_id, kind)
                 else:
-                    found = history.everything_at(cursor, self.cluster_id, kind, start)
+                    found = history.list_all_at(cursor, self.cluster_id, kind, start)
                 fetched.append((kind.name, found))
         for name, found in fetched:
             for body, created_at in found:
@@ -173,7 +173,8 @@ class Informer:
 def decode(kind: str, body: dict[str, object] | str) -> KubeObject | None:
     """The typed object of a body, which may be JSON text.
 
-    None, with a line in the log, for one that only an older version took.
+    Logs the error and returns None for a body that cannot be decoded, which an older version of
+    the software may have accepted.
     """
     try:
         if isinstance(body, str):
@@ -181,7 +182,7 @@ def decode(kind: str, body: dict[str, object] | str) -> KubeObject | None:
         else:
             item = objects.decode(kind, body)
     except objects.DecodeError:
-        log.exception("the scheduler cannot read a %s", kind)
+        log.exception("cannot decode a %s", kind)
         return None
     return item
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from apps.cluster import kinds, merge_patch
 from apps.cluster.writes import Delete, Update, Write
-from apps.cluster.writing.binding import bind_change, binding_to, with_condition
-from apps.controlplane.events.writer import EventWriter, Told, about_pod
+from apps.cluster.writing.binding import bind_change, make_binding, set_condition
+from apps.controlplane.events.writer import EventWriter, PendingEvent, pod_reference
+from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.informer import Informer
-from apps.controlplane.loop.made import Made
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Binding, Eviction, Intent, MergePatch, PodEvent
 
@@ -26,38 +26,38 @@ class IntendedWrites:
         self._informer = informer
         self._events = events
 
-    def of(self, made: Made) -> Iterator[Write]:
+    def of(self, record: DecisionRecord) -> Iterator[Write]:
         """What a decision writes besides its ledger row."""
-        decision = made.decision
+        decision = record.decision
         pod = _pod_reference(decision)
         if decision.result == Result.SCHEDULED:
             for intent in decision.intents:
-                yield from self._intended(made, intent)
+                yield from self._intended(record, intent)
             note = f"Successfully assigned {decision.pod_key} to {decision.node}"
-            yield from self._event(pod, made, "Scheduled", note, "Binding")
+            yield from self._event(pod, record, "Scheduled", note, "Binding")
             return
         if not decision.result.is_final:
             yield _status_change(decision, _expected_on(decision.node))
             return
         for intent in decision.intents:
             if not isinstance(intent, Binding):
-                yield from self._intended(made, intent)
-        yield _status_change(decision, _failed(made))
+                yield from self._intended(record, intent)
+        yield _status_change(decision, _failed(record))
         yield from self._event(
-            pod, made, "FailedScheduling", decision.message, "Scheduling", warning=True
+            pod, record, "FailedScheduling", decision.message, "Scheduling", warning=True
         )
 
-    def _intended(self, made: Made, intent: Intent) -> Iterator[Write]:
+    def _intended(self, record: DecisionRecord, intent: Intent) -> Iterator[Write]:
         if isinstance(intent, Binding):
-            binding = binding_to(intent.node, uid=intent.uid)
-            change = bind_change(binding, self._informer.node_labels(intent.node), made.at)
+            binding = make_binding(intent.node, uid=intent.uid)
+            change = bind_change(binding, self._informer.node_labels(intent.node), record.at)
             if intent.bound_by:
                 change = _unless_bound(intent, change)
             yield Update(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)
         elif isinstance(intent, Eviction):
-            yield from self._evict(made, intent)
+            yield from self._evict(record, intent)
         else:
-            yield from self.unattached(intent, made.at)
+            yield from self.unattached(intent, record.at)
 
     def unattached(self, intent: Intent, now: datetime) -> Iterator[Write]:
         """What can be written without knowing for which decision."""
@@ -71,8 +71,8 @@ class IntendedWrites:
                 trusted=True,
             )
         elif isinstance(intent, PodEvent):
-            told = Told(
-                about_pod(intent.namespace, intent.name, intent.uid),
+            told = PendingEvent(
+                pod_reference(intent.namespace, intent.name, intent.uid),
                 intent.reason,
                 intent.note,
                 intent.reporter,
@@ -81,20 +81,22 @@ class IntendedWrites:
             )
             yield from self._tell(told, now)
 
-    def _evict(self, made: Made, victim: Eviction) -> Iterator[Write]:
+    def _evict(self, record: DecisionRecord, victim: Eviction) -> Iterator[Write]:
         """A victim that is not bound yet went back to the queue, which only an event tells."""
-        decision = made.decision
+        decision = record.decision
         node = decision.nominating.nominated_node if decision.nominating else ""
         note = f"Preempted by pod {decision.pod_uid} on node {node}"
         if victim.delete:
-            yield from self._delete_victim(made, victim)
+            yield from self._delete_victim(record, victim)
         else:
             note += " (in kube-scheduler memory)."
-        reference = about_pod(victim.namespace, victim.name, victim.uid)
+        reference = pod_reference(victim.namespace, victim.name, victim.uid)
         preemptor = _pod_reference(decision)
-        yield from self._event(reference, made, "Preempted", note, "Preempting", related=preemptor)
+        yield from self._event(
+            reference, record, "Preempted", note, "Preempting", related=preemptor
+        )
 
-    def _delete_victim(self, made: Made, victim: Eviction) -> Iterator[Write]:
+    def _delete_victim(self, record: DecisionRecord, victim: Eviction) -> Iterator[Write]:
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -102,14 +104,14 @@ class IntendedWrites:
             "message": victim.message,
         }
         where = (kinds.POD, victim.namespace, victim.name)
-        change = _conditioned(condition, made.at)
+        change = _conditioned(condition, record.at)
         yield Update(*where, change, "status", trusted=True, uid=victim.uid)
         yield Delete(*where, {"preconditions": {"uid": victim.uid}})
 
     def _event(
         self,
         pod: Mapping[str, str],
-        made: Made,
+        record: DecisionRecord,
         reason: str,
         note: str,
         action: str,
@@ -117,11 +119,11 @@ class IntendedWrites:
         warning: bool = False,
         related: Mapping[str, str] | None = None,
     ) -> Iterator[Write]:
-        profile = made.decision.profile
-        told = Told(pod, reason, note, profile, action, warning=warning, related=related)
-        yield from self._tell(told, made.at)
+        profile = record.decision.profile
+        event = PendingEvent(pod, reason, note, profile, action, warning=warning, related=related)
+        yield from self._tell(event, record.at)
 
-    def _tell(self, told: Told, now: datetime) -> Iterator[Write]:
+    def _tell(self, told: PendingEvent, now: datetime) -> Iterator[Write]:
         write = self._events.write(told, now)
         if write is not None:
             yield write
@@ -154,9 +156,9 @@ def _unless_bound(binding: Binding, change: Callable[[Body], Body]) -> Callable[
     return bind
 
 
-def _failed(made: Made) -> Callable[[Body], Body]:
+def _failed(record: DecisionRecord) -> Callable[[Body], Body]:
     """The status of a pod that could not be scheduled."""
-    decision = made.decision
+    decision = record.decision
     rejected = decision.result == Result.UNSCHEDULABLE
     condition = {
         "type": "PodScheduled",
@@ -164,7 +166,7 @@ def _failed(made: Made) -> Callable[[Body], Body]:
         "reason": "Unschedulable" if rejected else "SchedulerError",
         "message": decision.message,
     }
-    conditioned = _conditioned(condition, made.at)
+    conditioned = _conditioned(condition, record.at)
 
     def change(pod: Body) -> Body:
         changed = conditioned(pod)
@@ -182,7 +184,7 @@ def _failed(made: Made) -> Callable[[Body], Body]:
 def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
     def change(pod: Body) -> Body:
         status = pod.get("status") or {}
-        conditions = with_condition(
+        conditions = set_condition(
             status.get("conditions") or [],
             condition,
             now,
@@ -195,4 +197,4 @@ def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
 
 def _pod_reference(decision: Decision) -> dict[str, str]:
     namespace, _, name = decision.pod_key.partition("/")
-    return about_pod(namespace, name, decision.pod_uid)
+    return pod_reference(namespace, name, decision.pod_uid)

@@ -1,8 +1,8 @@
-"""The queue of a loop that ended, or was killed, as it was last recorded.
+"""Restores the queue of a loop that ended, or was killed, from its last record.
 
-An entry of a pod holds all that the queue knew of it. A pod that waited for its first attempt has
-none: everything about it follows from the pod itself. What happened after the record is told to
-the new queue change by change, as it would have been to the old one; so no event is lost.
+A pod's entry contains everything that the queue knew about it. A pod that waited for its first
+attempt has no entry: its state follows from the pod itself. Changes after the record are applied to
+the new queue one by one, as they would have been to the old one, so no event is lost.
 """
 
 from __future__ import annotations
@@ -16,100 +16,99 @@ from apps.cluster.models import Cluster, Pod
 from apps.controlplane.loop.informer import PendingPod
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
 from apps.scheduler.framework import events
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
-from apps.scheduler.queue.records import arrival
+from apps.scheduler.queue.records import SavedEntry, arrival
 from apps.scheduler.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What is recorded of a cluster's queue."""
+class SavedQueue:
+    """The recorded state of a cluster's queue."""
 
     cluster_id: int
     #: by the pod's uid
     entries: Mapping[str, SavedEntry]
-    #: The queue knew of everything up to here ...
+    #: The version up to which the queue had received all changes.
     version: int
-    #: ... and went by this revision of the profile.
+    #: The configuration revision that the queue used.
     profile_revision: int
 
 
-def what_is_kept(cluster: Cluster) -> Kept:
-    """To be asked by the holder of the lease: nobody else writes it then."""
+def load_saved_queue(cluster: Cluster) -> SavedQueue:
+    """The recorded queue; only the holder of the lease may call this, as no one else writes it."""
     rows = QueueEntry.objects.filter(cluster=cluster).values_list("pod_uid", "state")
     entries = {str(uid): msgspec.convert(state, SavedEntry) for uid, state in rows}
     lease = LoopLease.objects.get(cluster=cluster)
-    return Kept(cluster.pk, entries, lease.consumed_version, lease.profile_revision)
+    return SavedQueue(cluster.pk, entries, lease.consumed_version, lease.profile_revision)
 
 
 def restore_queue(
-    kept: Kept,
+    saved: SavedQueue,
     pending: Mapping[str, PendingPod],
     *,
     scheduler: Scheduler,
     loaded_at: int,
     profile_revision: int,
 ) -> None:
-    """Fill the scheduler's empty queue with the pods of `pending`, which it does not know yet.
+    """Fill the scheduler's empty queue with the pods of `pending`.
 
-    Under another profile than the queue went by, every pod that was refused gets a new try, and
-    one that was not tried yet is announced again: only now it may be somebody's business.
+    If the active revision is not the one that the queue used, every rejected pod is activated, and
+    pods without an entry are handled as new: a profile may be responsible for them only now.
     """
-    reconfigured = kept.profile_revision != profile_revision
-    arrivals = [] if reconfigured else list(_arrivals(kept, pending, scheduler, loaded_at))
+    reconfigured = saved.profile_revision != profile_revision
+    arrivals = [] if reconfigured else list(_find_arrivals(saved, pending, scheduler, loaded_at))
     queue = scheduler.queue
     queue.restore(
-        [*kept.entries.values(), *arrivals],
+        [*saved.entries.values(), *arrivals],
         lambda uid: pending[uid].pod if uid in pending else None,
     )
-    _nominate_those_expected(scheduler)
+    _nominate_expected_pods(scheduler)
     if reconfigured:
-        refused = [info.pod for info in queue.unschedulable_pods()]
-        queue.activate(refused, events.CONFIGURATION_CHANGE)
-    elif kept.entries and loaded_at != kept.version:
-        # what happened in between is not known any more, and may have helped anybody
+        rejected = [info.pod for info in queue.unschedulable_pods()]
+        queue.activate(rejected, events.CONFIGURATION_CHANGE)
+    elif saved.entries and loaded_at != saved.version:
+        # the changes in between are no longer known, and may have made any pod schedulable
         queue.move_all_to_active_or_backoff_queue(events.EVENT_EVENTS_FORGOTTEN)
-    for pod in _unknown(kept, pending, scheduler, loaded_at, reconfigured):
+    for pod in _find_unknown(saved, pending, scheduler, loaded_at, reconfigured):
         scheduler.handle("Pod", None, pod.pod, pod.created_at)
 
 
-def _arrivals(
-    kept: Kept, pending: Mapping[str, PendingPod], scheduler: Scheduler, loaded_at: int
+def _find_arrivals(
+    saved: SavedQueue, pending: Mapping[str, PendingPod], scheduler: Scheduler, loaded_at: int
 ) -> Iterator[SavedEntry]:
-    """The pods that the queue had taken in and that waited for their first attempt."""
+    """The pods in the recorded queue that waited for their first attempt."""
     known = {
         uid: each
         for uid, each in pending.items()
-        if uid not in kept.entries and _was_known(each, kept, scheduler)
+        if uid not in saved.entries and _was_known(each, saved, scheduler)
     }
-    # of an earlier state, those are left out that the loop bound with its last record
-    bound = _bound_since(kept.cluster_id, known) if loaded_at == kept.version else set()
+    # when objects are loaded as of the record, leave out the pods that the record itself bound
+    bound = _find_bound(saved.cluster_id, known) if loaded_at == saved.version else set()
     for uid, each in known.items():
-        # a pod that is being deleted has been dropped when it was popped
+        # a terminating pod has been dropped when it was popped
         if uid not in bound and each.pod.metadata.deletion_timestamp is None:
             yield arrival(each.pod.key, uid, each.created_at)
 
 
-def _unknown(
-    kept: Kept,
+def _find_unknown(
+    saved: SavedQueue,
     pending: Mapping[str, PendingPod],
     scheduler: Scheduler,
     loaded_at: int,
     reconfigured: bool,
 ) -> Iterator[PendingPod]:
-    """The pods that the queue had not taken in."""
+    """The pods that were not in the recorded queue."""
     for uid, each in pending.items():
-        if uid not in kept.entries and (reconfigured or not _was_known(each, kept, scheduler)):
+        if uid not in saved.entries and (reconfigured or not _was_known(each, saved, scheduler)):
             yield each
 
 
-def _was_known(each: PendingPod, kept: Kept, scheduler: Scheduler) -> bool:
+def _was_known(each: PendingPod, saved: SavedQueue, scheduler: Scheduler) -> bool:
     is_ours = each.pod.spec.scheduler_name in scheduler.profiles
-    return is_ours and each.created_by <= kept.version
+    return is_ours and each.created_by <= saved.version
 
 
-def _bound_since(cluster_id: int, uids: Collection[str]) -> set[str]:
-    """Those of the pods which the loop has bound."""
+def _find_bound(cluster_id: int, uids: Collection[str]) -> set[str]:
+    """The uids of those pods that the loop has bound."""
     unbound = Pod.objects.filter(cluster=cluster_id, uid__in=uids, node_name="")
     waiting = {str(uid) for uid in unbound.values_list("uid", flat=True)}
     decisions = SchedulingDecision.objects.filter(
@@ -120,8 +119,8 @@ def _bound_since(cluster_id: int, uids: Collection[str]) -> set[str]:
     return {str(uid) for uid in decisions.values_list("pod_uid", flat=True)}
 
 
-def _nominate_those_expected(scheduler: Scheduler) -> None:
-    """A pod that was held, or being bound, is tried first on the node that its status names."""
+def _nominate_expected_pods(scheduler: Scheduler) -> None:
+    """Nominate pods that waited for Permit or were being bound to the node in their status."""
     queue = scheduler.queue
     for info in queue.active_pods():
         if info.pod.status.nominated_node_name and queue.nominator.get(info.uid) is None:

@@ -1,4 +1,4 @@
-"""What the command line doors have in common."""
+"""The base class of the management commands."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ from django.db import OperationalError, connection
 from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
+from apps.cluster.queries import clusters
 
-#: Who changed something, where the change log names a user.
+#: The user that the change log records for changes by a command.
 USER = "command line"
 
 
 class ControlPlaneCommand(BaseCommand):
-    """A command that tells refusals in one line and announces its changes before it ends."""
+    """A command that reports API errors in one line and announces its changes before it ends."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             connection.ensure_connection()
         except OperationalError as error:
             raise CommandError(
-                "the database cannot be reached: is `make up` running, on the same SCHEDWEB_DATA?"
+                "cannot connect to the database: is `make up` running with the same SCHEDWEB_DATA?"
                 f" ({str(error).strip()})"
             ) from error
         try:
             self.run(**options)
-        except ApiError as refusal:
-            raise CommandError(refusal.message) from refusal
+        except ApiError as error:
+            raise CommandError(error.message) from error
         finally:
             announcer.flush(5.0)
 
     def run(self, **options: Any) -> None:
-        """Do the work; an ApiError becomes the command's error."""
+        """Run the command; an ApiError is reported as a CommandError."""
         raise NotImplementedError
 
     @staticmethod
-    def cluster(name: str) -> Cluster:
-        """The cluster of this name; CommandError names those there are."""
+    def get_cluster(name: str) -> Cluster:
+        """The cluster with this name; the CommandError lists the existing clusters."""
         found = Cluster.objects.filter(name=name).first()
         if found is None:
-            known = ", ".join(Cluster.objects.order_by("name").values_list("name", flat=True))
+            known = ", ".join(clusters().values_list("name", flat=True))
             raise CommandError(f"no cluster {name!r}; there are: {known or 'none'}")
         return found

@@ -1,1 +1,1 @@
-"""The metrics of every cluster: kept by the loop, answered by the web processes."""
+"""The metrics of every cluster: recorded by the loop, served by the web processes."""

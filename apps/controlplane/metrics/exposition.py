@@ -1,4 +1,4 @@
-"""What `/metrics` answers, of one cluster or of the site."""
+"""The content of `/metrics`, of one cluster or of the site."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from apps.controlplane.metrics.waiting import waiting_pods
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """Text for Prometheus, in the dialect that was asked for."""
+    """Text for Prometheus, in the requested format."""
 
     text: bytes
     content_type: str
 
 
-def of_cluster(cluster: Cluster, accept: str = "") -> Exposition:
-    """What kube-scheduler's `/metrics` says, and what kube-state-metrics says of overhead."""
+def expose_cluster(cluster: Cluster, accept: str = "") -> Exposition:
+    """The metrics of kube-scheduler, and those of kube-state-metrics about overhead."""
     families = Families()
     families.add(stored.load(cluster.pk), waiting_pods([cluster])[cluster.pk])
     return render(accept, families.collect, lambda: pod_resources.overhead([cluster]))
 
 
-def of_pods(cluster: Cluster, accept: str = "") -> Exposition:
-    """What kube-scheduler's `/metrics/resources` says: what each pod requests and is limited to."""
+def expose_pods(cluster: Cluster, accept: str = "") -> Exposition:
+    """The metrics of kube-scheduler's `/metrics/resources`: requests and limits of each pod."""
     return render(accept, lambda: pod_resources.requests_and_limits(cluster))
 
 
-def of_site(accept: str = "", parts: dict[str, str] | None = None) -> Exposition:
-    """The same of all clusters, told apart by the label `cluster`, and the site itself.
+def expose_site(accept: str = "", parts: dict[str, str] | None = None) -> Exposition:
+    """The metrics of all clusters, with a label `cluster`, and of the site itself.
 
-    `parts`: the parts of the site and what is wrong with them, "" for those that work.
+    `parts`: part of the site -> its problem, "" if it works.
     """
     families = Families(("cluster",))
     every = list(stored.load_all())
@@ -49,13 +49,13 @@ def of_site(accept: str = "", parts: dict[str, str] | None = None) -> Exposition
     for cluster, values in every:
         families.add(values, waiting[cluster.pk], (cluster.name,))
 
-    def own() -> list[GaugeMetricFamily]:
+    def site_families() -> list[GaugeMetricFamily]:
         return [*pod_resources.overhead(clusters, named=True), *site.families(clusters, parts)]
 
-    return render(accept, families.collect, own, process=True)
+    return render(accept, families.collect, site_families, process=True)
 
 
-class _Collected(Collector):
+class _FamilyCollector(Collector):
     def __init__(self, collect: Callable[[], Iterable[Family]]) -> None:
         self._collect = collect
 
@@ -68,7 +68,7 @@ def render(
 ) -> Exposition:
     registry = CollectorRegistry(auto_describe=False)
     for source in sources:
-        registry.register(_Collected(source))
+        registry.register(_FamilyCollector(source))
     if process:
         ProcessCollector(registry=registry)
     encoder, content_type = choose_encoder(accept)

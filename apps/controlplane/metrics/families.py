@@ -22,7 +22,7 @@ from apps.scheduler.metrics.series import HistogramSeries, Labels, Values
 class Families:
     """One family for each metric of kube-scheduler, with the series of one or more clusters.
 
-    `names` are labels that all series have in front of their own.
+    `names` are labels that precede the labels of each series.
     """
 
     def __init__(self, names: tuple[str, ...] = ()) -> None:
@@ -37,7 +37,7 @@ class Families:
                 series = values.histograms.get(metric.name) or _unlabelled_zero(metric)
                 _add_histograms(family, metric, series, labels)
                 continue
-            # what counts without labels counts from zero; what was never seen has no series
+            # counters without labels start at zero; unobserved label values have no series
             zero: list[tuple[Labels, float]] = [] if metric.labels else [((), 0)]
             kept = values.counters if metric.kind == "counter" else values.gauges
             found = gauges.get(metric.name) or kept.get(metric.name) or zero
@@ -56,7 +56,7 @@ class Families:
             "histogram": HistogramMetricFamily,
         }
         family: CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
-        # upstream, too, puts the stability in front of the help
+        # as upstream, the help starts with the stability
         described = f"[{metric.stability}] {metric.help}"
         family = kinds[metric.kind](metric.name, described, labels=(*self._names, *metric.labels))
         return family
@@ -80,5 +80,5 @@ def _unlabelled_zero(metric: Metric) -> list[HistogramSeries]:
 
 
 def _bound(bound: float) -> str:
-    """As Go writes it, so that the label `le` is upstream's to the letter."""
+    """The bound as Go formats it, so that the label `le` equals upstream's."""
     return "+Inf" if bound == INF else repr(bound).removesuffix(".0")

@@ -1,4 +1,4 @@
-"""What pods ask for, as kube-scheduler's `/metrics/resources` and kube-state-metrics name it."""
+"""Resources of pods, under the metric names of kube-scheduler and kube-state-metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LABELS = ("namespace", "pod", "node", "scheduler", "priority", "resource", "uni
 _BYTES = frozenset({"memory", "storage", "ephemeral-storage"})
 _NANO = 10**9
 
-#: kube-state-metrics' name -> resource, what it says
+#: name in kube-state-metrics -> resource, help
 _OVERHEAD = {
     "kube_pod_overhead_cpu_cores": ("cpu", "CPU of a pod's overhead, in cores."),
     "kube_pod_overhead_memory_bytes": ("memory", "Memory of a pod's overhead, in bytes."),
@@ -29,12 +29,12 @@ def requests_and_limits(cluster: Cluster) -> list[GaugeMetricFamily]:
     """Requests and limits of every pod that has not ended, one series for each resource."""
     requests = GaugeMetricFamily(
         "kube_pod_resource_request",
-        "[STABLE] What a pod requests, as the scheduler counts it, in the resource's unit.",
+        "[STABLE] Requests of a pod, as the scheduler counts them, in the resource's unit.",
         labels=_LABELS,
     )
     limits = GaugeMetricFamily(
         "kube_pod_resource_limit",
-        "[STABLE] What a pod is limited to, as the scheduler counts it, in the resource's unit.",
+        "[STABLE] Limits of a pod, as the scheduler counts them, in the resource's unit.",
         labels=_LABELS,
     )
     for labels, body in _running_pods(cluster):
@@ -50,7 +50,7 @@ def requests_and_limits(cluster: Cluster) -> list[GaugeMetricFamily]:
 
 
 def overhead(clusters: Sequence[Cluster], *, named: bool = False) -> list[GaugeMetricFamily]:
-    """The overhead of the pods that have one; `named` adds the cluster's name."""
+    """The overhead of pods, if any; `named` adds the cluster's name."""
     labels = (*(("cluster",) if named else ()), "namespace", "pod", "uid")
     families = [
         GaugeMetricFamily(name, f"[EXPERIMENTAL] {text}", labels=labels)
@@ -75,7 +75,7 @@ def overhead(clusters: Sequence[Cluster], *, named: bool = False) -> list[GaugeM
 
 
 def _running_pods(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Labels and body (spec alone) of the pods that have not ended; one without node never has."""
+    """Labels and body (only the spec) of pods that have not ended; unbound pods never have."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT namespace, name, node_name, scheduler_name, "

@@ -1,4 +1,4 @@
-"""What there is to know of the site itself."""
+"""The metrics of the site itself."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from apps.cluster.models import Cluster
 def families(
     clusters: Sequence[Cluster], parts: Mapping[str, str] | None
 ) -> list[GaugeMetricFamily]:
-    """Clusters, loops, and signs of life; `parts` as the site's readiness found them."""
+    """Clusters, loops and heartbeats; `parts` are the results of the readiness checks."""
     found = [_clusters(clusters), *_loops(), _heartbeats()]
     if parts is not None:
         up = GaugeMetricFamily(
             "schedweb_part_up",
-            "Whether a part of the site works, as /readyz says.",
+            "Whether a part of the site works, as /readyz reports.",
             labels=["part"],
         )
         for part, fault in parts.items():
@@ -43,7 +43,7 @@ def _loops() -> list[GaugeMetricFamily]:
     )
     behind = GaugeMetricFamily(
         "schedweb_loop_behind_versions",
-        "Changes of the cluster that its loop has not acted on yet.",
+        "Changes of the cluster that its loop has not handled yet.",
         labels=["cluster"],
     )
     with connection.cursor() as cursor:
@@ -61,7 +61,7 @@ def _loops() -> list[GaugeMetricFamily]:
 def _heartbeats() -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "schedweb_heartbeat_age_seconds",
-        "Seconds since beat, and each worker process, last showed life.",
+        "Seconds since the last heartbeat of beat and each worker process.",
         labels=["name"],
     )
     with connection.cursor() as cursor:

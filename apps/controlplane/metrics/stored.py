@@ -1,8 +1,8 @@
 """A scheduler's metrics as one row of its cluster.
 
-The loop runs in worker processes and Prometheus asks web processes. The holder of a cluster's
-lease writes all its series, as absolute figures, in the transaction of every batch: a reader never
-sees an attempt without its ledger row, and nothing is lost or counted twice by a crash.
+The loop runs in worker processes and Prometheus scrapes web processes. The holder of a cluster's
+lease writes all series, as absolute values, in the transaction of every batch: a reader never sees
+an attempt without its ledger row, and a crash neither loses nor repeats counts.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from django.db import connection
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import SchedulerMetrics as Row
-from apps.scheduler.metrics.series import SchedulerMetrics, Values
+from apps.scheduler.metrics.series import MetricsRegistry, Values
 
 _decoder = msgspec.msgpack.Decoder(Values)
 #: level 1: the row is written with every batch
 _compressor = zstandard.ZstdCompressor(level=1)
 
 
-def write(cluster_id: int, metrics: SchedulerMetrics) -> None:
-    """Keep all series, in the caller's transaction, which holds the cluster's lease."""
+def write(cluster_id: int, metrics: MetricsRegistry) -> None:
+    """Store all series, in the caller's transaction, which holds the cluster's lease."""
     series = _compressor.compress(msgspec.msgpack.encode(metrics.dump()))
     with connection.cursor() as cursor:
         cursor.execute(
@@ -34,7 +34,7 @@ def write(cluster_id: int, metrics: SchedulerMetrics) -> None:
 
 
 def load(cluster_id: int) -> Values:
-    """What was last written; nothing for a cluster whose loop never ran."""
+    """The last stored series; empty for a cluster whose loop never ran."""
     row = Row.objects.filter(cluster=cluster_id).first()
     return Values() if row is None else _decode(row)
 

@@ -1,4 +1,4 @@
-"""How many pods wait, where and for which plugin: read from the rows when somebody asks."""
+"""The number of pending pods by queue and plugin, counted from rows at each scrape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.scheduler.metrics.series import Labels
 #: series of gauges by metric name
 Gauges = dict[str, list[tuple[Labels, float]]]
 
-#: the pending pods of the schedulers of active profiles; without an entry they are new, in activeQ
+#: pending pods of the schedulers of active profiles; pods without an entry are new, in activeQ
 _PENDING = """
     SELECT p.cluster_id, coalesce(q.queue, 'active'), p.scheduler_name, count(*),
         q.unschedulable_plugins || q.pending_plugins AS plugins
@@ -29,8 +29,8 @@ _PENDING = """
 
 
 def waiting_pods(clusters: Sequence[Cluster]) -> dict[int, Gauges]:
-    """Cluster id -> pending pods by queue, and by the plugins that refused them."""
-    served = _served(clusters)
+    """Cluster id -> pending pods by queue, and by the plugins that rejected them."""
+    served = _active_schedulers(clusters)
     sizes = {
         cluster.pk: dict.fromkeys((queue.value for queue in QueueEntry.Queue), 0)
         for cluster in clusters
@@ -51,11 +51,11 @@ def waiting_pods(clusters: Sequence[Cluster]) -> dict[int, Gauges]:
     }
 
 
-def _served(clusters: Sequence[Cluster]) -> list[tuple[int, str]]:
-    """(cluster id, schedulerName) of every profile in force."""
+def _active_schedulers(clusters: Sequence[Cluster]) -> list[tuple[int, str]]:
+    """(cluster id, schedulerName) of every active profile."""
     active = ConfigurationRevision.objects.filter(cluster__in=clusters, active=True)
     return [
         (revision.cluster_id, profile.scheduler_name)
         for revision in active
-        for profile in revisions.configuration(revision).profiles
+        for profile in revisions.load_configuration(revision).profiles
     ]

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from apps.controlplane.partitions.division import divided_by_days
+from apps.controlplane.partitions.division import divide_by_days
 
 
 class Migration(migrations.Migration):
@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunPython(
-            divided_by_days('controlplane_schedulingdecision'),
+            divide_by_days('controlplane_schedulingdecision'),
             migrations.RunPython.noop,
             elidable=False,
         ),

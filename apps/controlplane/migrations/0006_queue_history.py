@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from apps.controlplane.partitions.division import divided_by_days
+from apps.controlplane.partitions.division import divide_by_days
 
 
 class Migration(migrations.Migration):
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(
-            divided_by_days('controlplane_queuemove'),
+            divide_by_days('controlplane_queuemove'),
             migrations.RunPython.noop,
             elidable=False,
         ),

@@ -1,12 +1,12 @@
-"""Long work: it runs in a worker, tells how far it is, can be cancelled, survives its worker.
+"""Operations: long work that runs in a worker, reports progress and can be cancelled.
 
     start ──▶ waiting ──▶ running ──▶ succeeded
                  ▲           │  ├───▶ failed (with the cause)
                  └───────────┘  └───▶ cancelled
                  its worker died
 
-`service` starts and cancels, `running` is what a worker does, `tending` finds what was lost.
-The work itself is one module a kind; `registry` names them. Each of them either writes in one
-transaction, so that whoever repeats it after a crash begins with nothing, or in steps that may be
+`service` starts and cancels operations, `running` runs one in a worker, `tending` recovers lost
+ones. Each kind of operation is one module, listed in `registry`. It either writes in one
+transaction, so that a repetition after a crash starts from the beginning, or in steps that may be
 repeated (`drain`).
 """

@@ -1,7 +1,7 @@
-"""Copying a cluster: its objects and its active profile, as they are at one moment.
+"""Copies a cluster: its objects and its active revision, in one snapshot.
 
-The queue is not copied: in the copy every pending pod is tried anew. Neither is history: the
-copy's log and ledger begin with it.
+The queue is not copied: in the copy every pending pod is new. Neither is history: the log and the
+ledger of the copy start empty.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from apps.controlplane.operations.progress import Progress
 from apps.controlplane.profiles import revisions
 from apps.controlplane.workers.waking import make_due
 
-#: What the copy has of its own.
+#: Fields that are not copied.
 _OWN = ("id", "name", "uid", "created_at", "paused", "due_at", "timer_at")
 
 
 def run(work: Progress) -> str:
     """`source` (a cluster's id), `name`, `paused`."""
     with transaction.atomic():
-        _see_one_moment()
+        _use_one_snapshot()
         source = lifecycle.cluster_of_id(work.argument("source"))
         copy = _empty_copy(source, work.argument("name"), paused=work.argument("paused"))
         LoopLease.objects.create(cluster=copy)
-        active = revisions.active(source)
+        active = revisions.get_active(source)
         revisions.add_revision(
             copy,
             active.configuration,
@@ -41,8 +41,8 @@ def run(work: Progress) -> str:
     return f"{copied:,} objects copied from {source.name}"
 
 
-def _see_one_moment() -> None:
-    """Whatever others commit from now on, this transaction does not see."""
+def _use_one_snapshot() -> None:
+    """Make this transaction ignore later commits of others."""
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 

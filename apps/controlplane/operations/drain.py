@@ -1,4 +1,4 @@
-"""Draining a node: cordon it, evict its pods as their budgets allow, wait until they are gone."""
+"""Drains a node: cordons it, evicts its pods as their budgets allow, and waits for them to end."""
 
 from __future__ import annotations
 
@@ -12,62 +12,62 @@ from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.cluster.writing.eviction import evict
 from apps.controlplane.clusters import drains
-from apps.controlplane.clusters.drains import Leaving
+from apps.controlplane.clusters.drains import DrainedPod
 from apps.controlplane.operations.progress import Progress
 
-#: Seconds after which a drain gives up, unless asked for longer.
+#: Default timeout of a drain, in seconds.
 DEFAULT_TIMEOUT = 300
 LONGEST_TIMEOUT = 86_400
-#: Between two looks at what holds the pods.
+#: Seconds between two checks.
 _LOOK_SECONDS = 0.5
 
 
-class DrainStuck(ApiError):
-    """The time is up, and pods are still there; the message says which, and what holds them."""
+class DrainTimeout(ApiError):
+    """The drain timed out; the message names the remaining pods and the reason."""
 
     code, reason = 504, "Timeout"
 
 
 def run(work: Progress) -> str:
-    """`node`, `force` (also pods that nobody makes again), `timeout` in seconds."""
+    """`node`, `force` (also pods without a controller), `timeout` in seconds."""
     cluster, node = work.cluster, work.argument("node")
     _cordon(work, node)
-    leaving = _leaving(cluster, node, force=work.argument("force"))
+    leaving = _pods_to_evict(cluster, node, force=work.argument("force"))
     deadline = time.monotonic() + work.argument("timeout")
     there = {(pod.namespace, pod.name): pod.body["metadata"]["uid"] for pod in leaving}
     total, refusal = len(there), ""
-    while there := _still_there(cluster, node, there):
+    while there := _remaining_pods(cluster, node, there):
         refusal = _evict_all(work, there)
         work.step(total - len(there), total, refusal or f"{len(there)} pods are ending")
         if time.monotonic() > deadline:
-            raise DrainStuck(_stuck(cluster, there, refusal))
+            raise DrainTimeout(_timeout_message(cluster, there, refusal))
         time.sleep(_LOOK_SECONDS)
     work.step(total, total, "")
     return f"{total} pods have left {node}; it stays cordoned"
 
 
 def _cordon(work: Progress, node: str) -> None:
-    def cordoned(body: Mapping[str, Any]) -> dict[str, Any]:
+    def cordon(body: Mapping[str, Any]) -> dict[str, Any]:
         return {**body, "spec": {**(body.get("spec") or {}), "unschedulable": True}}
 
-    store.patch(work.cluster, kinds.NODE, "", node, cordoned, actor=work.actor)
+    store.patch(work.cluster, kinds.NODE, "", node, cordon, actor=work.actor)
 
 
-def _leaving(cluster: Cluster, node: str, *, force: bool) -> list[Leaving]:
-    plan = drains.plan(cluster, node)
+def _pods_to_evict(cluster: Cluster, node: str, *, force: bool) -> list[DrainedPod]:
+    plan = drains.plan_drain(cluster, node)
     if plan.lost and not force:
         names = ", ".join(pod.name for pod in plan.lost[:5])
         raise BadRequest(
-            f"{len(plan.lost)} pods of {node} have no controller that makes them again ({names}"
-            f"{' …' if len(plan.lost) > 5 else ''}): allow that they are lost, or delete them first"
+            f"{len(plan.lost)} pods of {node} have no controller that recreates them ({names}"
+            f"{' …' if len(plan.lost) > 5 else ''}): force the drain, or delete them first"
         )
     return [*plan.moving, *plan.lost]
 
 
-def _still_there(
+def _remaining_pods(
     cluster: Cluster, node: str, pods: Mapping[tuple[str, str], str]
 ) -> dict[tuple[str, str], str]:
-    """Of these pods, by namespace and name with their uids, those that are on the node yet."""
+    """Those of these pods, (namespace, name) -> uid, that are still on the node."""
     rows = Pod.objects.filter(cluster=cluster, node_name=node)
     rows = rows.exclude(phase__in=("Succeeded", "Failed"))
     present = {
@@ -77,7 +77,7 @@ def _still_there(
 
 
 def _evict_all(work: Progress, pods: Mapping[tuple[str, str], str]) -> str:
-    """Ask for the eviction of each that is not on its way; what refused one of them, or ""."""
+    """Evict each pod that is not terminating yet; returns a reason for a rejection, or ""."""
     refusal = ""
     for namespace, name in pods:
         row = Pod.objects.filter(cluster=work.cluster, namespace=namespace, name=name).first()
@@ -93,16 +93,16 @@ def _evict_all(work: Progress, pods: Mapping[tuple[str, str], str]) -> str:
     return refusal
 
 
-def _stuck(cluster: Cluster, pods: Mapping[tuple[str, str], str], refusal: str) -> str:
+def _timeout_message(cluster: Cluster, pods: Mapping[tuple[str, str], str], refusal: str) -> str:
     names = ", ".join(name for _, name in list(pods)[:5])
     why = refusal
     if not why:
         row = Cluster.objects.get(pk=cluster.pk)
         why = "they have not ended"
         if row.paused:
-            why = "the cluster is paused, so nothing ends"
+            why = "the cluster is paused, so no pod ends"
         elif not row.kubelet:
-            why = "the kubelets are switched off, so nothing ends"
+            why = "the kubelets are disabled, so no pod ends"
         elif row.manual_time is not None:
-            why = "the clock stands still, so their grace period does not pass: advance it"
-    return f"the time is up and {len(pods)} pods are still there ({names}): {why}"
+            why = "the clock is stopped, so their grace period does not pass: advance it"
+    return f"timed out with {len(pods)} pods remaining ({names}): {why}"

@@ -1,4 +1,4 @@
-"""Exporting a cluster as YAML, to be fetched when it is done."""
+"""Exports a cluster as YAML, to download afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing YAML into a cluster, old or new; and clusters of many generated nodes."""
+"""Imports YAML into an existing or a new cluster, and creates clusters of generated nodes."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ def run_import(work: Progress) -> str:
     created = manifests.import_yaml(
         work.cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
     )
-    return f"{len(created):,} objects made"
+    return f"{len(created):,} objects created"
 
 
 def run_create(work: Progress) -> str:
-    """The payload's `yaml`, into a new cluster made of the arguments `cluster`."""
+    """The payload's `yaml`, into a new cluster with the settings in `cluster`."""
     with transaction.atomic():
         cluster = new_cluster(work)
         created = manifests.import_yaml(
             cluster, work.payload()["yaml"], actor=work.actor, progress=work.step
         )
     work.operation.cluster = cluster
-    return f"{len(created):,} objects made in {cluster.name}"
+    return f"{len(created):,} objects created in {cluster.name}"
 
 
 def run_generate(work: Progress) -> str:
-    """A new cluster made of the arguments `cluster`."""
+    """A new cluster with the settings in `cluster`."""
     cluster = new_cluster(work, progress=work.step)
     work.operation.cluster = cluster
-    return f"cluster {cluster.name} is made"
+    return f"cluster {cluster.name} created"
 
 
 def new_cluster(work: Progress, **more: Any) -> Cluster:
-    """The cluster that the argument `cluster` describes, in the words of `create_cluster`."""
+    """Create the cluster that the argument `cluster` describes, as for `create_cluster`."""
     wanted = dict(work.argument("cluster"))
     sizes = [generating.NodeSize(*size) for size in wanted.pop("sizes", ())]
     if sizes:

@@ -1,4 +1,4 @@
-"""How work tells how far it is, and hears that it shall stop."""
+"""Reports the progress of an operation, and detects its cancellation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
 
-#: Rows and pages hear of progress no oftener.
+#: Minimum seconds between two progress reports.
 _INTERVAL_SECONDS = 0.25
 
 _TELL = """
@@ -25,14 +25,14 @@ _TELL = """
 """
 
 
-class Cancelled(Exception):
-    """Somebody cancelled the work, or it is not this worker's any more."""
+class OperationCancelled(Exception):
+    """The operation was cancelled, or given to another worker."""
 
 
 class Progress:
-    """One run of an operation, as its work sees it.
+    """One run of an operation.
 
-    It writes through a connection of its own: how far a transaction is can be read before it ends.
+    Writes through its own connection, so that progress is visible before the transaction ends.
     """
 
     def __init__(self, operation: Operation) -> None:
@@ -44,7 +44,7 @@ class Progress:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster it is about, which it has from its start."""
+        """The cluster of the operation, which is set from the start."""
         assert self.operation.cluster is not None
         return self.operation.cluster
 
@@ -52,12 +52,12 @@ class Progress:
         return self.operation.arguments[name]
 
     def payload(self) -> Any:
-        """What was uploaded."""
-        packed = Operation.objects.values_list("payload", flat=True).get(pk=self.operation.pk)
-        return msgspec.json.decode(zstandard.decompress(bytes(packed or b"")))
+        """The uploaded data."""
+        compressed = Operation.objects.values_list("payload", flat=True).get(pk=self.operation.pk)
+        return msgspec.json.decode(zstandard.decompress(bytes(compressed or b"")))
 
     def step(self, done: int, total: int, message: str = "") -> None:
-        """Say how far it is; raises Cancelled, for the work to leave everything as it was."""
+        """Report progress; raises OperationCancelled, so that the work is rolled back."""
         now = time.monotonic()
         last = done >= total > 0
         if not last and message == self._message and now - self._told_at < _INTERVAL_SECONDS:
@@ -70,21 +70,21 @@ class Progress:
             row = cursor.fetchone()
         announce(self.operation)
         if row is None or row[0]:
-            raise Cancelled
+            raise OperationCancelled
 
     def close(self) -> None:
         self._beside.close()
 
 
-def packed(payload: Any) -> bytes:
-    """An upload as the row keeps it."""
+def compress_payload(payload: Any) -> bytes:
+    """Compress an upload for its row."""
     return zstandard.compress(msgspec.json.encode(payload))
 
 
 def announce(operation: Operation) -> None:
-    """Let pages that show the operation look again."""
+    """Notify the pages that show the operation."""
     cluster = operation.cluster
     if cluster is not None:
-        announcer.committed(cluster.pk, cluster.resource_version, due=False)
+        announcer.announce(cluster.pk, cluster.resource_version, due=False)
     else:
-        announcer.committed(SITE, 1, due=False)
+        announcer.announce(SITE, 1, due=False)

@@ -1,4 +1,4 @@
-"""The kinds of long work, by the names their rows carry."""
+"""The kinds of operations, by their names in rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from apps.controlplane.operations import copying, drain, exporting, importing, traces
 from apps.controlplane.operations.progress import Progress
 
-#: kind -> what does it: returns what came out, in one sentence
+#: kind -> function that runs it and returns the result as one sentence
 WORK: Mapping[str, Callable[[Progress], str]] = {
     "copy": copying.run,
     "create-from-yaml": importing.run_create,

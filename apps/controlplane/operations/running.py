@@ -1,4 +1,4 @@
-"""What a worker does with an operation: claim it, run it, write how it ended."""
+"""Runs an operation in a worker: claims it, runs it and records the outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.cluster.errors import ApiError
 from apps.controlplane.models import Operation
-from apps.controlplane.operations.progress import Cancelled, Progress, announce
+from apps.controlplane.operations.progress import OperationCancelled, Progress, announce
 from apps.controlplane.operations.registry import WORK
 from apps.controlplane.workers.lease import PROCESS
 
@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 
 def run(number: int) -> None:
-    """Run an operation unless somebody else does, or did."""
-    operation = _claimed(number)
+    """Run an operation, unless another worker has claimed it."""
+    operation = _claim(number)
     if operation is None:
         return
     announce(operation)
@@ -27,8 +27,8 @@ def run(number: int) -> None:
     try:
         message = WORK[operation.kind](progress)
         _end(operation, Operation.State.SUCCEEDED, message=message)
-    except Cancelled:
-        _end(operation, Operation.State.CANCELLED, message=_left_behind(operation))
+    except OperationCancelled:
+        _end(operation, Operation.State.CANCELLED, message=_cancel_message(operation))
     except ApiError as refusal:
         _end(operation, Operation.State.FAILED, cause=refusal.message)
     except Exception as error:
@@ -39,8 +39,8 @@ def run(number: int) -> None:
     announce(operation)
 
 
-def _claimed(number: int) -> Operation | None:
-    """The operation, if it was waiting and is ours now."""
+def _claim(number: int) -> Operation | None:
+    """Claim a waiting operation; None if it is not waiting."""
     claimed = Operation.objects.filter(pk=number, state=Operation.State.WAITING).update(
         state=Operation.State.RUNNING,
         worker=PROCESS,
@@ -56,7 +56,7 @@ def _claimed(number: int) -> Operation | None:
 def _end(
     operation: Operation, state: Operation.State, *, message: str = "", cause: str = ""
 ) -> None:
-    """Write the outcome, unless the operation was given to another worker meanwhile."""
+    """Record the outcome, unless another worker has taken over the operation."""
     changes: dict[str, Any] = {"message": message} if message else {}
     if state == Operation.State.SUCCEEDED:
         changes |= {"done": F("total")}
@@ -73,7 +73,7 @@ def _end(
     operation.state = state
 
 
-def _left_behind(operation: Operation) -> str:
+def _cancel_message(operation: Operation) -> str:
     if operation.kind == "drain":
-        return "cancelled: the node stays cordoned, and pods that were evicted are gone from it"
-    return "cancelled: nothing of it was written"
+        return "cancelled: the node stays cordoned, and evicted pods are not restored"
+    return "cancelled: nothing was changed"

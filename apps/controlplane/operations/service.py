@@ -1,4 +1,4 @@
-"""Starting long work and cancelling it."""
+"""Starts and cancels operations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import zstandard
 from celery import current_app
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -15,15 +16,15 @@ from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor
 from apps.controlplane.models import Operation
-from apps.controlplane.operations.progress import announce, packed
+from apps.controlplane.operations.progress import announce, compress_payload
 
 log = logging.getLogger(__name__)
 
 RUN = "apps.controlplane.tasks.run_operation"
 
 
-class Busy(ApiError):
-    """Not now: other work is in the way, or this one is over."""
+class OperationConflict(ApiError):
+    """Another operation is running, or this one has ended."""
 
     code, reason = 409, "Conflict"
 
@@ -37,7 +38,7 @@ def start(
     arguments: Mapping[str, Any] | None = None,
     payload: Any = None,
 ) -> Operation:
-    """Note the work and send it to a worker; Busy while a drain of the cluster is at work."""
+    """Create an operation and send it to a worker; OperationConflict during another drain."""
     try:
         with transaction.atomic():
             operation = Operation.objects.create(
@@ -45,64 +46,73 @@ def start(
                 title=title,
                 cluster=cluster,
                 arguments=dict(arguments or {}),
-                payload=None if payload is None else packed(payload),
+                payload=None if payload is None else compress_payload(payload),
                 user=actor.user,
                 request_id=actor.request_id,
             )
     except IntegrityError as error:
-        raise Busy(_busy(cluster)) from error
+        raise OperationConflict(_conflict_message(cluster)) from error
     transaction.on_commit(lambda: send(operation))
     return operation
 
 
 def send(operation: Operation) -> None:
-    """Give it to a worker; while the broker is away it waits, and beat sends it later."""
+    """Send it to a worker; while the broker is unavailable it waits, and beat sends it later."""
     try:
         current_app.send_task(RUN, (operation.pk,))
     except Exception:
-        log.warning("operation %s could not be sent", operation.pk, exc_info=True)
+        log.warning("could not send operation %s", operation.pk, exc_info=True)
     announce(operation)
 
 
 def cancel(operation: Operation) -> Operation:
-    """Stop it: at once where it still waits, else at its next step; Busy when it is over."""
+    """Cancel it at once if it waits, otherwise at its next step; OperationConflict if ended."""
     waiting = Operation.objects.filter(pk=operation.pk, state=Operation.State.WAITING)
     stopped = waiting.update(
         state=Operation.State.CANCELLED,
         cancel_requested=True,
-        message="cancelled before it began",
+        message="cancelled before it started",
         payload=None,
         finished_at=timezone.now(),
     )
     if not stopped:
         running = Operation.objects.filter(pk=operation.pk, state=Operation.State.RUNNING)
         if not running.update(cancel_requested=True):
-            raise Busy(f"task {operation.pk} is over: it has {operation.state}")
+            raise OperationConflict(f"task {operation.pk} has ended: it has {operation.state}")
     operation.refresh_from_db(fields=["state", "cancel_requested", "message", "finished_at"])
     announce(operation)
     return operation
 
 
 def operations() -> QuerySet[Operation]:
-    """All of them, newest first, without what they carry."""
+    """All operations, newest first, without payload and output."""
     return Operation.objects.defer("payload", "output").select_related("cluster").order_by("-pk")
 
 
-def operation_numbered(number: int) -> Operation:
-    """The operation of this number; NotFound when there is none."""
+def get_operation(number: int) -> Operation:
+    """The operation with this number; NotFound if there is none."""
     found = operations().filter(pk=number).first() if number < 2**63 else None
     if found is None:
         raise NotFound("operations", str(number))
     return found
 
 
-def drain_at_work(cluster: Cluster) -> Operation | None:
-    """The drain of one of its nodes that has not ended."""
+def output_of(number: int) -> tuple[str, bytes]:
+    """Name and content of the file an operation wrote; NotFound when there is none."""
+    operation = get_operation(number)
+    compressed = Operation.objects.values_list("output", flat=True).get(pk=number)
+    if compressed is None:
+        raise NotFound("outputs of operations", str(number))
+    return operation.output_name, zstandard.decompress(bytes(compressed))
+
+
+def running_drain(cluster: Cluster) -> Operation | None:
+    """The drain of one of the cluster's nodes that has not ended."""
     unfinished = (Operation.State.WAITING, Operation.State.RUNNING)
     return operations().filter(cluster=cluster, kind="drain", state__in=unfinished).first()
 
 
-def _busy(cluster: Cluster | None) -> str:
-    other = drain_at_work(cluster) if cluster is not None else None
+def _conflict_message(cluster: Cluster | None) -> str:
+    other = running_drain(cluster) if cluster is not None else None
     what = f"task {other.pk}: {other.title}" if other else "another drain"
-    return f"one node is drained at a time, and another drain is at work ({what})"
+    return f"only one node can be drained at a time, and another drain is running ({what})"

@@ -1,4 +1,4 @@
-"""Beat's part: what was not sent is sent again, and what a dead worker had gets another."""
+"""Sends unsent operations again, and recovers those of dead workers; called by beat."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from apps.controlplane.models import Operation
 from apps.controlplane.operations.service import operations, send
 from apps.controlplane.workers.heartbeat import STALE_SECONDS
 
-#: After so many workers died of it, it is not tried again.
+#: After this many attempts whose workers died it fails.
 MOST_ATTEMPTS = 3
-#: Finished ones are kept so long, ...
+#: Retention of finished operations, ...
 KEPT_DAYS = 30
-#: ... and one that waits is sent again after so long.
+#: ... and the time after which a waiting one is sent again.
 _LOST_AFTER = timedelta(seconds=10)
 
 _ABANDONED = """
@@ -28,8 +28,8 @@ _ABANDONED = """
 
 
 def tend() -> None:
-    """Look after all that is not finished."""
-    for number in _abandoned():
+    """Recover unfinished operations and delete old ones."""
+    for number in _find_abandoned():
         _take_from_dead_worker(number)
     waiting = operations().filter(state=Operation.State.WAITING)
     for operation in waiting.filter(created_at__lt=timezone.now() - _LOST_AFTER):
@@ -38,22 +38,22 @@ def tend() -> None:
     Operation.objects.filter(finished_at__lt=old).delete()
 
 
-def _abandoned() -> list[int]:
+def _find_abandoned() -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(_ABANDONED, [STALE_SECONDS, STALE_SECONDS])
         return [row[0] for row in cursor.fetchall()]
 
 
 def _take_from_dead_worker(number: int) -> None:
-    """Let it wait again, or end it where worker after worker died."""
+    """Make it wait again, or fail it after too many dead workers."""
     running = Operation.objects.filter(pk=number, state=Operation.State.RUNNING)
     again = running.filter(attempts__lt=MOST_ATTEMPTS)
-    if again.update(state=Operation.State.WAITING, message="its worker died; it begins again"):
+    if again.update(state=Operation.State.WAITING, message="its worker died; it starts again"):
         send(operations().get(pk=number))
         return
     running.update(
         state=Operation.State.FAILED,
-        cause=f"its worker died while it was at work, {MOST_ATTEMPTS} times",
+        cause=f"its worker died while it was running, {MOST_ATTEMPTS} times",
         payload=None,
         finished_at=timezone.now(),
     )

@@ -1,4 +1,4 @@
-"""Importing an openb trace, two CSV files that were uploaded."""
+"""Imports an openb trace: two uploaded CSV files."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _load(work: Progress, cluster: Cluster) -> str:
         files = []
         for part in ("nodes", "pods"):
             name, text = payload[part]
-            # named as it was, for the messages; kept apart, should both be named alike
+            # the original name, for messages; separate folders, in case both have the same name
             file = Path(folder, part, Path(name).name or f"{part}.csv")
             file.parent.mkdir()
             file.write_text(text, encoding="utf-8", newline="")
             files.append(file)
         nodes, pods = openb.load(cluster, files[0], files[1], actor=work.actor, progress=work.step)
-    return f"{nodes:,} nodes and {pods:,} pods made"
+    return f"{nodes:,} nodes and {pods:,} pods created"

@@ -1,4 +1,4 @@
-"""Tables divided by days whose rows are never changed: the ledger and the queue's history.
+"""Tables partitioned by day whose rows are never updated: the ledger and the queue's history.
 
-Imports nothing of the control plane; migrations import `division`.
+Imports nothing else of this app; migrations import `division`.
 """

@@ -1,13 +1,13 @@
-"""Tables of what was recorded: divided by the day of recording, their rows never changed.
+"""Tables of records: partitioned by the day of recording, with rows that are never updated.
 
-The id of a row begins with the day on which the database wrote it: `261121000000042` is the 42nd
-row since the count began, written on 2026-11-21 (UTC, by the database's clock: a cluster's own may
-be set by hand). So an id alone leads to its partition, ids order rows as they were recorded, and
-a link by id stays good for as long as the row is kept. Rows of before the division have small ids.
+The id of a row starts with the day on which the database wrote it: `261121000000042` is row 42 of
+the sequence, written on 2026-11-21 (UTC, by the database's clock, because a cluster's clock may be
+set manually). An id alone determines its partition, rows are recorded in the order of ids, and a
+link by id stays valid as long as the row is kept. Rows from before the partitioning have small ids.
 
-A trigger refuses UPDATE, DELETE and TRUNCATE. Only who acts as `RETENTION_ROLE` may delete (and
-nobody may update): a role that cannot log in and that this site's database user is a member of.
-docs/ledger.md says what that protects from, and from what it cannot.
+A trigger rejects UPDATE, DELETE and TRUNCATE. Only `RETENTION_ROLE` may delete, and no role may
+update: it cannot log in, and the site's database user is a member of it. docs/ledger.md describes
+what this protects against and what not.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from datetime import date, datetime, timedelta
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-#: Every table that is divided so. A new one: make it with `partitioning.divided_by_days` and enter
-#: it here; its model has `id` and `cluster`.
+#: All such tables. To add one, create it with `division.divide_by_days` and list it here; its model
+#: has `id` and `cluster`.
 TABLES = ("controlplane_schedulingdecision", "controlplane_queuemove")
 
 RETENTION_ROLE = "schedweb_retention"
-#: An id is the day as YYMMDD times this, plus a count; JavaScript's integers hold that until 2090.
+#: An id is the day as YYMMDD times this, plus a count; exact in JavaScript until 2090.
 ROWS_OF_A_DAY = 10**9
-#: Partitions are made for today and so many days more.
+#: Partitions are created for today and this many days ahead.
 DAYS_AHEAD = 2
-#: Whoever needs a table for himself waits so long for those who read it, and else tries later:
-#: while he waits, everybody else waits behind him.
+#: How long to wait for an exclusive lock on a table before trying again later: all other
+#: transactions queue behind it.
 LOCK_TIMEOUT = "2s"
 
-#: what a partition has from its table when it is made; being attached gives it the indexes
+#: what a partition copies from its table when it is created; attaching adds the indexes
 COPIED = "INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE"
-#: suffix of the partition of rows from before the division, and of days that have none
+#: suffixes of the partitions for rows from before the partitioning, and for days without one
 FIRST, REST = "first", "rest"
 
 
 def first_id(day: date) -> int:
-    """The least id of a row that is recorded on `day`."""
+    """The smallest id of rows recorded on `day`."""
     return int(f"{day:%y%m%d}") * ROWS_OF_A_DAY
 
 
-def recorded_on(row_id: int) -> date | None:
-    """The day a row was recorded on, by its id; None for rows of before the division."""
-    days = row_id // ROWS_OF_A_DAY
-    return datetime.strptime(f"{days:06}", "%y%m%d").date() if days else None
+def recording_day(row_id: int) -> date | None:
+    """The day of recording in a row's id; None for rows from before the partitioning."""
+    number = row_id // ROWS_OF_A_DAY
+    return datetime.strptime(f"{number:06}", "%y%m%d").date() if number else None
 
 
 def today() -> date:
-    """The database's day (UTC), by which rows are divided."""
+    """The current day of the database (UTC), by which rows are partitioned."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT (now() AT TIME ZONE 'UTC')::date")
         row = cursor.fetchone()
@@ -61,18 +61,18 @@ def today() -> date:
 
 @contextmanager
 def as_retention() -> Iterator[CursorWrapper]:
-    """A transaction in which recorded rows may be deleted; not to be used inside another one."""
+    """A transaction in which records may be deleted; must not be nested in another one."""
     with transaction.atomic(durable=True), connection.cursor() as cursor:
-        act_as_retention(cursor)
+        set_retention_role(cursor)
         yield cursor
 
 
-def act_as_retention(cursor: CursorWrapper) -> None:
-    """Delete recorded rows until the transaction ends, or `act_as_oneself`."""
+def set_retention_role(cursor: CursorWrapper) -> None:
+    """Allow deleting records until the end of the transaction, or `reset_role`."""
     cursor.execute(f"SET LOCAL ROLE {RETENTION_ROLE}")
 
 
-def act_as_oneself(cursor: CursorWrapper) -> None:
+def reset_role(cursor: CursorWrapper) -> None:
     cursor.execute("SET LOCAL ROLE NONE")
 
 
@@ -82,35 +82,35 @@ def prepare_all() -> list[str]:
 
 
 def prepare_days(table: str) -> list[str]:
-    """Make the partitions of today and the next days; returns the names of the new ones.
+    """Create the partitions of today and the next days; returns the names of the new ones.
 
-    Rows of a day that had none are moved into it.
+    Rows of a day that had no partition are moved into it.
     """
     start = today()
     wanted = {start + timedelta(days=n) for n in range(DAYS_AHEAD + 1)}
     wanted |= _stray_days(table)
-    made = []
-    for day in sorted(wanted - set(days(table))):
+    created = []
+    for day in sorted(wanted - set(list_days(table))):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-            # two workers at once take turns; the second finds the day made
+            # concurrent workers take turns; the second finds the partition
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [table])
-            if day not in days(table):
-                made.append(add_day(cursor, table, day))
-    return made
+            if day not in list_days(table):
+                created.append(add_day(cursor, table, day))
+    return created
 
 
 def drop_days(table: str, expired: date | None = None) -> list[str]:
-    """Drop the partitions of past days that hold no row; returns their names.
+    """Drop the empty partitions of past days; returns their names.
 
-    Days before `expired` are dropped with the rows they hold.
+    Days before `expired` are dropped with their rows.
     """
-    ended = [day for day in days(table) if day < today()]
-    names: list[date | str] = [FIRST, *ended] if _exists(name_of(table, FIRST)) else [*ended]
+    ended = [day for day in list_days(table) if day < today()]
+    names: list[date | str] = [FIRST, *ended] if _exists(partition_name(table, FIRST)) else [*ended]
     dropped = []
     for part in names:
         is_expired = expired is not None and (isinstance(part, str) or part < expired)
-        name = name_of(table, part)
+        name = partition_name(table, part)
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
             cursor.execute(f"SELECT EXISTS (SELECT FROM {name})")
@@ -121,8 +121,8 @@ def drop_days(table: str, expired: date | None = None) -> list[str]:
     return dropped
 
 
-def days(table: str) -> list[date]:
-    """The days that have a partition, in order."""
+def list_days(table: str) -> list[date]:
+    """The days with a partition, in order."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT right(c.relname, 6) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
@@ -133,23 +133,23 @@ def days(table: str) -> list[date]:
     return sorted(found)
 
 
-def name_of(table: str, part: date | str) -> str:
-    """The partition of a day, or FIRST, or REST."""
+def partition_name(table: str, part: date | str) -> str:
+    """The name of the partition of a day, or of FIRST or REST."""
     return f"{table}_{part:%y%m%d}" if isinstance(part, date) else f"{table}_{part}"
 
 
 def add_day(cursor: CursorWrapper, table: str, day: date) -> str:
-    """Make the partition of a day, with the day's rows that had to go elsewhere so far."""
-    name, rest = name_of(table, day), name_of(table, REST)
+    """Create the partition of a day, and move the day's rows from the default partition into it."""
+    name, rest = partition_name(table, day), partition_name(table, REST)
     span = [first_id(day), first_id(day + timedelta(days=1))]
     cursor.execute(f"LOCK TABLE {rest} IN ACCESS EXCLUSIVE MODE")
     cursor.execute(f"CREATE TABLE {name} (LIKE {table} {COPIED})")
     strays = f"FROM {rest} WHERE id >= %s AND id < %s"
     cursor.execute(f"INSERT INTO {name} SELECT * {strays}", span)
     if cursor.rowcount:
-        act_as_retention(cursor)
+        set_retention_role(cursor)
         cursor.execute(f"DELETE {strays}", span)
-        act_as_oneself(cursor)
+        reset_role(cursor)
     cursor.execute(
         f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({span[0]}) TO ({span[1]})"
     )
@@ -158,7 +158,7 @@ def add_day(cursor: CursorWrapper, table: str, day: date) -> str:
 
 
 def refuse_truncate(cursor: CursorWrapper, table: str) -> None:
-    """PostgreSQL gives a partition the triggers of its table for rows, but not this one."""
+    """Add the statement trigger; PostgreSQL only copies row triggers to partitions."""
     cursor.execute(
         f"CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON {table} "
         "FOR EACH STATEMENT EXECUTE FUNCTION schedweb_refuse_change()"
@@ -166,13 +166,13 @@ def refuse_truncate(cursor: CursorWrapper, table: str) -> None:
 
 
 def _stray_days(table: str) -> set[date]:
-    """Days whose rows came when they had no partition: nobody had made one ahead."""
+    """Days with rows in the default partition, because theirs was not created in advance."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT min(id) FROM {name_of(table, REST)} "
+            f"SELECT min(id) FROM {partition_name(table, REST)} "
             f"WHERE id >= {ROWS_OF_A_DAY} GROUP BY id / {ROWS_OF_A_DAY}"
         )
-        found = [recorded_on(row_id) for (row_id,) in cursor.fetchall()]
+        found = [recording_day(row_id) for (row_id,) in cursor.fetchall()]
     return {day for day in found if day is not None}
 
 

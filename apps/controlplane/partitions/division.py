@@ -1,10 +1,10 @@
-"""For migrations: turn an ordinary table into one that is divided by days and keeps its rows.
+"""For migrations: turns an ordinary table into one partitioned by day, and keeps its rows.
 
     operations = [CreateModel(name="QueueMove", ...),
-                  RunPython(divided_by_days("controlplane_queuemove"), RunPython.noop)]
+                  RunPython(divide_by_days("controlplane_queuemove"), RunPython.noop)]
 
-The model needs nothing but its BigAutoField `id` as primary key and no other unique constraint.
-Its indexes are kept, and those of later migrations reach every partition.
+The model must have a BigAutoField `id` as primary key and no other unique constraint. Its indexes
+are kept, and indexes of later migrations apply to every partition.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from django.db import Error, connection
 from django.db.backends.utils import CursorWrapper
 
 from apps.controlplane.partitions import daily
-from apps.controlplane.partitions.daily import FIRST, REST, RETENTION_ROLE, ROWS_OF_A_DAY, name_of
+from apps.controlplane.partitions.daily import (
+    FIRST,
+    REST,
+    RETENTION_ROLE,
+    ROWS_OF_A_DAY,
+    partition_name,
+)
 
 _REFUSE = f"""
 CREATE OR REPLACE FUNCTION schedweb_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -33,25 +39,25 @@ END $$
 
 
 class RoleMissing(Exception):
-    """The retention role is not there, and this user may not make it."""
+    """The retention role does not exist, and this user may not create it."""
 
 
-def divided_by_days(table: str) -> Callable[[Any, Any], None]:
-    """For RunPython: divide this table by days; its rows stay, with their ids."""
+def divide_by_days(table: str) -> Callable[[Any, Any], None]:
+    """For RunPython: partition this table by day; its rows keep their ids."""
 
     def divide(apps: Any, schema_editor: Any) -> None:
         with schema_editor.connection.cursor() as cursor:
-            make_retention_role(cursor)
+            create_retention_role(cursor)
             cursor.execute(_REFUSE)
             _divide(cursor, table)
 
     return divide
 
 
-def make_retention_role(cursor: CursorWrapper) -> None:
-    """Have the role, and be a member of it. RoleMissing says what to do where that is not allowed.
+def create_retention_role(cursor: CursorWrapper) -> None:
+    """Create the role and become a member of it; RoleMissing if that is not allowed.
 
-    Roles belong to the whole server, so it may be there from another site's database.
+    Roles belong to the whole server, so another site's database may have created it.
     """
     cursor.execute("SAVEPOINT make_role")
     try:
@@ -66,14 +72,14 @@ def make_retention_role(cursor: CursorWrapper) -> None:
         cursor.execute("ROLLBACK TO SAVEPOINT make_role")
         user = connection.settings_dict["USER"]
         raise RoleMissing(
-            f"this database user may not make the role {RETENTION_ROLE}. Have somebody who may "
+            f"this database user may not create the role {RETENTION_ROLE}. As an administrator, "
             f'run: CREATE ROLE {RETENTION_ROLE} NOLOGIN; GRANT {RETENTION_ROLE} TO "{user}";'
         ) from refusal
     cursor.execute("RELEASE SAVEPOINT make_role")
 
 
 def _divide(cursor: CursorWrapper, table: str) -> None:
-    first = name_of(table, FIRST)
+    first = partition_name(table, FIRST)
     cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
     indexes = _set_aside(cursor, table, first)
     cursor.execute(f"CREATE TABLE {table} (LIKE {first} {daily.COPIED}) PARTITION BY RANGE (id)")
@@ -82,7 +88,7 @@ def _divide(cursor: CursorWrapper, table: str) -> None:
         cursor.execute(definition)
     _number_by_day(cursor, table)
     _keep_or_drop(cursor, table, first)
-    cursor.execute(f"CREATE TABLE {name_of(table, REST)} PARTITION OF {table} DEFAULT")
+    cursor.execute(f"CREATE TABLE {partition_name(table, REST)} PARTITION OF {table} DEFAULT")
     _protect(cursor, table)
     today = daily.today()
     for day in range(daily.DAYS_AHEAD + 1):
@@ -90,7 +96,7 @@ def _divide(cursor: CursorWrapper, table: str) -> None:
 
 
 def _set_aside(cursor: CursorWrapper, table: str, first: str) -> list[str]:
-    """Rename the table and its indexes; returns how the indexes were made, for the new one."""
+    """Rename the table and its indexes; returns the definitions of the indexes."""
     cursor.execute(
         "SELECT indexname, indexdef, indexname IN (SELECT conname FROM pg_constraint "
         "WHERE conrelid = %s::regclass AND contype = 'p') FROM pg_indexes "
@@ -106,7 +112,7 @@ def _set_aside(cursor: CursorWrapper, table: str, first: str) -> list[str]:
 
 
 def _number_by_day(cursor: CursorWrapper, table: str) -> None:
-    # a count that begins anew is told apart by the day before it
+    # the day before the count keeps ids unique when the count wraps around
     cursor.execute(
         f"CREATE SEQUENCE {table}_number MAXVALUE {ROWS_OF_A_DAY - 1} CYCLE OWNED BY {table}.id"
     )
@@ -118,7 +124,7 @@ def _number_by_day(cursor: CursorWrapper, table: str) -> None:
 
 
 def _keep_or_drop(cursor: CursorWrapper, table: str, first: str) -> None:
-    """The rows of before become the first partition; where there are none, it is not needed."""
+    """The existing rows become the first partition, unless there are none."""
     cursor.execute(f"SELECT EXISTS (SELECT FROM {first})")
     row = cursor.fetchone()
     if row is None or not row[0]:
@@ -136,6 +142,6 @@ def _protect(cursor: CursorWrapper, table: str) -> None:
         f"CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE ON {table} "
         "FOR EACH ROW EXECUTE FUNCTION schedweb_refuse_change()"
     )
-    for name in (table, name_of(table, REST)):
+    for name in (table, partition_name(table, REST)):
         daily.refuse_truncate(cursor, name)
         cursor.execute(f"GRANT SELECT, DELETE, TRUNCATE ON {name} TO {RETENTION_ROLE}")

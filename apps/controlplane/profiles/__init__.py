@@ -1,4 +1,4 @@
-"""Scheduler configurations: their revisions, what differs between them, and outside plugins.
+"""Scheduler configurations: revisions, the differences between them, out-of-tree plugins.
 
 Imported by the loop, queries and every room above them.
 """

@@ -1,8 +1,8 @@
-"""Scheduler plugins from outside the tree: found, checked, and made known to configurations.
+"""Out-of-tree scheduler plugins: loads and checks them, and registers them for configurations.
 
-A plugin is a class that somebody's package offers as an entry point of the group
-`schedweb.plugins`, or that the setting SCHEDWEB_PLUGINS names ("package.module:Class"). It takes
-part in a cluster's scheduling where a profile of the cluster enables it.
+A plugin is a class that an installed package provides as an entry point of the group
+`schedweb.plugins`, or that the setting SCHEDWEB_PLUGINS names ("package.module:Class"). It runs
+in a cluster when a profile of the cluster enables it.
 """
 
 from __future__ import annotations
@@ -17,32 +17,34 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.scheduler.config.plugin_table import PluginTable, plugins_allowed
+from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.interface import implemented_points
 from apps.scheduler.framework.per_node import PerNodePlugin, columnar
-from apps.scheduler.framework.runtime import PluginFactory
-from apps.scheduler.plugins.registry import BUILT_IN
+from apps.scheduler.framework.profile_plugins import PluginFactory
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 
 GROUP = "schedweb.plugins"
 
 
 def custom_plugins() -> Mapping[str, type[Any]]:
-    """Name -> class with columns, of every plugin from outside.
+    """Every out-of-tree plugin by name, as a class whose methods take columns.
 
-    Raises ImproperlyConfigured when one cannot be imported, is no plugin, or takes another's name.
+    Raises ImproperlyConfigured when one cannot be imported, is not a plugin, or its name is taken.
     """
     return find_plugins(tuple(settings.SCHEDWEB_PLUGINS))
 
 
 @lru_cache(maxsize=1)
 def find_plugins(paths: tuple[str, ...]) -> Mapping[str, type[Any]]:
-    """`custom_plugins` for a value of the setting."""
+    """`custom_plugins` for a given value of the setting."""
     found: dict[str, type[Any]] = {}
-    for source, plugin in _offered(paths):
-        name = _name_of(plugin, source)
+    for source, plugin in _load_classes(paths):
+        name = _check_name(plugin, source)
         if name in BUILT_IN:
-            raise ImproperlyConfigured(f"{source}: {name} is the name of a plugin of the tree")
+            raise ImproperlyConfigured(f"{source}: {name} is the name of an in-tree plugin")
         if name in found and found[name] is not plugin:
-            raise ImproperlyConfigured(f"{source}: there is another plugin named {name}")
+            raise ImproperlyConfigured(f"{source}: another plugin is named {name}")
         found[name] = plugin
     return {
         name: columnar(plugin) if issubclass(plugin, PerNodePlugin) else plugin
@@ -55,13 +57,18 @@ def registry() -> Mapping[str, PluginFactory]:
     return {**custom_plugins(), **BUILT_IN}
 
 
-def known_plugins() -> Mapping[str, frozenset[str]]:
-    """The plugins from outside with their extension points, for `apps.scheduler.config.load`."""
-    return {name: implemented_points(plugin) for name, plugin in custom_plugins().items()}
+def known_plugins() -> PluginTable:
+    """Every plugin as it declares itself, for `apps.scheduler.config.load`."""
+    return plugin_table(PLUGINS, outside=custom_plugins().values())
 
 
-def _offered(paths: tuple[str, ...]) -> Iterator[tuple[str, type[Any]]]:
-    """(where it is named, the plugin)."""
+def plugin_names() -> list[str]:
+    """The plugins that a new configuration may name, sorted."""
+    return sorted(plugins_allowed(known_plugins(), legacy=False))
+
+
+def _load_classes(paths: tuple[str, ...]) -> Iterator[tuple[str, type[Any]]]:
+    """Pairs of a plugin's source, for error messages, and the plugin."""
     for entry in entry_points(group=GROUP):
         source = f"entry point {entry.name} = {entry.value}"
         try:
@@ -77,12 +84,13 @@ def _offered(paths: tuple[str, ...]) -> Iterator[tuple[str, type[Any]]]:
             raise ImproperlyConfigured(f"{source}: {problem}") from problem
 
 
-def _name_of(plugin: Any, source: str) -> str:
+def _check_name(plugin: Any, source: str) -> str:
+    """The name of a plugin; raises ImproperlyConfigured when the class cannot be used."""
     if not inspect.isclass(plugin):
         raise ImproperlyConfigured(f"{source} is not a class")
     name = getattr(plugin, "name", None)
     if not isinstance(name, str) or not name:
-        raise ImproperlyConfigured(f"{source}: the class needs an attribute `name`, a text")
+        raise ImproperlyConfigured(f"{source}: the class needs a string attribute `name`")
     if not implemented_points(plugin):
-        raise ImproperlyConfigured(f"{source}: the class has no method of any extension point")
+        raise ImproperlyConfigured(f"{source}: the class implements no extension point")
     return name

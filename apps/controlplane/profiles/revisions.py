@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import ConfigurationRevision
@@ -14,7 +14,7 @@ from apps.controlplane.workers.waking import make_due
 from apps.scheduler.clock import RealClock
 from apps.scheduler.config import Cause, ConfigError, Configuration, load
 from apps.scheduler.extenders.http import ExtenderConfigError
-from apps.scheduler.framework.runtime import PluginError
+from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.scheduler import Scheduler
 
 #: A new cluster's configuration: the default plugins, and all nodes scored.
@@ -35,10 +35,10 @@ def add_built_in(cluster: Cluster, *, user: str) -> ConfigurationRevision:
 def add_revision(
     cluster: Cluster, text: str, *, user: str, note: str = "", legacy: bool = False
 ) -> ConfigurationRevision:
-    """Check a configuration, keep it as the next revision and make it the active one.
+    """Validate a configuration, store it as the next revision and activate it.
 
-    Raises `apps.scheduler.config.ConfigError` with every cause when it is refused. The loop
-    takes it up before its next pod, and tries every pod again that an earlier one refused.
+    Raises `apps.scheduler.config.ConfigError` with all causes when it is invalid. The loop uses
+    the revision from its next pod on, and retries every pod that an earlier revision rejected.
     """
     check(text, legacy=legacy)
     with transaction.atomic():
@@ -46,7 +46,7 @@ def add_revision(
         earlier = ConfigurationRevision.objects.filter(cluster=cluster)
         last = earlier.aggregate(last=Max("revision"))["last"] or 0
         earlier.filter(active=True).update(active=False)
-        profile = ConfigurationRevision.objects.create(
+        added = ConfigurationRevision.objects.create(
             cluster=cluster,
             revision=last + 1,
             configuration=text,
@@ -56,12 +56,12 @@ def add_revision(
             user=user,
         )
         make_due(cluster.pk)
-    return profile
+    return added
 
 
 def check(text: str, *, legacy: bool = False) -> Configuration:
     """The typed configuration of a text with which a scheduler can be built; else ConfigError."""
-    configuration = load(text, known_plugins=plugins.known_plugins(), legacy=legacy)
+    configuration = load(text, plugins.known_plugins(), legacy=legacy)
     try:
         Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
     except PluginError as problem:
@@ -71,28 +71,33 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
     return configuration
 
 
-def activate(cluster: Cluster, revision: int) -> ConfigurationRevision:
-    """Make an earlier revision the active one."""
+def activate(cluster: Cluster, number: int) -> ConfigurationRevision:
+    """Activate an existing revision; raises ConfigurationRevision.DoesNotExist."""
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-        profile = ConfigurationRevision.objects.get(cluster=cluster, revision=revision)
+        revision = ConfigurationRevision.objects.get(cluster=cluster, revision=number)
         ConfigurationRevision.objects.filter(cluster=cluster, active=True).update(active=False)
-        profile.active = True
-        profile.save(update_fields=["active"])
+        revision.active = True
+        revision.save(update_fields=["active"])
         make_due(cluster.pk)
-    return profile
+    return revision
 
 
-def active(cluster: Cluster) -> ConfigurationRevision:
+def revisions_of(cluster: Cluster) -> QuerySet[ConfigurationRevision]:
+    """All revisions of a cluster, the newest first."""
+    return ConfigurationRevision.objects.filter(cluster=cluster).order_by("-revision")
+
+
+def get_active(cluster: Cluster) -> ConfigurationRevision:
     """The revision the loop schedules with."""
     return ConfigurationRevision.objects.get(cluster=cluster, active=True)
 
 
-def configuration(profile: ConfigurationRevision) -> Configuration:
+def load_configuration(revision: ConfigurationRevision) -> Configuration:
     """The typed configuration of a revision."""
-    return _loaded(profile.configuration, profile.legacy)
+    return _load(revision.configuration, revision.legacy)
 
 
 @lru_cache(maxsize=256)
-def _loaded(text: str, legacy: bool) -> Configuration:
-    return load(text, known_plugins=plugins.known_plugins(), legacy=legacy)
+def _load(text: str, legacy: bool) -> Configuration:
+    return load(text, plugins.known_plugins(), legacy=legacy)

@@ -1,4 +1,4 @@
-"""Every move of a pod between the parts of the queue, kept with the decisions it belongs to."""
+"""The history of the queue: every move of a pod, recorded with the decision it belongs to."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from apps.cluster import sql
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import models
-from apps.controlplane.ledger.finding import moment
+from apps.controlplane.ledger.finding import parse_time
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import QueueMove, SubQueue
 
-#: What `found` goes by.
+#: The parameters of `find_moves`.
 PARAMETERS = ("pod", "pod_uid", "event", "plugin", "since", "until")
 
 
 class QueueHistory:
-    """Collects what the queue reports until it is written; the queue's observer."""
+    """Collects the moves that the queue reports, until they are written; the queue's observer."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -37,25 +37,27 @@ class QueueHistory:
         self._moves.append(move)
 
     def insert(self, bound: Iterable[Decision]) -> None:
-        """Write what is collected, and that these pods leave the queue with this transaction."""
+        """Write the collected moves, and the moves of bound pods out of the queue."""
         now = self._cluster.now().timestamp()
-        rows = [_row(self._cluster.pk, move) for move in (*self._moves, *_left(bound, now))]
+        rows = [
+            _build_row(self._cluster.pk, move) for move in (*self._moves, *_moves_out(bound, now))
+        ]
         with connection.cursor() as cursor:
             sql.insert_rows(cursor, models.QueueMove, rows)
 
-    def committed(self) -> None:
-        """What was inserted is history now."""
+    def mark_committed(self) -> None:
+        """The inserted rows are committed."""
         self._moves.clear()
 
-    def leave_out(self, bound: Collection[str]) -> None:
-        """Forget what the queue says of pods (uids) of which `insert` has said it already."""
+    def discard_moves_out(self, bound: Collection[str]) -> None:
+        """Discard the moves of these pods (uids) out of the queue: `insert` has written them."""
         self._moves = [
             move for move in self._moves if move.event != events.DONE or move.pod_uid not in bound
         ]
 
 
-def _left(bound: Iterable[Decision], now: float) -> Iterator[QueueMove]:
-    """The queue itself hears of a binding when it is on disk, too late for this transaction."""
+def _moves_out(bound: Iterable[Decision], now: float) -> Iterator[QueueMove]:
+    """The moves of bound pods: the queue reports them after the commit, which is too late."""
     for decision in bound:
         yield QueueMove(
             decision.pod_key,
@@ -68,7 +70,7 @@ def _left(bound: Iterable[Decision], now: float) -> Iterator[QueueMove]:
         )
 
 
-def _row(cluster_id: int, move: QueueMove) -> dict[str, Any]:
+def _build_row(cluster_id: int, move: QueueMove) -> dict[str, Any]:
     namespace, _, name = move.pod_key.partition("/")
     return {
         "cluster_id": cluster_id,
@@ -86,29 +88,29 @@ def _row(cluster_id: int, move: QueueMove) -> dict[str, Any]:
     }
 
 
-def found(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.QueueMove]:
-    """The moves that these parameters ask for, newest first; BadRequest names a wrong one.
+def find_moves(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.QueueMove]:
+    """The moves that match these parameters, newest first; BadRequest names an invalid one.
 
     `pod` ("namespace/name" or a name), `pod_uid`, `event`, `plugin`, `since`, `until`.
     """
-    asked = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
-    if any("\x00" in value for value in asked.values()):
-        raise BadRequest("a parameter holds a NUL character")
+    given = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
+    if any("\x00" in value for value in given.values()):
+        raise BadRequest("a parameter contains a NUL character")
     rows = models.QueueMove.objects.filter(cluster=cluster).order_by("-id")
-    namespace, _, name = asked["pod"].rpartition("/")
+    namespace, _, name = given["pod"].rpartition("/")
     conditions: dict[str, Any] = {
         "namespace": namespace,
         "name": name,
-        "pod_uid": _uid(asked["pod_uid"]),
-        "event": asked["event"],
-        "plugin": asked["plugin"],
-        "at__gte": moment("since", asked["since"]) if asked["since"] else None,
-        "at__lt": moment("until", asked["until"]) if asked["until"] else None,
+        "pod_uid": _parse_uid(given["pod_uid"]),
+        "event": given["event"],
+        "plugin": given["plugin"],
+        "at__gte": parse_time("since", given["since"]) if given["since"] else None,
+        "at__lt": parse_time("until", given["until"]) if given["until"] else None,
     }
     return rows.filter(**{key: value for key, value in conditions.items() if value})
 
 
-def _uid(text: str) -> UUID | None:
+def _parse_uid(text: str) -> UUID | None:
     try:
         return UUID(text) if text else None
     except ValueError as error:

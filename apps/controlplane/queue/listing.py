@@ -1,7 +1,7 @@
-"""The pods of a scheduling queue, each with its exact place, as the API and the pages tell them.
+"""The pods of a scheduling queue with their exact positions, for the API and the pages.
 
-Read from the pods and the queue entries, so that nobody has to ask the worker that schedules the
-cluster. A pod in flight stands where it was before it was popped.
+Read from the pods and the queue entries, without asking the worker that schedules the cluster.
+A pod in flight is listed at the position it had before it was popped.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from django.db import connection
 
 from apps.cluster.models import Cluster
 from apps.controlplane.models import QueueEntry
-from apps.controlplane.queries import scheduler_names
+from apps.controlplane.queries import list_scheduler_names
 
 Sort = Literal["place", "name", "priority", "attempts", "since", "expiry"]
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedPod:
-    """A pending pod, the queue it is in, and its place there."""
+    """A pending pod, the queue it is in, and its position there."""
 
     namespace: str
     name: str
@@ -44,21 +44,22 @@ class QueuedPod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which pods of the queue; empty = all."""
+class QueueFilter:
+    """Selects pods of the queue; empty = all."""
 
     queue: str = ""
-    #: a part of the name, or "namespace/" and a part of it
+    #: substring of the name, or "namespace/" and a substring of the name
     pod: str = ""
     namespace: str = ""
-    #: rejected the pod, put it off, or gates it
+    #: the plugin that rejected the pod, that it is pending for, or that gates it
     plugin: str = ""
 
 
-#: Every pending pod with what orders it. One without an entry waits in activeQ for its first
-#: attempt. activeQ goes by priority, then by time; backoffQ by the second in which backoff ends,
-#: then as activeQ, and after them those whose attempt ended with an error; the others by time;
-#: equals by "namespace/name". As `PriorityQueue` does, with the QueueSort of the default profile.
+#: Every pending pod with its sort keys. A pod without an entry waits in activeQ for its first
+#: attempt. The order is that of `PriorityQueue` with the QueueSort of the default profile: activeQ
+#: by priority, then by time; backoffQ by the second in which backoff ends, then like activeQ, and
+#: last the pods whose attempt ended with an error; the other queues by time; ties by
+#: "namespace/name".
 _PENDING = """
     SELECT *,
         CASE queue WHEN 'backoff' THEN backoff_expiry END AS by_expiry,
@@ -83,8 +84,7 @@ _PENDING = """
     ) w
 """
 _PLACE = "failed, by_expiry NULLS FIRST, by_priority, by_time, by_key"
-#: Sorted by place once, for the numbers and for the page alike, and read no further than the page;
-#: bodies are read only of the pods that are shown.
+#: Sorts by position once, for the numbers and the page. Bodies are read only for the pods shown.
 _PAGE = """
     WITH queued AS (SELECT *, row_number() OVER (PARTITION BY queue_rank ORDER BY {place})
         AS position FROM ({pending}) pending),
@@ -105,25 +105,25 @@ _ORDERS: Mapping[Sort, str] = {
     "since": "since {0}, ",
     "expiry": "backoff_expiry {0}, ",
 }
-_BACKWARDS = "queue_rank DESC, position DESC"
+_DESCENDING = "queue_rank DESC, position DESC"
 SORTS = tuple(_ORDERS)
 
 
-def listing(
+def list_pods(
     cluster: Cluster,
-    wanted: Wanted,
+    selected: QueueFilter,
     *,
     sort: Sort = "place",
-    downwards: bool = False,
+    descending: bool = False,
     limit: int = 100,
     offset: int = 0,
 ) -> list[QueuedPod]:
-    """The wanted pods from `offset` on, the equal ones of `sort` by place."""
-    order = _ORDERS[sort].format("DESC NULLS LAST" if downwards else "ASC NULLS LAST")
+    """The selected pods from `offset` on; ties of `sort` are ordered by position."""
+    order = _ORDERS[sort].format("DESC NULLS LAST" if descending else "ASC NULLS LAST")
     order += f"queue_rank, {_PLACE}"
-    if sort == "place" and downwards:
-        order = _BACKWARDS
-    where, parameters = _narrowed(cluster, wanted)
+    if sort == "place" and descending:
+        order = _DESCENDING
+    where, parameters = _build_condition(cluster, selected)
     with connection.cursor() as cursor:
         cursor.execute(
             _PAGE.format(pending=_PENDING, where=where, order=order, place=_PLACE),
@@ -132,19 +132,21 @@ def listing(
         return [QueuedPod(*row) for row in cursor.fetchall()]
 
 
-def count(cluster: Cluster, wanted: Wanted, sizes: Mapping[QueueEntry.Queue, int]) -> int:
-    """How many pods are wanted; `sizes` are those of the queues, from `selectors.queue_sizes`."""
-    if not (wanted.pod or wanted.namespace or wanted.plugin):
-        return sum(size for queue, size in sizes.items() if wanted.queue in ("", queue.value))
-    where, parameters = _narrowed(cluster, wanted)
+def count_pods(
+    cluster: Cluster, selected: QueueFilter, sizes: Mapping[QueueEntry.Queue, int]
+) -> int:
+    """The number of selected pods; `sizes` comes from `queries.count_pods_by_queue`."""
+    if not (selected.pod or selected.namespace or selected.plugin):
+        return sum(size for queue, size in sizes.items() if selected.queue in ("", queue.value))
+    where, parameters = _build_condition(cluster, selected)
     with connection.cursor() as cursor:
         cursor.execute(_COUNT.format(pending=_PENDING, where=where), parameters)
         row = cursor.fetchone()
     return row[0] if row is not None else 0
 
 
-def summary(sizes: Mapping[QueueEntry.Queue, int]) -> str:
-    """How many pods are where, in the one line of upstream's PendingPods."""
+def summarize(sizes: Mapping[QueueEntry.Queue, int]) -> str:
+    """The number of pods in each queue as one line, like upstream's PendingPods."""
     queues = QueueEntry.Queue
     return (
         f"activeQ:{sizes[queues.ACTIVE]}; backoffQ:{sizes[queues.BACKOFF]}; "
@@ -152,18 +154,18 @@ def summary(sizes: Mapping[QueueEntry.Queue, int]) -> str:
     )
 
 
-def _narrowed(cluster: Cluster, wanted: Wanted) -> tuple[str, dict[str, Any]]:
-    """The condition on pending pods, and every parameter of the statement."""
-    namespace, slash, name = wanted.pod.rpartition("/")
+def _build_condition(cluster: Cluster, selected: QueueFilter) -> tuple[str, dict[str, Any]]:
+    """The SQL condition on pending pods, and all parameters of the statement."""
+    namespace, slash, name = selected.pod.rpartition("/")
     given = {
-        "queue = %(queue)s": ("queue", wanted.queue),
-        "namespace = %(namespace)s": ("namespace", namespace if slash else wanted.namespace),
+        "queue = %(queue)s": ("queue", selected.queue),
+        "namespace = %(namespace)s": ("namespace", namespace if slash else selected.namespace),
         "strpos(name, %(name)s) > 0": ("name", name),
         "(%(plugin)s = ANY(unschedulable_plugins || pending_plugins) OR gated_by = %(plugin)s)": (
             "plugin",
-            wanted.plugin,
+            selected.plugin,
         ),
     }
-    asked = {condition: pair for condition, pair in given.items() if pair[1]}
-    always = {"cluster": cluster.pk, "schedulers": scheduler_names(cluster)}
-    return " AND ".join(asked) or "true", {**always, **dict(asked.values())}
+    conditions = {condition: pair for condition, pair in given.items() if pair[1]}
+    always = {"cluster": cluster.pk, "schedulers": list_scheduler_names(cluster)}
+    return " AND ".join(conditions) or "true", {**always, **dict(conditions.values())}

@@ -1,4 +1,4 @@
-"""The queue's entries as rows: what the loop finds again after its process has died."""
+"""The queue's entries as rows, from which the queue is restored after its process has ended."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from django.db import connection
 
 from apps.cluster import sql
 from apps.controlplane.models import QueueEntry
-from apps.scheduler.queue.records import QueueChanges, arrival
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import QueueChanges, SavedEntry, arrival
 
 
 class QueueRows:
-    """Writes the entries of one cluster, and knows which pods have one."""
+    """Writes the entries of one cluster, and tracks which pods have one."""
 
     def __init__(self, cluster_id: int) -> None:
         self._cluster_id = cluster_id
         self._persisted: set[str] = set()
 
-    def start_with(self, persisted: Iterable[str]) -> None:
-        """Remember which pods have an entry in the database."""
+    def set_persisted(self, persisted: Iterable[str]) -> None:
+        """Set which pods (uids) have an entry in the database."""
         self._persisted = set(persisted)
 
-    def concern(self, changes: QueueChanges) -> bool:
+    def needs_write(self, changes: QueueChanges) -> bool:
         """Whether any of these changes has to be written."""
-        return any(map(self.is_worth_keeping, changes.saved)) or not self._persisted.isdisjoint(
+        return any(map(self.is_needed, changes.saved)) or not self._persisted.isdisjoint(
             changes.removed
         )
 
-    def have(self, uid: str) -> bool:
+    def has(self, uid: str) -> bool:
         return uid in self._persisted
 
-    def is_worth_keeping(self, entry: SavedEntry) -> bool:
-        """A pod that waits for its first attempt is known from the pod itself."""
+    def is_needed(self, entry: SavedEntry) -> bool:
+        """Whether the entry needs a row: a pod waiting for its first attempt needs none."""
         is_new = entry == arrival(entry.pod_key, entry.pod_uid, entry.timestamp)
         return not is_new or entry.pod_uid in self._persisted
 
-    def write(self, kept: Mapping[str, SavedEntry], gone: Sequence[str]) -> None:
-        """Within a transaction: these entries are kept, those of these pods are deleted."""
-        replaced = [*gone, *kept]
+    def write(self, entries: Mapping[str, SavedEntry], deleted: Sequence[str]) -> None:
+        """Within a transaction: write entries by uid, and delete those of `deleted` pods (uids)."""
+        replaced = [*deleted, *entries]
         if not replaced:
             return
         with connection.cursor() as cursor:
@@ -52,16 +51,16 @@ class QueueRows:
                 "WHERE cluster_id = %s AND pod_uid = ANY(%s::uuid[])",
                 [self._cluster_id, replaced],
             )
-            rows = [_entry_row(self._cluster_id, entry) for entry in kept.values()]
+            rows = [_build_row(self._cluster_id, entry) for entry in entries.values()]
             sql.insert_rows(cursor, QueueEntry, rows)
 
-    def committed(self, kept: Iterable[str], gone: Iterable[str]) -> None:
-        """What was written is there for good."""
-        self._persisted.difference_update(gone)
-        self._persisted.update(kept)
+    def mark_committed(self, written: Iterable[str], deleted: Iterable[str]) -> None:
+        """The rows written and deleted for these pods (uids) are committed."""
+        self._persisted.difference_update(deleted)
+        self._persisted.update(written)
 
 
-def _entry_row(cluster_id: int, entry: SavedEntry) -> dict[str, Any]:
+def _build_row(cluster_id: int, entry: SavedEntry) -> dict[str, Any]:
     namespace, _, name = entry.pod_key.partition("/")
     return {
         "cluster_id": cluster_id,
@@ -70,8 +69,8 @@ def _entry_row(cluster_id: int, entry: SavedEntry) -> dict[str, Any]:
         "name": name,
         "queue": entry.queue.value,
         "attempts": entry.attempts,
-        "timestamp": _moment(entry.timestamp),
-        "backoff_expiry": entry.backoff_expiry and _moment(entry.backoff_expiry),
+        "timestamp": _to_datetime(entry.timestamp),
+        "backoff_expiry": entry.backoff_expiry and _to_datetime(entry.backoff_expiry),
         "unschedulable_plugins": list(entry.unschedulable_plugins),
         "pending_plugins": list(entry.pending_plugins),
         "gated_by": entry.gating_plugin,
@@ -80,5 +79,5 @@ def _entry_row(cluster_id: int, entry: SavedEntry) -> dict[str, Any]:
     }
 
 
-def _moment(seconds: float) -> datetime:
+def _to_datetime(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=UTC)

@@ -1,19 +1,19 @@
-"""Past states of a cluster as its scheduler knew them, and decisions made in them once more.
+"""Rebuilds past states of a cluster as its scheduler knew them, and recomputes decisions in them.
 
-`state_before(row)` is what a decision of the ledger saw; `recompute(row)` decides again with the
-real core; `differences` tells whether two decisions are equal. docs/walk.md says what is rebuilt
-from what.
+`rebuild_state_before(row)` rebuilds the state that a recorded decision saw, `recompute(row)`
+decides again with the scheduler's core, and `compare` lists how two decisions differ. docs/walk.md
+describes the sources of each part of a state.
 """
 
-from apps.controlplane.rebuilding.comparing import differences
+from apps.controlplane.rebuilding.comparing import compare
 from apps.controlplane.rebuilding.replaying import decide_again, recompute
-from apps.controlplane.rebuilding.state import PastState, state_at, state_before
+from apps.controlplane.rebuilding.state import PastState, rebuild_state_at, rebuild_state_before
 
 __all__ = [
     "PastState",
+    "compare",
     "decide_again",
-    "differences",
+    "rebuild_state_at",
+    "rebuild_state_before",
     "recompute",
-    "state_at",
-    "state_before",
 ]

@@ -1,4 +1,4 @@
-"""Whether two decisions are equal, and where they are not."""
+"""Compares a recorded decision with a recomputed one."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from apps.scheduler.framework.interface import PostFilterResult
 Facts = dict[str, Any]
 
 
-def differences(recorded: Decision, recomputed: Decision) -> list[str]:
-    """What differs, as "name: recorded -> recomputed"; empty if the decisions are equal.
+def compare(recorded: Decision, recomputed: Decision) -> list[str]:
+    """The differences as "name: recorded -> recomputed"; empty if the decisions are equal.
 
-    Everything up to the choice of the node is compared, and preemption. What comes after the
-    choice is not repeated: of a pod that had a node and was refused there later (by Permit, or in
-    its binding), the result and the sentence are not compared.
+    Compares everything up to the selection of the node, and preemption. Later steps are not
+    recomputed: if a pod was rejected after its node had been selected (by Permit, or during
+    binding), the result and the message are not compared.
     """
-    ours, theirs = _facts(recorded), _facts(recomputed)
+    ours, theirs = _collect_facts(recorded), _collect_facts(recomputed)
     if recorded.rejection is not None and recomputed.rejection is None:
         for name in ("result", "message", "unschedulable plugins", "nominating", "rejection"):
             ours.pop(name), theirs.pop(name)
-    return list(_differing(ours, theirs))
+    return list(_compare_facts(ours, theirs))
 
 
-def _differing(ours: Facts, theirs: Facts) -> Iterator[str]:
+def _compare_facts(ours: Facts, theirs: Facts) -> Iterator[str]:
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
-            yield f"{name}: {_short(ours.get(name))} -> {_short(theirs.get(name))}"
+            yield f"{name}: {_abbreviate(ours.get(name))} -> {_abbreviate(theirs.get(name))}"
 
 
-def _facts(decision: Decision) -> Facts:
+def _collect_facts(decision: Decision) -> Facts:
     facts: Facts = {
         "pod": decision.pod_key,
         "profile": decision.profile,
@@ -49,14 +49,14 @@ def _facts(decision: Decision) -> Facts:
         "skipped": (decision.filter_skipped, decision.score_skipped),
         "unschedulable plugins": decision.unschedulable_plugins,
         "pending plugins": decision.pending_plugins,
-        "statuses": _statuses(decision, decision.node_statuses),
+        "statuses": _map_statuses(decision, decision.node_statuses),
         "ties": [decision.nodes[row] for row in decision.ties],
         "draw": decision.draw,
         "total": decision.total.tolist(),
         "post-filter status": decision.post_filter_status,
         "nominating": decision.nominating and decision.nominating.nominated_node,
         "rejection": decision.rejection,
-        **_post_filter(decision, decision.post_filter),
+        **_collect_post_filter(decision, decision.post_filter),
     }
     for plugin, column in decision.scores.items():
         facts[f"scores of {plugin}"] = (
@@ -67,7 +67,7 @@ def _facts(decision: Decision) -> Facts:
     return facts
 
 
-def _post_filter(decision: Decision, found: PostFilterResult | None) -> Facts:
+def _collect_post_filter(decision: Decision, found: PostFilterResult | None) -> Facts:
     if found is None:
         return {}
     return {
@@ -75,17 +75,17 @@ def _post_filter(decision: Decision, found: PostFilterResult | None) -> Facts:
         "candidate ties": list(found.ties),
         "decided by": found.decided_by,
         "offset": found.offset,
-        "tried in vain": _statuses(decision, found.node_statuses),
+        "node statuses": _map_statuses(decision, found.node_statuses),
     }
 
 
-def _statuses(decision: Decision, statuses: NodeStatuses | None) -> Facts | None:
-    """Node name -> its status; None if there are none."""
+def _map_statuses(decision: Decision, statuses: NodeStatuses | None) -> Facts | None:
+    """Node name -> status; None without statuses."""
     if statuses is None:
         return None
     return {name: statuses.at(row) for row, name in enumerate(decision.nodes) if name}
 
 
-def _short(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 300 else f"{text[:300]}…"

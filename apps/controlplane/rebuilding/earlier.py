@@ -1,4 +1,4 @@
-"""What earlier decisions had done, of which the objects tell nothing yet."""
+"""Applies the effects of earlier decisions that are not yet visible in the objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.attempt import new_attempt
 from apps.scheduler.decision import Decision, Result
@@ -19,21 +19,22 @@ from apps.scheduler.scheduler import Scheduler
 def apply_earlier(
     scheduler: Scheduler, pending: Mapping[str, Pod], row: SchedulingDecision
 ) -> None:
-    """Let a decision have been made: its pod took a node, or was promised one, or nothing."""
+    """Apply a decision: assume its pod on the node, nominate the pod, or do nothing."""
     pod = pending.get(str(row.pod_uid))
     if pod is None:
         return
     if row.result == Result.SCHEDULED:
-        take_room(scheduler, pod, row.node)
+        assume_pod(scheduler, pod, row.node)
         return
-    decision = codec.load(row)
-    if codec.seen_by(row).undone:
-        take_room(scheduler, pod, decision.node)
+    record = read(row)
+    decision = record.decision
+    if record.undone:
+        assume_pod(scheduler, pod, decision.node)
     elif decision.nominating is not None:
         _nominate(scheduler, PodInfo(pod), decision)
 
 
-def take_room(scheduler: Scheduler, pod: Pod, node: str) -> None:
+def assume_pod(scheduler: Scheduler, pod: Pod, node: str) -> None:
     """Assume the pod on the node and reserve its volumes there."""
     if scheduler.cache.find_pod(pod.metadata.uid) is not None:
         return
@@ -45,22 +46,22 @@ def take_room(scheduler: Scheduler, pod: Pod, node: str) -> None:
 
 
 def _reserve(scheduler: Scheduler, pod: PodInfo, node: str) -> None:
-    """What a cycle that ends on this node does for the pod's volumes."""
+    """Reserve the pod's volumes like a scheduling cycle that selects this node."""
     framework = scheduler.profiles.get(pod.pod.spec.scheduler_name)
     scheduler.snapshot.update(scheduler.cache)
-    row = scheduler.snapshot.line_of(node)
+    row = scheduler.snapshot.row_of(node)
     if framework is None or row < 0:
         return
     attempt = new_attempt(framework, pod)
     _, outcome, _ = framework.run_pre_filter_plugins(attempt.state, pod, scheduler.snapshot)
     if outcome.is_success:
         nodes = scheduler.snapshot.select(np.array([row], dtype=np.int64))
-        framework.run_filter_plugins_with_nominated_pods(attempt.state, pod, nodes)
+        framework.filters.run_filter_plugins_with_nominated_pods(attempt.state, pod, nodes)
         framework.run_reserve_plugins_reserve(attempt.state, with_node(pod, node), node)
 
 
 def _nominate(scheduler: Scheduler, pod: PodInfo, decision: Decision) -> None:
-    """The pod's nomination, and those that it took from pods of lower priority on the node."""
+    """Nominate the pod, and clear the nominations of pods of lower priority on the node."""
     assert decision.nominating is not None
     node, queue = decision.nominating.nominated_node, scheduler.queue
     queue.add_nominated_pod(pod, node)
@@ -72,7 +73,7 @@ def _nominate(scheduler: Scheduler, pod: PodInfo, decision: Decision) -> None:
 
 
 def _evicts(scheduler: Scheduler, node: str, decision: Decision) -> bool:
-    """Whether any victim was not on its way out already."""
+    """Whether any victim was not terminating already."""
     info = scheduler.cache.nodes.get(node)
     candidates = decision.post_filter.candidates if decision.post_filter is not None else ()
     victims = next((each.victims for each in candidates if each.node == node), ())

@@ -1,4 +1,4 @@
-"""Extenders that answer as they did: nobody outside is asked again about the past."""
+"""Extenders that replay their recorded answers, without a call to the real extender."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.scheduler.framework.types import PodInfo
 
 
 class RecordedExtender:
-    """Answers for one decision, as its row tells of the extender."""
+    """Replays the answers recorded in one decision."""
 
     is_binder = False
 
@@ -28,8 +28,10 @@ class RecordedExtender:
         self._recorded = recorded
 
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> ExtenderVerdict:
-        self._fail_as_before(ExtenderVerb.FILTER)
-        refused = {name: status for name in nodes if (status := self._refusal(name)) is not None}
+        self._replay_failure(ExtenderVerb.FILTER)
+        refused = {
+            name: status for name in nodes if (status := self._find_refusal(name)) is not None
+        }
         return ExtenderVerdict(
             feasible=frozenset(nodes) - refused.keys(),
             failed={
@@ -45,7 +47,7 @@ class RecordedExtender:
         )
 
     def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
-        self._fail_as_before(ExtenderVerb.PRIORITIZE)
+        self._replay_failure(ExtenderVerb.PRIORITIZE)
         column = self._recorded.scores.get(self.name)
         if column is None:
             return {}
@@ -53,31 +55,31 @@ class RecordedExtender:
         return dict(zip(names, column.raw.tolist(), strict=True))
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
-        raise ExtenderError("a binding is not repeated")
+        raise ExtenderError("bindings are not recomputed")
 
     def process_preemption(
         self, pod: PodInfo, candidates: Mapping[str, Victims]
     ) -> Mapping[str, Victims]:
-        self._fail_as_before(ExtenderVerb.PREEMPT)
+        self._replay_failure(ExtenderVerb.PREEMPT)
         found = self._recorded.post_filter
-        kept = {each.node: each for each in found.candidates} if found is not None else {}
+        recorded = {each.node: each for each in found.candidates} if found is not None else {}
         return {
             node: Victims(
-                tuple(pod for pod in victims.pods if pod.key in kept[node].victims),
-                kept[node].pdb_violations,
+                tuple(pod for pod in victims.pods if pod.key in recorded[node].victims),
+                recorded[node].pdb_violations,
             )
             for node, victims in candidates.items()
-            if node in kept
+            if node in recorded
         }
 
-    def _refusal(self, node: str) -> Status | None:
+    def _find_refusal(self, node: str) -> Status | None:
         statuses = self._recorded.node_statuses
         if statuses is None or node not in self._recorded.nodes:
             return None
         status = statuses.at(self._recorded.nodes.index(node))
         return status if status is not None and status.plugin == self.name else None
 
-    def _fail_as_before(self, verb: ExtenderVerb) -> None:
+    def _replay_failure(self, verb: ExtenderVerb) -> None:
         for call in self._recorded.extender_calls:
             if call.extender == self.name and call.verb is verb and call.error:
                 raise ExtenderError(call.error)

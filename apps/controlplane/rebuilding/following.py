@@ -1,4 +1,4 @@
-"""Going on with a state: later changes of the log, without a queue."""
+"""Applies later changes of the log to a rebuilt state, without a queue."""
 
 from __future__ import annotations
 
@@ -14,35 +14,37 @@ from apps.scheduler.scheduler import Scheduler
 _WATCHED = frozenset(kind.name for kind in WATCHED)
 
 
-def take_in(scheduler: Scheduler, pending: MutableMapping[str, Pod], change: LoggedChange) -> None:
-    """Bring cache, listers and nominations up to one change."""
+def apply_change(
+    scheduler: Scheduler, pending: MutableMapping[str, Pod], change: LoggedChange
+) -> None:
+    """Apply one change to cache, listers and nominations."""
     if change.kind not in _WATCHED:
         return
     item = decode(change.kind, change.object)
     if item is None:
         return
-    gone = change.type == "DELETED"
+    deleted = change.type == "DELETED"
     if isinstance(item, Pod):
-        _take_in_pod(scheduler, pending, item, gone=gone)
+        _apply_pod(scheduler, pending, item, deleted=deleted)
     elif isinstance(item, Node):
-        _take_in_node(scheduler, item, gone=gone)
+        _apply_node(scheduler, item, deleted=deleted)
     else:
-        _take_in_other(scheduler, change.kind, item, gone=gone)
+        _apply_other(scheduler, change.kind, item, deleted=deleted)
 
 
 def nominate(scheduler: Scheduler, pod: Pod) -> None:
-    """What was promised is in the pod's status; a gated pod was never promised anything."""
+    """Add the nomination in the pod's status; gated pods have none."""
     if pod.spec.scheduler_name in scheduler.profiles and not pod.spec.scheduling_gates:
         scheduler.queue.add_nominated_pod(PodInfo(pod))
 
 
-def _take_in_pod(
-    scheduler: Scheduler, pending: MutableMapping[str, Pod], pod: Pod, *, gone: bool
+def _apply_pod(
+    scheduler: Scheduler, pending: MutableMapping[str, Pod], pod: Pod, *, deleted: bool
 ) -> None:
     uid = pod.metadata.uid
     if pending.pop(uid, None) is not None:
         scheduler.queue.delete_nominated_pod(PodInfo(pod))
-    if gone or is_terminal(pod):
+    if deleted or is_terminal(pod):
         scheduler.cache.remove_pod(uid)
     elif pod.spec.node_name:
         scheduler.cache.add_pod(PodInfo(pod))
@@ -52,15 +54,15 @@ def _take_in_pod(
         nominate(scheduler, pod)
 
 
-def _take_in_node(scheduler: Scheduler, node: Node, *, gone: bool) -> None:
+def _apply_node(scheduler: Scheduler, node: Node, *, deleted: bool) -> None:
     cache, name = scheduler.cache, node.metadata.name
-    if not gone:
+    if not deleted:
         cache.add_node(node)
     elif name in cache.nodes and cache.nodes[name].node is not None:
         cache.remove_node(name)
 
 
-def _take_in_other(scheduler: Scheduler, kind: str, item: KubeObject, *, gone: bool) -> None:
+def _apply_other(scheduler: Scheduler, kind: str, item: KubeObject, *, deleted: bool) -> None:
     lister = scheduler.cache.listers.by_kind.get(kind)
     if lister is not None:
-        (lister.remove if gone else lister.put)(item)
+        (lister.remove if deleted else lister.put)(item)

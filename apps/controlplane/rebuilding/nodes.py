@@ -1,7 +1,7 @@
-"""The nodes as an engine knew them: their rows, the order of visits, the sizes of their images.
+"""The nodes as an engine knew them: their rows, the visiting order, the sizes of their images.
 
-These depend on the order in which nodes came, so they are walked from the version at which the
-engine took in everything there was.
+All of these depend on the order in which nodes were added, so the log is replayed from the version
+at which the engine was loaded.
 """
 
 from __future__ import annotations
@@ -12,30 +12,32 @@ from apps.cluster import kinds
 from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Cluster
 from apps.controlplane.loop.informer import decode
-from apps.controlplane.rebuilding.objects import creation_order, objects_at
+from apps.controlplane.rebuilding.objects import read_objects_at, sort_by_creation
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.objects import Node
 
 _BATCH = 2000
 
 
-def put_nodes(
+def fill_nodes(
     cache: Cache, cluster: Cluster, *, loaded_at: int, version: int, rows: Sequence[str]
 ) -> None:
-    """Fill an empty cache with the nodes at `version`; `rows`: their names in the order of rows."""
-    walked = _walked(cluster, loaded_at, version)
-    named = [name for name in rows if name in walked.nodes]
-    for name in dict.fromkeys([*named, *walked.nodes]):
-        node = walked.nodes[name].node
+    """Fill an empty cache with the nodes at `version`; `rows` are the node names by row."""
+    replayed = _replay(cluster, loaded_at, version)
+    named = [name for name in rows if name in replayed.nodes]
+    for name in dict.fromkeys([*named, *replayed.nodes]):
+        node = replayed.nodes[name].node
         assert node is not None
         cache.add_node(node)
-    cache.node_tree, cache.image_states = walked.node_tree, walked.image_states
+    cache.node_tree, cache.image_states = replayed.node_tree, replayed.image_states
 
 
-def _walked(cluster: Cluster, loaded_at: int, version: int) -> Cache:
+def _replay(cluster: Cluster, loaded_at: int, version: int) -> Cache:
     cache = Cache()
     start = max(loaded_at, cluster.forgotten_version)
-    for each in creation_order(cluster, objects_at(cluster, min(start, version), [kinds.NODE])):
+    for each in sort_by_creation(
+        cluster, read_objects_at(cluster, min(start, version), [kinds.NODE])
+    ):
         assert isinstance(each.item, Node)
         cache.add_node(each.item)
     while start < version:

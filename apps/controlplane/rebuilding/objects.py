@@ -1,4 +1,4 @@
-"""Everything the scheduler reads, as it was at a version: the tables, undone by the change log."""
+"""The objects that the scheduler reads, at a past version: tables rolled back by the change log."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from apps.cluster.models import Cluster
 from apps.controlplane.loop.informer import WATCHED, decode
 from apps.scheduler.objects import KubeObject
 
-TOO_OLD = "The change log does not reach back to this version any more."
+TOO_OLD = "The change log no longer reaches back to this version."
 
 
 @dataclass(frozen=True, slots=True)
 class PastObject:
-    """An object as it was."""
+    """An object at a past version."""
 
     kind: str
     item: KubeObject
-    #: id of its row; None if it was changed or deleted since
+    #: id of its row; None if the object has been updated or deleted since
     row: int | None
 
 
-def objects_at(
+def read_objects_at(
     cluster: Cluster, version: int, kinds: Collection[Kind] = WATCHED
 ) -> list[PastObject]:
-    """The objects of these kinds at `version`, in no order.
+    """The objects of these kinds at `version`, unordered.
 
-    Raises Expired when the log does not reach back that far.
+    Raises Expired when the change log does not reach back that far.
     """
     if version < cluster.forgotten_version:
         raise Expired(TOO_OLD)
     names = [kind.name for kind in kinds]
     with connection.cursor() as cursor:
         cursor.execute(
-            _statement(tuple(kinds)),
+            _build_statement(tuple(kinds)),
             {"cluster": cluster.pk, "version": version, "kinds": names},
         )
         rows = cursor.fetchall()
     if any(body is None for _, _, body in rows):
         raise Expired(TOO_OLD)
-    return list(_decoded(rows))
+    return list(_decode_rows(rows))
 
 
-def creation_order(cluster: Cluster, objects: Collection[PastObject]) -> list[PastObject]:
-    """The objects in the order in which they were made, as a new engine takes them in."""
+def sort_by_creation(cluster: Cluster, objects: Collection[PastObject]) -> list[PastObject]:
+    """The objects in the order of their creation, as a new engine adds them."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT uid::text, version FROM cluster_change "
@@ -59,13 +59,13 @@ def creation_order(cluster: Cluster, objects: Collection[PastObject]) -> list[Pa
         added: dict[str, int] = dict(cursor.fetchall())
 
     def age(each: PastObject) -> tuple[int, int]:
-        # what the log has forgotten is older than what it knows
+        # objects whose creation is no longer in the log are older than the others
         return added.get(each.item.metadata.uid, 0), each.row or 0
 
     return sorted(objects, key=age)
 
 
-def _decoded(rows: Collection[tuple[str, int | None, str]]) -> Iterator[PastObject]:
+def _decode_rows(rows: Collection[tuple[str, int | None, str]]) -> Iterator[PastObject]:
     for kind, row, body in rows:
         item = decode(kind, body)
         if item is not None:
@@ -73,8 +73,8 @@ def _decoded(rows: Collection[tuple[str, int | None, str]]) -> Iterator[PastObje
 
 
 @cache
-def _statement(kinds: tuple[Kind, ...]) -> str:
-    """One statement, so that what it reads of tables and log belongs together."""
+def _build_statement(kinds: tuple[Kind, ...]) -> str:
+    """A single statement, so that tables and log are read from the same snapshot."""
     unchanged = " UNION ALL ".join(
         f"SELECT '{kind.name}', o.id, o.body::text FROM {kind.model._meta.db_table} o "
         "WHERE o.cluster_id = %(cluster)s AND o.resource_version <= %(version)s "

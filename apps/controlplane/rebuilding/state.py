@@ -1,10 +1,12 @@
-"""The state that a decision saw: a scheduler filled from the change log and the ledger.
+"""Rebuilds the state that a decision saw: a scheduler filled from the change log and the ledger.
 
-A decision names the version up to which its engine had read the change log, and its number among
-the decisions made after that version. So it saw the objects at that version; on top of them the
-pods that had a node without being known as bound, which its row lists; and what the decisions
-before it of the same version had done: their pods on their nodes, their volumes assumed, their
-nominations.
+A decision records the version up to which its engine had read the change log, and its sequence
+number among the decisions based on that version. The state consists of
+
+1. the objects at that version;
+2. the pods that were assumed or being bound at that time, which the decision's row lists;
+3. the effects of the earlier decisions based on the same version: pods assumed on their nodes,
+   volumes reserved, nominations.
 """
 
 from __future__ import annotations
@@ -14,33 +16,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import msgspec
-import zstandard
-
 from apps.cluster.log.changelog import changes_after
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import WATCHED, decode
-from apps.controlplane.models import ConfigurationRevision, NodeTable, SchedulingDecision
+from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import plugins, revisions
-from apps.controlplane.rebuilding.arrivals import arrival_order
+from apps.controlplane.rebuilding.arrivals import sort_by_arrival
 from apps.controlplane.rebuilding.draws import RecordedDraws
-from apps.controlplane.rebuilding.earlier import apply_earlier, take_room
-from apps.controlplane.rebuilding.following import nominate, take_in
-from apps.controlplane.rebuilding.nodes import put_nodes
-from apps.controlplane.rebuilding.objects import PastObject, objects_at
+from apps.controlplane.rebuilding.earlier import apply_earlier, assume_pod
+from apps.controlplane.rebuilding.following import apply_change, nominate
+from apps.controlplane.rebuilding.nodes import fill_nodes
+from apps.controlplane.rebuilding.objects import PastObject, read_objects_at
 from apps.scheduler.cache.cache import is_terminal
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
-from apps.scheduler.scheduler import Scheduler, TieBreak
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.tie_break import TieBreak
 
 _BATCH = 2000
 
 
 class StoppedClock:
-    """The moment of a decision."""
+    """A clock that always shows the time of a decision."""
 
     def __init__(self, at: float) -> None:
         self.at = at
@@ -51,80 +51,79 @@ class StoppedClock:
 
 @dataclass(slots=True)
 class PastState:
-    """A cluster as its scheduler knew it at a version, and the decisions made since then.
+    """A cluster as its scheduler knew it at a version, with the decisions applied since then.
 
-    The scheduler's queue is empty: pods are tried with `decide_again`.
+    The scheduler's queue is empty: pods are scheduled with `decide_again`.
     """
 
     cluster: Cluster
     version: int
     scheduler: Scheduler
     draws: RecordedDraws
-    #: uid -> pod without a node, of whatever scheduler
+    #: uid -> pod without a node, of any scheduler
     pending: dict[str, Pod] = field(default_factory=dict)
-    #: how many decisions of this version are applied
+    #: number of decisions of this version that are applied
     sequence: int = 0
-    #: the profile revision, and the version at which the engine took in everything there was
+    #: the revision of the configuration, and the version at which the engine was loaded
     revision: int = 0
     loaded_at: int = 0
-    #: pods came to their nodes in the order of time
+    #: whether pods were added to their nodes in the order of their arrival
     in_order: bool = False
 
-    def leads_to(self, row: SchedulingDecision) -> bool:
-        """Whether `advance` can bring this state to what `row` saw."""
+    def can_advance_to(self, row: SchedulingDecision) -> bool:
+        """Whether `advance` can turn this state into the one that `row` saw."""
         return (
             (self.cluster.pk, self.version) == (row.cluster_id, row.cluster_version)
             and self.sequence <= row.sequence
             and self.revision == row.profile_revision
-            and self.loaded_at == codec.seen_by(row).loaded_at
+            and self.loaded_at == read(row).seen.loaded_at
             and (self.in_order or not _needs_order(row))
         )
 
     def advance(self, row: SchedulingDecision) -> None:
-        """Apply the decisions of this version that came before `row`."""
+        """Apply the decisions of this version before `row`."""
         assert row.cluster_version == self.version and row.sequence >= self.sequence
-        seen = codec.seen_by(row)
+        seen = read(row).seen
         for uid in seen.released:
             if uid in self.pending:
                 self.scheduler.queue.delete_nominated_pod(PodInfo(self.pending[uid]))
         for uid, node, version in seen.expected:
             if uid in self.pending and self.scheduler.cache.find_pod(uid) is None:
-                pod = _as_of(self.cluster, self.pending[uid], version)
-                take_room(self.scheduler, pod, node)
-        for earlier in _made_before(row, self.sequence):
+                pod = _read_pod_at(self.cluster, self.pending[uid], version)
+                assume_pod(self.scheduler, pod, node)
+        for earlier in _read_earlier(row, self.sequence):
             apply_earlier(self.scheduler, self.pending, earlier)
         self.sequence = row.sequence
 
     def follow(self, version: int) -> None:
-        """Go on to a later version: for looking at the present, not at what a decision saw."""
+        """Advance to a later version. Use it for the present state, not for that of a decision."""
         while self.version < version:
             changes = changes_after(self.cluster.pk, self.version, limit=_BATCH)
             for change in changes:
                 if change.version <= version:
-                    take_in(self.scheduler, self.pending, change)
+                    apply_change(self.scheduler, self.pending, change)
             self.version = min(changes[-1].version, version) if changes else version
 
     def pod(self, uid: str) -> PodInfo | None:
-        """A pending pod as it was; None if there was none."""
-        found = self.pending.get(uid)
-        return PodInfo(found) if found is not None else None
+        """The pending pod with this uid; None if there was none."""
+        pod = self.pending.get(uid)
+        return PodInfo(pod) if pod is not None else None
 
 
-def state_before(row: SchedulingDecision) -> PastState:
-    """The state that a decision saw.
+def rebuild_state_before(row: SchedulingDecision) -> PastState:
+    """Rebuild the state that a decision saw.
 
-    Raises apps.cluster.errors.Expired when the change log does not reach back to it any more, and
-    Cluster.DoesNotExist when only the ledger is left of the cluster.
+    Raises apps.cluster.errors.Expired when the change log no longer reaches back to it, and
+    Cluster.DoesNotExist when the cluster has been deleted.
     """
     cluster = Cluster.objects.get(pk=row.cluster_id)
-    table = NodeTable.objects.filter(pk=row.node_table_id).first()
-    names = msgspec.json.decode(zstandard.decompress(bytes(table.names))) if table else ()
-    state = state_at(
+    record = read(row)
+    state = rebuild_state_at(
         cluster,
         row.cluster_version,
         revision=row.profile_revision,
-        loaded_at=codec.seen_by(row).loaded_at,
-        rows=names,
+        loaded_at=record.seen.loaded_at,
+        rows=record.decision.nodes,
         in_order=_needs_order(row),
         at=row.at.timestamp(),
     )
@@ -132,7 +131,7 @@ def state_before(row: SchedulingDecision) -> PastState:
     return state
 
 
-def state_at(
+def rebuild_state_at(
     cluster: Cluster,
     version: int,
     *,
@@ -142,22 +141,23 @@ def state_at(
     in_order: bool = False,
     at: float | None = None,
 ) -> PastState:
-    """What a scheduler knows that has read the change log up to `version`.
+    """Rebuild the state of a scheduler that has read the change log up to `version`.
 
-    `revision` is its profile, by default the active one; `loaded_at` the version at which it took
-    in everything there was, by default this one; `rows` the order of its nodes' rows. Pods come to
-    their nodes in the order of time only if they shall (`in_order`), which preemption needs.
+    `revision` is the number of its configuration revision, by default the active one; `loaded_at`
+    the version at which it was loaded, by default `version`; `rows` the node names by row; `at` the
+    time, by default now. With `in_order`, pods are added to their nodes in the order of their
+    arrival, which preemption needs.
     """
-    profile = (
-        revisions.active(cluster)
+    chosen_revision = (
+        revisions.get_active(cluster)
         if revision is None
         else ConfigurationRevision.objects.get(cluster=cluster, revision=revision)
     )
     draws = RecordedDraws()
     scheduler = Scheduler(
-        revisions.configuration(profile),
+        revisions.load_configuration(chosen_revision),
         clock=StoppedClock(cluster.now().timestamp() if at is None else at),
-        tie_break=_tie_break(cluster),
+        tie_break=_get_tie_break(cluster),
         registry=plugins.registry(),
         bodies=StoredBodies(cluster.pk),
         draws=draws,
@@ -168,20 +168,22 @@ def state_at(
         version,
         scheduler,
         draws,
-        revision=profile.revision,
+        revision=chosen_revision.revision,
         loaded_at=loaded_at,
         in_order=in_order,
     )
     others = [kind for kind in WATCHED if kind.name != "Node"]
-    with _uncollected():
-        put_nodes(scheduler.cache, cluster, loaded_at=loaded_at, version=version, rows=rows)
-        _put_objects(state, objects_at(cluster, version, others), loaded_at if in_order else None)
+    with _disable_garbage_collection():
+        fill_nodes(scheduler.cache, cluster, loaded_at=loaded_at, version=version, rows=rows)
+        _fill_objects(
+            state, read_objects_at(cluster, version, others), loaded_at if in_order else None
+        )
     return state
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """All that is made here is kept: to search it for garbage meanwhile can double the time."""
+def _disable_garbage_collection() -> Iterator[None]:
+    """Objects created here are kept; collecting garbage in between can double the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -191,8 +193,8 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _put_objects(state: PastState, objects: Iterable[PastObject], loaded_at: int | None) -> None:
-    """`loaded_at` None: the order of pods does not matter."""
+def _fill_objects(state: PastState, objects: Iterable[PastObject], loaded_at: int | None) -> None:
+    """Add objects and pods; without `loaded_at`, pods are added in any order."""
     cache = state.scheduler.cache
     assigned: list[PastObject] = []
     for each in objects:
@@ -206,7 +208,7 @@ def _put_objects(state: PastState, objects: Iterable[PastObject], loaded_at: int
         else:
             state.pending[each.item.metadata.uid] = each.item
     if loaded_at is not None:
-        assigned = arrival_order(
+        assigned = sort_by_arrival(
             state.cluster, assigned, loaded_at=loaded_at, version=state.version
         )
     for each in assigned:
@@ -216,8 +218,8 @@ def _put_objects(state: PastState, objects: Iterable[PastObject], loaded_at: int
         nominate(state.scheduler, pod)
 
 
-def _as_of(cluster: Cluster, pod: Pod, version: int) -> Pod:
-    """The pod as it was at a version; as it is where the log does not know."""
+def _read_pod_at(cluster: Cluster, pod: Pod, version: int) -> Pod:
+    """The pod at a version; the given pod when the log does not reach back that far."""
     change = (
         Change.objects.filter(cluster=cluster, uid=pod.metadata.uid, version__lte=version)
         .order_by("-version")
@@ -227,10 +229,10 @@ def _as_of(cluster: Cluster, pod: Pod, version: int) -> Pod:
     return found if isinstance(found, Pod) else pod
 
 
-def _made_before(row: SchedulingDecision, since: int) -> list[SchedulingDecision]:
-    """The decisions after the same version from number `since` on, in order.
+def _read_earlier(row: SchedulingDecision, since: int) -> list[SchedulingDecision]:
+    """The decisions based on the same version, from sequence number `since` up to `row`, in order.
 
-    Of what was recorded together the ids rise with the sequence.
+    Among rows that were recorded together, ids increase with the sequence number.
     """
     rows = SchedulingDecision.objects.filter(
         cluster_id=row.cluster_id,
@@ -243,9 +245,9 @@ def _made_before(row: SchedulingDecision, since: int) -> list[SchedulingDecision
 
 
 def _needs_order(row: SchedulingDecision) -> bool:
-    """Preemption asks which of equally important pods came first."""
+    """Whether the order of pods on their nodes matters: preemption compares it."""
     return row.result == Result.UNSCHEDULABLE
 
 
-def _tie_break(cluster: Cluster) -> TieBreak:
+def _get_tie_break(cluster: Cluster) -> TieBreak:
     return "first-name" if cluster.tie_break == Cluster.TieBreak.FIRST_NAME else "random"

@@ -1,4 +1,4 @@
-"""Columns of tables, and how common cells are written."""
+"""Columns of tables, and the formats of common cells."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _ACCESS_MODES = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column and how its cell is read from an object (and the time it is)."""
+    """A column, and the function that reads its cell from an object and the current time."""
 
     name: str
     cell: Callable[[Body, datetime], Any]
     type: str = "string"
     format: str = ""
-    #: 1: only `-o wide` shows it
+    #: 1: shown only by `-o wide`
     priority: int = 0
 
     def definition(self) -> dict[str, Any]:
@@ -42,12 +42,12 @@ class Column:
 
 
 def path(*steps: str, default: Any = "") -> Callable[[Body, datetime], Any]:
-    """A cell that holds one field."""
+    """Return a function that reads one field as a cell."""
     return lambda body, now: get(body, *steps, default=default)
 
 
 def get(body: Any, *steps: str, default: Any = "") -> Any:
-    """One field of an object; `default` when it, or something above it, is missing."""
+    """One field of an object; `default` if it or one of its parents is missing."""
     for step in steps:
         body = body.get(step) if isinstance(body, Mapping) else None
     return default if body is None else body
@@ -58,7 +58,7 @@ AGE = Column("Age", lambda body, now: age(get(body, "metadata", "creationTimesta
 
 
 def age(timestamp: str, now: datetime) -> str:
-    """How long ago an RFC 3339 time was, in the two units that matter."""
+    """The age of an RFC 3339 time, in its two largest units."""
     if not timestamp:
         return UNKNOWN
     seconds = int((now - datetime.fromisoformat(timestamp)).total_seconds())
@@ -66,7 +66,7 @@ def age(timestamp: str, now: datetime) -> str:
 
 
 def duration(seconds: int) -> str:
-    """A time span as Kubernetes writes it: 95s, 4m5s, 3h12m, 5d, 2y40d."""
+    """A duration as Kubernetes formats it: 95s, 4m5s, 3h12m, 5d, 2y40d."""
     if seconds < -1:
         return "<invalid>"
     seconds = max(seconds, 0)
@@ -75,21 +75,21 @@ def duration(seconds: int) -> str:
     if seconds < 120:
         return f"{seconds}s"
     if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
+        return _format_two_units(minutes, "m", seconds % 60, "s")
     if minutes < 180:
         return f"{minutes}m"
     if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
+        return _format_two_units(hours, "h", minutes % 60, "m")
     if hours < 48:
         return f"{hours}h"
     if days < 8:
-        return _two(days, "d", hours % 24, "h")
+        return _format_two_units(days, "d", hours % 24, "h")
     if days < 2 * 365:
         return f"{days}d"
-    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
+    return _format_two_units(years, "y", days % 365, "d") if years < 8 else f"{years}y"
 
 
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+def _format_two_units(large: int, large_unit: str, small: int, small_unit: str) -> str:
     return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
 
 

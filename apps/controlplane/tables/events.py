@@ -1,4 +1,4 @@
-"""The table of events, of both their forms: rows are read from the stored one."""
+"""The table of events, for both API groups: rows are read from the stored form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns each kind has."""
+"""The columns of each kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _external_ip(service: Body, now: datetime) -> str:
 
 
 def _quota_cell(of_limits: bool) -> Callable[[Body, datetime], str]:
-    """What is used of each hard limit; of what is requested and counted, or of what is limited."""
+    """Used and hard amounts: of requests and counts, or of limits."""
 
     def cell(quota: Body, now: datetime) -> str:
         used = get(quota, "status", "used", default={})
@@ -142,10 +142,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 
 
 def columns_of(kind: Kind) -> tuple[Column, ...]:
-    """The columns of a kind, its name first."""
+    """The columns of a kind, starting with the name."""
     return COLUMNS.get(kind.name, DEFAULT)
 
 
 def row_conditions(kind: str, body: Body) -> list[dict[str, str]]:
-    """What a row of this kind says beside its cells."""
+    """The conditions of a row of this kind."""
     return pods.row_conditions(body) if kind == "Pod" else []

@@ -28,7 +28,7 @@ def status(node: Body) -> str:
 
 
 def roles(node: Body) -> str:
-    """The column Roles, from the labels that name them."""
+    """The column Roles, from the role labels."""
     labels = get(node, "metadata", "labels", default={})
     named = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
     named.add(labels.get(_ROLE_LABEL, ""))

@@ -1,4 +1,4 @@
-"""The table of pods: what a pod is doing, in one word."""
+"""The table of pods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINISHED = {
 
 
 def status(pod: Body) -> str:
-    """The column Status: the phase, or the more telling reason behind it."""
+    """The column Status: the phase, or a more specific reason."""
     if get(pod, "metadata", "deletionTimestamp"):
         return "Unknown" if get(pod, "status", "reason") == "NodeLost" else "Terminating"
     word = get(pod, "status", "reason") or get(pod, "status", "phase", default="Pending")
@@ -27,11 +27,11 @@ def status(pod: Body) -> str:
     initializing = _initializing(pod)
     if initializing:
         return initializing
-    return _of_containers(pod) or word
+    return _container_reason(pod) or word
 
 
 def _initializing(pod: Body) -> str:
-    """`Init:…` while an init container is not through; "" otherwise."""
+    """`Init:…` while an init container has not finished; "" otherwise."""
     wanted = get(pod, "spec", "initContainers", default=[])
     sidecars = {c["name"] for c in wanted if c.get("restartPolicy") == "Always"}
     found = get(pod, "status", "initContainerStatuses", default=[])
@@ -50,8 +50,8 @@ def _initializing(pod: Body) -> str:
     return ""
 
 
-def _of_containers(pod: Body) -> str:
-    """What the first container that is not simply running says; "" when all are well."""
+def _container_reason(pod: Body) -> str:
+    """The reason of the first container that is not running; "" if all are running."""
     word, running = "", False
     for container in reversed(get(pod, "status", "containerStatuses", default=[])):
         waiting = get(container, "state", "waiting", "reason")
@@ -109,7 +109,7 @@ def _readiness_gates(pod: Body, now: datetime) -> str:
 
 
 def row_conditions(pod: Body) -> list[dict[str, str]]:
-    """What a table row says beside its cells: that the pod is through."""
+    """The condition of a table row: that the pod has completed."""
     finished = _FINISHED.get(get(pod, "status", "phase"))
     if finished is None:
         return []

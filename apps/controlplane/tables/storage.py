@@ -1,4 +1,4 @@
-"""The tables of volumes and what belongs to them."""
+"""The tables of volumes, claims and storage classes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _claim(volume: Body, now: datetime) -> str:
     return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
 
 
-def _bound(claim: Body, *steps: str, default: Any) -> Any:
-    """A field of a claim that means something only once it is bound."""
+def _field_if_bound(claim: Body, *steps: str, default: Any) -> Any:
+    """A field of a claim that is only valid once it is bound."""
     return get(claim, *steps, default=default) if get(claim, "spec", "volumeName") else default
 
 
@@ -67,10 +67,12 @@ CLAIMS = (
     NAME,
     Column("Status", _phase),
     Column("Volume", path("spec", "volumeName")),
-    Column("Capacity", lambda c, now: _bound(c, "status", "capacity", "storage", default="")),
+    Column(
+        "Capacity", lambda c, now: _field_if_bound(c, "status", "capacity", "storage", default="")
+    ),
     Column(
         "Access Modes",
-        lambda c, now: access_modes(_bound(c, "status", "accessModes", default=[])),
+        lambda c, now: access_modes(_field_if_bound(c, "status", "accessModes", default=[])),
     ),
     _STORAGE_CLASS,
     _ATTRIBUTES_CLASS,

@@ -1,4 +1,4 @@
-"""Columns of the workloads that make other objects: deployments, daemon sets, jobs."""
+"""Columns of workloads: deployments, daemon sets, jobs."""
 
 from __future__ import annotations
 

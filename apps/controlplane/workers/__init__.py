@@ -1,4 +1,4 @@
 """Workers and clusters: the lease, heartbeats, and how a loop is woken or waited for.
 
-Imports no other room but models; any room may import it.
+Imports nothing else of this app but models; every package may import it.
 """

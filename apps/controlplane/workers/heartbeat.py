@@ -1,4 +1,4 @@
-"""Signs of life, as rows on the database's clock: of beat, and of every worker process."""
+"""Heartbeats of beat and of every worker process, as rows with the database's time."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from django.db import DatabaseError, InterfaceError, connection
 
 log = logging.getLogger(__name__)
 
-#: A worker process says so often that it is there ...
+#: Interval of the heartbeats of a worker process ...
 INTERVAL_SECONDS = 2.0
-#: ... and after so long a silence it is taken for dead.
+#: ... which counts as dead after this time without one.
 STALE_SECONDS = 10.0
-#: After this long one it is forgotten.
+#: After this time its heartbeat is deleted.
 DEAD_SECONDS = 60.0
 
 
 def touch(name: str) -> None:
-    """Say that `name` is alive now."""
+    """Record a heartbeat of `name`."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO controlplane_heartbeat (name, at) VALUES (%s, clock_timestamp()) "
@@ -28,7 +28,7 @@ def touch(name: str) -> None:
 
 
 def age(name: str) -> float | None:
-    """Seconds since `name` was last seen; None if never."""
+    """Seconds since the last heartbeat of `name`; None if there was none."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT extract(epoch FROM clock_timestamp() - at)::float8 "
@@ -40,7 +40,7 @@ def age(name: str) -> float | None:
 
 
 def queue_of_holder(cluster_id: int) -> str | None:
-    """The queue of the live worker process that last scheduled a cluster; None if it is gone."""
+    """The queue of the live worker process that last scheduled a cluster; None if it is dead."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT l.holder FROM controlplane_looplease l "
@@ -53,7 +53,7 @@ def queue_of_holder(cluster_id: int) -> str | None:
 
 
 def idle_worker() -> str | None:
-    """A live worker process that holds no cluster just now; None while all are at work."""
+    """A live worker process that holds no cluster; None if all are busy."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name FROM controlplane_heartbeat h WHERE name LIKE 'loop\\_%%' "
@@ -67,8 +67,8 @@ def idle_worker() -> str | None:
     return None if row is None else row[0]
 
 
-def distrust(name: str = "") -> None:
-    """Take `name`, or everybody, for dead who does not show life from now on."""
+def expire(name: str = "") -> None:
+    """Treat `name`, or all processes, as dead until the next heartbeat."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_heartbeat "
@@ -78,8 +78,8 @@ def distrust(name: str = "") -> None:
         )
 
 
-def dead() -> list[str]:
-    """The worker processes of which nothing was heard for a long time."""
+def dead_workers() -> list[str]:
+    """The worker processes without a heartbeat for a long time."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name FROM controlplane_heartbeat WHERE name LIKE 'loop\\_%%' "
@@ -89,14 +89,14 @@ def dead() -> list[str]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def forget(name: str) -> None:
-    """Remove a heartbeat, after all that is known by it."""
+def delete(name: str) -> None:
+    """Delete a heartbeat, after everything that depends on it."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM controlplane_heartbeat WHERE name = %s", [name])
 
 
 class Pulse(threading.Thread):
-    """Keeps one name's heartbeat going until `stop`, which takes it back."""
+    """Sends the heartbeats of one name until `stop`, which expires the last one."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name="pulse", daemon=True)
@@ -108,7 +108,7 @@ class Pulse(threading.Thread):
             try:
                 touch(self._of)
             except (DatabaseError, InterfaceError):
-                # the database is away; so is whoever would read this
+                # the database is unavailable, also to any reader of heartbeats
                 log.warning("no heartbeat for %s", self._of, exc_info=True)
             finally:
                 connection.close()
@@ -116,10 +116,10 @@ class Pulse(threading.Thread):
                 break
 
     def stop(self) -> None:
-        """End the thread and take the heartbeat back: nobody shall wait for this process.
+        """Stop the thread and expire the heartbeat, so that nothing waits for this process.
 
-        Its name stays, since somebody may just now send something to its queue.
+        The row stays, because a message may be sent to its queue at this moment.
         """
         self._stopped.set()
         self.join()
-        distrust(self._of)
+        expire(self._of)

@@ -1,9 +1,9 @@
-"""The lease of a cluster's loop: at most one process schedules a cluster, also when it stalls.
+"""The lease of a cluster's loop: at most one process schedules a cluster, even if it stalls.
 
-A lease is a row with an epoch. Taking it over raises the epoch; every transaction that records
-decisions first updates the row where holder and epoch are still its own, which locks it and
-renews it, or finds nothing to update and raises `LeaseLost` before anything is written. All
-times are the database's, so the clocks of the machines do not matter.
+A lease is a row with an epoch. Taking it over increments the epoch; every transaction that records
+decisions first updates the row where holder and epoch are still its own. This locks and renews it,
+or finds no row and raises `LeaseLost` before anything is written. All times are the database's, so
+the clocks of the machines do not matter.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from django.db import DatabaseError, InterfaceError, connection
 
 log = logging.getLogger(__name__)
 
-#: A holder that is silent for so long may be replaced. Longer than any one batch takes.
+#: A holder that does not renew for this time may be replaced. Longer than any batch takes.
 TTL_SECONDS = 10.0
 
-#: While nothing is recorded (an extender is slow), the lease is renewed so often all the same ...
+#: Interval of renewals while nothing is recorded (an extender is slow) ...
 KEEP_SECONDS = TTL_SECONDS / 3
-#: ... but not longer than this: a loop that hangs shall lose it.
+#: ... which end after this time, so that a hanging loop loses the lease.
 LONGEST_SECONDS = 60.0
 
-#: This process, told apart from every other; also the name of its own task queue.
+#: The unique name of this process; also the name of its task queue.
 PROCESS = f"loop_{uuid.uuid4().hex[:16]}"
 
 
 class LeaseLost(Exception):
-    """Another process has taken the cluster over, or the cluster is gone."""
+    """Another process has taken over the cluster, or the cluster was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to schedule one cluster, as long as `renew` finds the epoch unchanged."""
+class ClusterLease:
+    """The right to schedule one cluster, while `renew` finds the epoch unchanged."""
 
     cluster_id: int
     holder: str
@@ -47,9 +47,9 @@ class Lease:
     def renew(
         self, *, consumed_version: int | None = None, profile_revision: int | None = None
     ) -> None:
-        """Lock the row for this transaction and extend the lease; LeaseLost if it is gone.
+        """Lock the row for this transaction and extend the lease; LeaseLost if it was taken over.
 
-        Both arguments say how far the holder has come, with which profile; None leaves that.
+        The arguments record the progress of the holder, and its revision; None keeps the value.
         """
         with connection.cursor() as cursor:
             cursor.execute(
@@ -70,8 +70,8 @@ class Lease:
             if cursor.rowcount == 0:
                 raise LeaseLost(f"cluster {self.cluster_id}, epoch {self.epoch}")
 
-    def rest(self) -> None:
-        """Let others take the cluster; who comes back first finds its engine still warm."""
+    def release(self) -> None:
+        """Release the lease, but remain the holder, whose engine is kept in memory."""
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE controlplane_looplease SET expires_at = clock_timestamp() "
@@ -80,8 +80,8 @@ class Lease:
             )
 
 
-def let_go(cluster_id: int, holder: str = PROCESS) -> None:
-    """Let others take a cluster at once; does nothing when `holder` has lost it."""
+def release(cluster_id: int, holder: str = PROCESS) -> None:
+    """Release the lease of a cluster; does nothing if `holder` has lost it."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_looplease SET expires_at = clock_timestamp() "
@@ -91,10 +91,12 @@ def let_go(cluster_id: int, holder: str = PROCESS) -> None:
 
 
 @contextmanager
-def kept(lease: Lease) -> Iterator[None]:
-    """Keep the lease in this block, also while nothing is recorded."""
+def keep_renewed(lease: ClusterLease) -> Iterator[None]:
+    """Keep renewing the lease in this block, also while nothing is recorded."""
     done = threading.Event()
-    thread = threading.Thread(target=_keep, args=(lease, done), name="lease", daemon=True)
+    thread = threading.Thread(
+        target=_renew_periodically, args=(lease, done), name="lease", daemon=True
+    )
     thread.start()
     try:
         yield
@@ -103,30 +105,30 @@ def kept(lease: Lease) -> Iterator[None]:
         thread.join()
 
 
-def _keep(lease: Lease, done: threading.Event) -> None:
+def _renew_periodically(lease: ClusterLease, done: threading.Event) -> None:
     until = time.monotonic() + LONGEST_SECONDS
     while not done.wait(KEEP_SECONDS) and time.monotonic() < until:
         try:
             lease.renew()
         except (LeaseLost, DatabaseError, InterfaceError):
-            # who records next will find out
-            log.warning("the lease could not be renewed", exc_info=True)
+            # the next transaction detects a lost lease
+            log.warning("could not renew the lease", exc_info=True)
         finally:
             connection.close()
 
 
-def acquire(cluster_id: int, holder: str = PROCESS) -> Lease | None:
-    """Take the lease if it is free or still `holder`'s; None, at once, while it is not.
+def acquire(cluster_id: int, holder: str = PROCESS) -> ClusterLease | None:
+    """Take the lease if it is free or still `holder`'s; otherwise return None at once.
 
-    The epoch stays the same when nobody else held it in between: what `holder` remembers of the
-    cluster is then still what the database says.
+    The epoch stays the same if nobody else held it in between: then the state that `holder` has in
+    memory still equals the database.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE controlplane_looplease SET "
             "epoch = CASE WHEN holder = %s THEN epoch ELSE epoch + 1 END, holder = %s, "
             "expires_at = clock_timestamp() + make_interval(secs => %s) "
-            # who has the row locked is about to renew it, or stands still in doing so: no waiting
+            # a process that has locked the row renews it, or has stalled: do not wait
             "WHERE cluster_id = (SELECT cluster_id FROM controlplane_looplease "
             "WHERE cluster_id = %s FOR NO KEY UPDATE SKIP LOCKED) "
             "AND (holder = %s OR expires_at IS NULL OR expires_at < clock_timestamp()) "
@@ -134,4 +136,4 @@ def acquire(cluster_id: int, holder: str = PROCESS) -> Lease | None:
             [holder, holder, TTL_SECONDS, cluster_id, holder],
         )
         row = cursor.fetchone()
-    return None if row is None else Lease(cluster_id, holder, row[0])
+    return None if row is None else ClusterLease(cluster_id, holder, row[0])

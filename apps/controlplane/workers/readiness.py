@@ -1,10 +1,10 @@
-"""Whether the loops of clusters are run: what readiness endpoints tell."""
+"""Whether workers run the loops of clusters, for the readiness endpoints."""
 
 from __future__ import annotations
 
 from django.db import connection
 
-#: A cluster that is due waits for a worker; beyond this, nobody is coming.
+#: A due cluster waits for a worker; after this time it counts as not ready.
 OVERDUE_SECONDS = 60.0
 
 _OVERDUE = """
@@ -16,10 +16,10 @@ _OVERDUE = """
 """
 
 
-def overdue(cluster_id: int | None = None) -> list[tuple[str, float]]:
-    """Clusters, or this one, that have work and no worker, and for how many seconds.
+def overdue_clusters(cluster_id: int | None = None) -> list[tuple[str, float]]:
+    """(name, seconds) of clusters, or of this one, that have waited for a worker for too long.
 
-    A cluster whose lease is held is at work, however long; a hanging holder loses its lease.
+    A cluster whose lease is held is being processed; a hanging holder loses its lease.
     """
     with connection.cursor() as cursor:
         cursor.execute(_OVERDUE, [OVERDUE_SECONDS, cluster_id, cluster_id])

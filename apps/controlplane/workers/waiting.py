@@ -1,4 +1,4 @@
-"""Waiting until a cluster's loop has done everything there was to do."""
+"""Waits until a cluster's loop has nothing left to do."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _STATE = """
 
 @dataclass(frozen=True, slots=True)
 class LoopState:
-    """How far the loop is."""
+    """The progress of the loop."""
 
-    #: The loop has acted on every change up to here ...
+    #: The loop has handled every change up to this version ...
     consumed_version: int
-    #: ... and has yet to get here.
+    #: ... and has to reach this one.
     wanted_version: int
-    #: Pods that are active, in flight or in backoff, and those somebody activates by hand; pods of
-    #: no profile's scheduler not counted.
+    #: Pods that are active, in flight or in backoff, and manually activated pods; without pods of
+    #: other schedulers.
     waiting_pods: int
 
     @property
@@ -45,9 +45,9 @@ class LoopState:
 
 
 def loop_states(cluster: Cluster, *, timeout: float, ignored_pods: int = 0) -> Iterator[LoopState]:
-    """The loop's state again and again, until it is quiet; TimeoutError when time runs out.
+    """Yield the loop's state repeatedly until it is quiet; TimeoutError on timeout.
 
-    What is wanted is the version of the cluster at the call.
+    The loop has to reach the version of the cluster at the time of the call.
     """
     wanted = Cluster.objects.values_list("resource_version", flat=True).get(pk=cluster.pk)
     deadline = time.monotonic() + timeout

@@ -1,9 +1,9 @@
-"""Sending the scheduling loop of a cluster to a worker.
+"""Sends the scheduling loop of a cluster to a worker.
 
-Waking is level-triggered. Whoever changes a cluster makes it due (`Cluster.due_at`) in the same
-transaction, and the one who made it so sends `run_loop` after the commit; while the loop is at
-work nobody sends anything, since the cluster stays due until the loop has seen everything. What
-was not sent, or was lost with a worker, is found by beat: a due cluster whose lease nobody holds.
+Waking is level-triggered. A transaction that changes a cluster makes it due (`Cluster.due_at`), and
+if it was not due before, sends `run_loop` after the commit. While the loop runs nothing is sent,
+because the cluster stays due until the loop has handled everything. Beat finds lost messages: a due
+cluster whose lease is free.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def wake(
     anywhere: bool = False,
     queue: str | None = None,
 ) -> None:
-    """Send the loop of a cluster to the worker that has its engine warm, else to any.
+    """Send the loop of a cluster to the worker that has its engine in memory, or to any.
 
-    `anywhere`: to any worker in any case; `queue`: to this one. By the task's name, so that a
+    `anywhere`: always to any worker; `queue`: to this one. Uses the name of the task, so that a
     process that only wakes need not load the scheduler.
     """
     if queue is None and not anywhere:
@@ -35,7 +35,7 @@ def wake(
 
 
 def make_due(cluster_id: int) -> None:
-    """Make a cluster due now and wake its loop and its pages, though no object changed."""
+    """Make a cluster due now, and wake its loop and its pages, without a change of an object."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE cluster_cluster SET due_at = clock_timestamp() WHERE id = %s "
@@ -44,4 +44,4 @@ def make_due(cluster_id: int) -> None:
         )
         row = cursor.fetchone()
         if row is not None:
-            transaction.on_commit(lambda: announcer.committed(cluster_id, row[0], due=True))
+            transaction.on_commit(lambda: announcer.announce(cluster_id, row[0], due=True))

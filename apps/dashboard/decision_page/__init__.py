@@ -1,4 +1,5 @@
-"""One decision as its page draws it: the funnel, the scores, preemption, the time it took.
+"""One decision as its page shows it: the funnel, the table of scores, preemption, the durations.
 
-Pure functions over a `Decision`; what it is and why, in words, is `apps.controlplane.explanations`.
+Pure functions over `apps.controlplane.results`; the words are `apps.controlplane.explanations`.
+Only the views import it.
 """

@@ -1,4 +1,4 @@
-"""The candidates for preemption, with the figures they were ranked by and what told them apart."""
+"""The candidates for preemption, with the figures that rank them and the deciding criterion."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from apps.controlplane.results.refusals import RefusalGroup, group_statuses
 from apps.scheduler.decision import Decision
-from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Candidate
 from apps.scheduler.preemption.importance import NOT_STARTED
 from apps.scheduler.preemption.ranking import CRITERIA, PRIORITY_SHIFT, Criterion
@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A candidate's figure for one criterion, and whether it put the candidate out."""
+    """A candidate's figure for one criterion; `lost`: the candidate was eliminated by it."""
 
     text: str
     lost: bool = False
@@ -27,27 +27,19 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """A node where room could be made, at what cost, and why it was not taken instead."""
+    """A node where evictions make room, the victims, and why another node was nominated."""
 
     node: str
     victims: Sequence[str]
     figures: Sequence[Figure]
-    #: "" for those that were never behind
+    #: the criterion that eliminated the candidate; "" if none did
     lost_by: str
     chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
-class InVain:
-    """Nodes where evicting pods would not help, by reason."""
-
-    reason: str
-    nodes: int
-
-
-@dataclass(frozen=True, slots=True)
 class PreemptionTable:
-    """What PostFilter found."""
+    """The result of PostFilter."""
 
     status: str
     message: str
@@ -56,47 +48,55 @@ class PreemptionTable:
     rows: Sequence[CandidateRow]
     candidates: int
     ties: Sequence[str]
-    in_vain: Sequence[InVain]
+    #: nodes where evicting pods does not help, by reason
+    unhelpful: Sequence[RefusalGroup]
 
 
 def preemption_table(decision: Decision) -> PreemptionTable | None:
-    """The candidates, the chosen one first, then in the order they fell out; None if not tried."""
+    """The chosen candidate, then those eliminated last; None if PostFilter was not run."""
     status, result = decision.post_filter_status, decision.post_filter
     if status is None:
         return None
     candidates = result.candidates if result else ()
-    chosen = decision.nominating.nominated_node if decision.nominating else ""
-    lost = _lost(candidates)
-    rows = [_row(each, lost.get(each.node), each.node == chosen) for each in candidates]
-    rows.sort(key=lambda row: (not row.chosen, -_place(lost.get(row.node)), row.node))
+    statuses = result.node_statuses if result else None
     return PreemptionTable(
         status=status.code.label,
         message=status.message,
         criteria=[str(criterion) for criterion in CRITERIA],
         decided_by=result.decided_by if result else "",
-        rows=rows[:MOST_SHOWN],
+        rows=_rows(candidates, _nominated_node(decision))[:MOST_SHOWN],
         candidates=len(candidates),
         ties=result.ties if result and len(result.ties) > 1 else (),
-        in_vain=_in_vain(result.node_statuses if result else None),
+        unhelpful=group_statuses(statuses, decision.nodes) if statuses is not None else (),
     )
 
 
-def _lost(candidates: Sequence[Candidate]) -> dict[str, int]:
-    """Node -> place in CRITERIA of the one that put it out; the criteria one after the other."""
+def _nominated_node(decision: Decision) -> str:
+    return decision.nominating.nominated_node if decision.nominating else ""
+
+
+def _rows(candidates: Sequence[Candidate], nominated: str) -> list[CandidateRow]:
+    lost = _eliminate(candidates)
+    never = len(CRITERIA)
+    ordered = sorted(
+        candidates,
+        key=lambda each: (each.node != nominated, -lost.get(each.node, never), each.node),
+    )
+    return [_row(each, lost.get(each.node), each.node == nominated) for each in ordered]
+
+
+def _eliminate(candidates: Sequence[Candidate]) -> dict[str, int]:
+    """Node -> index of the criterion that eliminates it; the criteria are compared in order."""
     lost: dict[str, int] = {}
     left = [each for each in candidates if len(each.figures) == len(CRITERIA)]
-    for place, criterion in enumerate(CRITERIA):
+    for index, criterion in enumerate(CRITERIA):
         if len(left) < 2:
             break
         better = max if criterion is Criterion.START_TIME else min
-        best = better(each.figures[place] for each in left)
-        lost |= {each.node: place for each in left if each.figures[place] != best}
-        left = [each for each in left if each.figures[place] == best]
+        best = better(each.figures[index] for each in left)
+        lost |= {each.node: index for each in left if each.figures[index] != best}
+        left = [each for each in left if each.figures[index] == best]
     return lost
-
-
-def _place(lost: int | None) -> int:
-    return len(CRITERIA) if lost is None else lost
 
 
 def _row(candidate: Candidate, lost: int | None, chosen: bool) -> CandidateRow:
@@ -118,11 +118,3 @@ def _text(criterion: Criterion, figure: int, victims: int) -> str:
     if figure >= NOT_STARTED:
         return "not started"
     return f"{_EPOCH + timedelta(microseconds=figure):%Y-%m-%d %H:%M:%S}"
-
-
-def _in_vain(statuses: NodeStatuses | None) -> list[InVain]:
-    """The most frequent reason first."""
-    if statuses is None:
-        return []
-    found = [InVain(status.message, count) for status, count in statuses.used()]
-    return sorted(found, key=lambda each: (-each.nodes, each.reason))

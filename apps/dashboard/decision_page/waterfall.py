@@ -1,4 +1,4 @@
-"""The time an attempt took: extension points one after the other, the plugins of each in turn."""
+"""The duration of an attempt: the extension points in order, and the plugins of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.scheduler.decision import Decision
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time, where its bar starts and how wide it is (0 to 100)."""
+    """A duration; its bar starts at `start` and is `width` wide, in percent of the attempt."""
 
     name: str
     nanoseconds: int
@@ -19,7 +19,7 @@ class Span:
 
     @property
     def share(self) -> int:
-        """Percent of the whole."""
+        """Percent of the attempt."""
         return round(self.width)
 
 
@@ -31,20 +31,20 @@ class Stage:
     plugins: Sequence[Span] = ()
 
 
-def waterfall(decision: Decision) -> list[Stage]:
+def waterfall_stages(decision: Decision) -> list[Stage]:
     """The extension points in the order they ran."""
     whole = sum(decision.durations.values()) or 1
     stages, before = [], 0
     for name, nanoseconds in decision.durations.items():
         plugins = decision.plugin_durations.get(name, {})
         span = _span(name, nanoseconds, before, whole)
-        stages.append(Stage(span, _in_turn(plugins, before, whole)))
+        stages.append(Stage(span, _plugin_spans(plugins, before, whole)))
         before += nanoseconds
     return stages
 
 
-def _in_turn(plugins: Mapping[str, int], before: int, whole: int) -> list[Span]:
-    """The plugins of one extension point; what it does between them has no bar."""
+def _plugin_spans(plugins: Mapping[str, int], before: int, whole: int) -> list[Span]:
+    """The plugins of one extension point, from its start; the rest of its time has no bar."""
     spans = []
     for name, nanoseconds in plugins.items():
         spans.append(_span(name, nanoseconds, before, whole))

@@ -39,7 +39,7 @@ class LabelsField(LinesField):
             if not equals or not key:
                 raise ValidationError(f"{place}: {line!r} is not of the form key=value")
             if key in labels:
-                raise ValidationError(f"{place}: {key!r} is there twice")
+                raise ValidationError(f"{place}: {key!r} is given twice")
             labels[key] = text
         return labels
 
@@ -95,10 +95,11 @@ def check_quantity(text: str, place: str = "") -> None:
         negative = parse(text).nanos < 0
     except QuantityError:
         raise ValidationError(
-            f"{place}{text!r} is no quantity: a number that may end in m, k, M, G, Ki, Mi, Gi …"
+            f"{place}{text!r} is not a quantity: a number, "
+            "optionally with a suffix such as m, k, M, G, Ki, Mi or Gi"
         ) from None
     if negative:
-        raise ValidationError(f"{place}{text!r} is below zero")
+        raise ValidationError(f"{place}{text!r} is negative")
 
 
 def _taint(place: str, line: str) -> Body:
@@ -117,7 +118,7 @@ def _toleration(place: str, line: str) -> Body:
     key, value, effect = _key_value_effect(line)
     if not key or (effect is not None and effect not in EFFECTS):
         raise ValidationError(
-            f"{place}: {line!r} is none of key=value:Effect, key:Effect, key=value, key, *; "
+            f"{place}: {line!r} is not one of key=value:Effect, key:Effect, key=value, key, *; "
             f"effects are {', '.join(EFFECTS)}"
         )
     matched: Body = {"operator": "Exists"} if value is None else {"operator": "Equal"}

@@ -10,7 +10,7 @@ import yaml
 from django import forms
 from django.core.exceptions import ValidationError
 
-from apps.cluster.documents import Unreadable, parse_yaml
+from apps.cluster.documents import UnreadableDocument, parse_yaml
 from apps.dashboard.forms.refusals import ObjectForm
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")
@@ -57,10 +57,10 @@ class EditForm(ObjectForm):
     def clean_manifest(self) -> dict[str, Any]:
         try:
             body = parse_yaml(self.cleaned_data["manifest"])
-        except Unreadable as error:
+        except UnreadableDocument as error:
             raise ValidationError(f"this is not YAML: {error}") from None
         if not isinstance(body, dict):
-            raise ValidationError("an object with apiVersion, kind and metadata is expected")
+            raise ValidationError("expected an object with apiVersion, kind and metadata")
         return body
 
 

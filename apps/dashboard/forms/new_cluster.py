@@ -9,12 +9,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
-from apps.cluster.models import Cluster
+from apps.cluster.queries import clusters
+from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
-from apps.dashboard.forms.cluster import MOST_SECONDS, UNSCHEDULABLE_HELP, UNSCHEDULABLE_LABEL
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.manifest import yaml_area
-from apps.dashboard.forms.refusals import ObjectForm
+from apps.dashboard.forms.settings import SettingsForm
 
 
 class SizesField(LinesField):
@@ -48,16 +48,16 @@ class CsvField(forms.FileField):
             raise ValidationError(f"the file is not UTF-8: {error}") from None
 
 
-class ClusterForm(ObjectForm):
+class ClusterForm(SettingsForm):
     """What every new cluster has."""
 
-    #: What there is to be comes first, how it behaves last.
+    #: What it consists of comes first, then how it behaves.
     field_order = (
         *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
-        *("tie_break", "seed", "pod_max_in_unschedulable_pods_seconds", "paused"),
+        "paused",
     )
     #: Fields that `create_cluster` takes as they are.
-    settings: ClassVar[Sequence[str]] = ("name", "paused")
+    arguments: ClassVar[Sequence[str]] = ("name", "paused")
 
     name = forms.CharField(
         max_length=63,
@@ -65,60 +65,42 @@ class ClusterForm(ObjectForm):
         widget=forms.TextInput({"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
     )
     paused = forms.BooleanField(
-        required=False, label="Start paused", help_text="Nothing is scheduled before you resume it."
+        required=False,
+        label="Start paused",
+        help_text="No pods are scheduled until you resume the cluster.",
     )
 
     def cluster(self) -> dict[str, Any]:
         """The arguments of `create_cluster` as typed."""
-        return {name: self.cleaned_data[name] for name in self.settings}
+        return {name: self.cleaned_data[name] for name in self.arguments}
 
 
-class DrawnForm(ClusterForm):
-    """A cluster that is no copy: how its ties are broken, and how long pods wait for events."""
+class OwnSettingsForm(ClusterForm):
+    """A new cluster that is not a copy: a setting whose field is empty has its default."""
 
-    settings = (
-        *ClusterForm.settings,
-        "tie_break",
-        "seed",
-        "pod_max_in_unschedulable_pods_seconds",
-    )
+    declared = SETTINGS
+    empty_is_default = True
 
-    tie_break = forms.ChoiceField(
-        label="Ties",
-        choices=Cluster.TieBreak.choices,
-        help_text="Which of the best nodes gets the pod when several score the same.",
-    )
-    seed = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=2**63 - 1,
-        help_text="The same seed draws the same nodes again. Empty: a random one.",
-    )
-    pod_max_in_unschedulable_pods_seconds = forms.IntegerField(
-        label=UNSCHEDULABLE_LABEL,
-        initial=300,
-        min_value=1,
-        max_value=MOST_SECONDS,
-        help_text=UNSCHEDULABLE_HELP,
-    )
+    def cluster(self) -> dict[str, Any]:
+        return {**super().cluster(), **self.values()}
 
 
-class GeneratedForm(DrawnForm):
+class GeneratedForm(OwnSettingsForm):
     """Nodes × zones × sizes."""
 
-    settings = (*DrawnForm.settings, "nodes", "zones")
+    arguments = (*OwnSettingsForm.arguments, "nodes", "zones")
 
     nodes = forms.IntegerField(
-        initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: begin empty."
+        initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: no nodes."
     )
     zones = forms.IntegerField(
-        initial=2, min_value=1, max_value=1000, help_text="The nodes are spread over them evenly."
+        initial=2, min_value=1, max_value=1000, help_text="Nodes are spread evenly across zones."
     )
     sizes = SizesField(
-        label="Sizes of nodes",
+        label="Node sizes",
         example="8 32Gi 110\n64 256Gi 250",
-        help_text="One size a line: CPU, memory, pods. In each zone the nodes take turns. "
-        "Empty: all have 8 CPUs, 32 GiB and room for 110 pods.",
+        help_text="One size per line: CPU, memory, pods. The nodes of each zone cycle through "
+        "the sizes. Empty: all nodes have 8 CPUs, 32 GiB and 110 pods.",
     )
 
     def cluster(self) -> dict[str, Any]:
@@ -126,13 +108,13 @@ class GeneratedForm(DrawnForm):
         return {**super().cluster(), "sizes": sizes}
 
 
-class YamlForm(DrawnForm):
+class YamlForm(OwnSettingsForm):
     """Objects from a manifest, such as an export of another cluster."""
 
     manifest = forms.CharField(label="YAML", strip=False, widget=yaml_area(18))
 
 
-class TraceForm(DrawnForm):
+class TraceForm(OwnSettingsForm):
     """An openb trace."""
 
     nodes_file = CsvField(
@@ -151,12 +133,12 @@ class CopyForm(ClusterForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = Cluster.objects.order_by("name").values_list("name", flat=True)
+        names = clusters().values_list("name", flat=True)
         self.fields["source"] = forms.ChoiceField(
             choices=[(name, name) for name in names],
             label="Copy of",
-            help_text="Its objects as they are, bound pods bound, and its active profile. The "
-            "copy's decisions and changes begin anew.",
+            help_text="Copies its objects, including bindings, and its active profile. The "
+            "copy starts with no decisions or changes.",
         )
         self.fields["paused"].initial = True
 

@@ -34,26 +34,24 @@ class NodeForm(ObjectForm):
         max_length=253,
         widget=forms.TextInput({"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
     )
-    zone = forms.CharField(
-        required=False, max_length=63, help_text=f"Becomes the label {ZONE_LABEL}."
-    )
+    zone = forms.CharField(required=False, max_length=63, help_text=f"Sets the label {ZONE_LABEL}.")
     cpu = QuantityField(label="CPU", initial="8", help_text="Cores, such as 8 or 7800m.")
     memory = QuantityField(initial="32Gi", help_text="Bytes, such as 32Gi.")
-    pods = QuantityField(initial="110", help_text="How many pods it admits.")
+    pods = QuantityField(initial="110", help_text="Maximum number of pods.")
     extended = AmountsField(
         label="Other resources",
         example="example.com/gpu=4\nephemeral-storage=100Gi",
-        help_text="One resource=quantity a line.",
+        help_text="One resource=quantity per line.",
     )
-    labels = LabelsField(example="disktype=ssd", help_text="One key=value a line.")
+    labels = LabelsField(example="disktype=ssd", help_text="One key=value per line.")
     taints = TaintsField(
-        example="dedicated=gpu:NoSchedule", help_text="One key=value:Effect a line."
+        example="dedicated=gpu:NoSchedule", help_text="One key=value:Effect per line."
     )
     ready = forms.BooleanField(
-        required=False, initial=True, help_text="Its Ready condition is True."
+        required=False, initial=True, help_text="Sets the Ready condition to True."
     )
     unschedulable = forms.BooleanField(
-        required=False, label="Cordoned", help_text="No new pods land on it."
+        required=False, label="Cordoned", help_text="No new pods are scheduled to it."
     )
 
     def body(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class PodForm(ObjectForm):
         initial=1,
         min_value=1,
         max_value=MOST_COPIES,
-        help_text="More than one: they are called name-1, name-2 …",
+        help_text="With more than one, the pods are named name-1, name-2, and so on.",
     )
     namespace = forms.ChoiceField(choices=())
     cpu = QuantityField(label="CPU", required=False, help_text="Requested cores: 500m, 2.")
@@ -55,17 +55,18 @@ class PodForm(ObjectForm):
     extended = AmountsField(
         label="Other requests",
         example="example.com/gpu=1",
-        help_text="One resource=quantity a line.",
+        help_text="One resource=quantity per line.",
     )
-    labels = LabelsField(example="app=web", help_text="One key=value a line.")
+    labels = LabelsField(example="app=web", help_text="One key=value per line.")
     node_selector = LabelsField(example="disktype=ssd", help_text="Labels a node must have.")
     tolerations = TolerationsField(
-        example="dedicated=gpu:NoSchedule", help_text="key=value:Effect, key:Effect, key, or * ."
+        example="dedicated=gpu:NoSchedule",
+        help_text="key=value:Effect, key:Effect, key, or *, one per line.",
     )
     gates = NamesField(
         label="Scheduling gates",
         example="example.com/quota",
-        help_text="One name a line. The pod is not tried before they are removed.",
+        help_text="One name per line. The pod is not scheduled until they are removed.",
     )
     priority_class = forms.ChoiceField(choices=(), required=False)
     scheduler_name = forms.CharField(

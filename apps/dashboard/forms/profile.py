@@ -18,9 +18,9 @@ class ProfileForm(ObjectForm):
     )
     legacy = forms.BooleanField(
         required=False,
-        help_text="Converted from an older version: it may name plugins of earlier releases.",
+        help_text="Converted from an older version: may use plugins of earlier releases.",
     )
-    note = forms.CharField(required=False, max_length=200, help_text="What changed, and why.")
+    note = forms.CharField(required=False, max_length=200, help_text="What changed and why.")
 
     def __init__(self, *args: Any, active: ConfigurationRevision, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

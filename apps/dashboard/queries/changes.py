@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from apps.cluster import kinds
-from apps.cluster.differences import Difference, differences
+from apps.cluster.differences import FieldDifference, differences
 from apps.cluster.errors import NotFound
 from apps.cluster.log import changelog
 from apps.cluster.models import Change, Cluster
@@ -21,7 +21,7 @@ from apps.dashboard.tables import Field
 LOOKS_BACK = 20_000
 #: Fields named in a row.
 MOST_FIELDS = 4
-VERBS = (("ADDED", "created"), ("MODIFIED", "changed"), ("DELETED", "deleted"))
+VERBS = (("ADDED", "created"), ("MODIFIED", "updated"), ("DELETED", "deleted"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class OneChange:
     before: Mapping[str, Any] | None
     #: Whether the version before it is no longer kept.
     forgotten: bool
-    fields: Sequence[Difference]
+    fields: Sequence[FieldDifference]
     #: Versions of the same object's neighbouring changes.
     previous: int | None
     next: int | None

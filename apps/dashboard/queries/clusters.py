@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
 
 from apps.cluster.models import Cluster
+from apps.cluster.queries import clusters
 from apps.controlplane.loop.clock import NOW_SQL
+from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.dashboard.tables import Field, asked_sorting
 
+SORTS = {"name": "name", "made": "created_at"}
+#: Clusters of one page.
+CARDS = 24
 #: The throughput chart: this many bars of this many seconds.
 BARS = 30
 BAR_SECONDS = 2
@@ -75,9 +81,33 @@ class ClusterCard:
     throughput: Throughput
 
 
-def cluster_cards(clusters: list[Cluster]) -> list[ClusterCard]:
+@dataclass(frozen=True, slots=True)
+class ClusterList:
+    """A page of clusters, by name unless sorted otherwise, with a card for each."""
+
+    page: NumberedPage[Cluster]
+    cards: Sequence[ClusterCard]
+    filters: Sequence[Field]
+
+
+def clusters_shown(query: Mapping[str, str]) -> ClusterList:
+    """Clusters narrowed and sorted as the address asks."""
+    sorting = asked_sorting(query, SORTS, default="name")
+    sign = "-" if sorting.downwards else ""
+    found = clusters().order_by(f"{sign}{sorting.key}", "name")
+    if text := query.get("q", "").strip():
+        found = found.filter(name__contains=text)
+    page = numbered_page(found, query, size=CARDS)
+    filters = [
+        Field("q", "Name", hint="contains"),
+        Field("sort", "Order", choices=[("-made", "newest first")], nothing="by name"),
+    ]
+    return ClusterList(page, cluster_cards(list(page.rows)), filters)
+
+
+def cluster_cards(shown: list[Cluster]) -> list[ClusterCard]:
     """A card for each of these clusters, in their order; two statements for all of them."""
-    numbers = [cluster.pk for cluster in clusters]
+    numbers = [cluster.pk for cluster in shown]
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, [numbers])
         counts: dict[int, tuple[int, int, int, int]] = {
@@ -86,19 +116,19 @@ def cluster_cards(clusters: list[Cluster]) -> list[ClusterCard]:
     bars = throughputs(numbers)
     return [
         ClusterCard(cluster, *counts[cluster.pk], bars[cluster.pk])
-        for cluster in clusters
+        for cluster in shown
         if cluster.pk in counts
     ]
 
 
-def throughputs(clusters: Sequence[int]) -> dict[int, Throughput]:
+def throughputs(numbers: Sequence[int]) -> dict[int, Throughput]:
     """Pods bound over the last minute of each cluster's clock, by the clusters' ids."""
     counted: defaultdict[int, dict[int, int]] = defaultdict(dict)
     with connection.cursor() as cursor:
-        cursor.execute(_THROUGHPUT, [list(clusters), BAR_SECONDS, BARS - 1, BARS * BAR_SECONDS])
+        cursor.execute(_THROUGHPUT, [list(numbers), BAR_SECONDS, BARS - 1, BARS * BAR_SECONDS])
         for cluster, bar, bound in cursor.fetchall():
             counted[cluster][bar] = bound
     return {
         cluster: Throughput([counted[cluster].get(bar, 0) for bar in reversed(range(BARS))])
-        for cluster in clusters
+        for cluster in numbers
     }

@@ -56,39 +56,38 @@ def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> ChosenPods:
 def consequences(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[str]:
     """What follows when this object is deleted, a sentence each."""
     tell = _PARTICULAR.get(kind.name, _others)
-    return [*tell(cluster, found), "The change stays in the log; it cannot be undone."]
+    return [*tell(cluster, found), "This cannot be undone. The deletion stays in the change log."]
 
 
 def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
     stranded = pods_on_node(cluster, found.name).count()
     if not stranded:
-        return ["No pod is bound to it."]
-    many = "1 pod that is" if stranded == 1 else f"{stranded:,} pods that are"
-    return [f"{many} bound to it will be left without a node."]
+        return ["No pods are bound to it."]
+    return [f"{_count(stranded, 'pod')} bound to it will be left without a node."]
 
 
 def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
     assert isinstance(found, Pod)
     said = []
     if found.node_name:
-        said.append(f"What it requests becomes free on {found.node_name}.")
+        said.append(f"Its requests are freed on {found.node_name}.")
     for owner in get(found.body, "metadata", "ownerReferences", default=[]):
         if owner.get("controller"):
-            said.append(f"{owner['kind']} {owner['name']} will make another one in its place.")
-    return [*said, "Its decisions and its story are kept."]
+            said.append(f"{owner['kind']} {owner['name']} will create a replacement.")
+    return [*said, "Its decisions and timeline are kept."]
 
 
 def _namespace(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods = Pod.objects.filter(cluster=cluster, namespace=found.name).count()
-    also = f" Its {_count(pods, 'pod')} will be deleted, too." if pods else ""
-    return [f"Everything in it will be deleted with it, and nothing new can be made in it.{also}"]
+    also = f" Its {_count(pods, 'pod')} will also be deleted." if pods else ""
+    return [f"All objects in it will be deleted, and no new ones can be created in it.{also}"]
 
 
 def _budget(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods, _ = selected_pods(cluster, found)
     return [
         f"{_count(pods.count(), 'pod')} it selects will no longer be protected from "
-        "evictions, and preemption will no longer spare them."
+        "eviction, and preemption will no longer avoid them."
     ]
 
 
@@ -96,23 +95,23 @@ def _priority_class(cluster: Cluster, found: KubernetesObject) -> list[str]:
     value = get(found.body, "value", default=0)
     pods = Pod.objects.filter(cluster=cluster, priority=value).count()
     return [
-        f"{_count(pods, 'pod')} of priority {value:,} keep it. New pods that name this class "
-        "will be refused."
+        f"{_count(pods, 'pod')} of priority {value:,} keep that priority. New pods "
+        "that name this class will be rejected."
     ]
 
 
 def _workload(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods, _ = selected_pods(cluster, found)
-    return [f"{_count(pods.count(), 'pod')} it keeps will be deleted, too."]
+    return [f"{_count(pods.count(), 'pod')} it manages will also be deleted."]
 
 
 def _claim(cluster: Cluster, found: KubernetesObject) -> list[str]:
     pods = pods_with_claim(cluster, found.namespace, found.name).count()
-    return [f"{_count(pods, 'pod')} mount it; as long as one does, it stays."]
+    return [f"{_count(pods, 'pod')} mount it; it is removed when none of them does."]
 
 
 def _others(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    return ["Objects that refer to it no longer find it."]
+    return ["Objects that refer to it will no longer find it."]
 
 
 _PARTICULAR: Mapping[str, Callable[[Cluster, KubernetesObject], list[str]]] = {

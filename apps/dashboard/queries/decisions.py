@@ -1,4 +1,4 @@
-"""What the page of decisions shows, and one decision's place among the attempts of its pod."""
+"""The page of decisions, and one decision among the attempts of its pod."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
-from apps.controlplane.ledger import codec, finding
+from apps.controlplane.ledger import finding
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles.plugins import plugin_names
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.tables import Field
-from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
 from apps.scheduler.decision import Decision
 
-#: Attempts of the same pod that are named before and after one.
+#: Attempts of the same pod that are listed before and after one.
 MOST_AROUND = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionList:
-    """A page of decisions, and what the list can be narrowed by."""
+    """A page of decisions, and the filters of the list."""
 
     page: LogPage[SchedulingDecision]
     filters: Sequence[Field]
-    #: (what it is called, its address) of each file these decisions can be had as.
+    #: (label, address) of each file format in which these decisions can be downloaded.
     files: Sequence[tuple[str, str]] = ()
-    #: What of the address cannot be read.
+    #: The parameter that is invalid, and why.
     problem: str = ""
 
 
@@ -48,10 +49,10 @@ class LedgerEntry:
 
 
 def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
-    """Decisions newest first, as the address asks; none, and why, where it cannot be read."""
+    """The decisions of the address, newest first; none, with a problem, if a filter is invalid."""
     problem, rows = "", SchedulingDecision.objects.none()
     try:
-        rows = finding.found(finding.parse(query), cluster_id=cluster.pk)
+        rows = finding.find(finding.parse(query), cluster_id=cluster.pk)
     except BadRequest as error:
         problem = error.message
     files = () if problem else _files(cluster, query)
@@ -59,16 +60,14 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
-    """A decision with everything it was made of; NotFound when there is none."""
-    row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
-    if row is None:
-        raise NotFound("decisions", str(number))
-    attempts = queries.decisions(cluster, pod_uid=row.pod_uid)
+    """A decision with its row and its neighbours; NotFound if there is none."""
+    row = queries.decision_numbered(number, cluster)
+    attempts = queries.list_decisions(cluster, pod_uid=row.pod_uid)
     earlier = list(attempts.filter(pk__lt=row.pk)[:MOST_AROUND])
     later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
     return LedgerEntry(
         row,
-        codec.load(row),
+        read(row).decision,
         attempts=[*reversed(later), row, *earlier],
         previous=earlier[0] if earlier else None,
         next=later[0] if later else None,
@@ -77,7 +76,7 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
 
 
 def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the API exports under the same filters."""
+    """The exports of the API with the same filters."""
     address = reverse("api-export-cluster-decisions", args=[cluster.name])
     asked = {each.name: query.get(each.name, "") for each in finding.PARAMETERS}
     given = {name: value for name, value in asked.items() if value}
@@ -86,17 +85,17 @@ def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _filters(cluster: Cluster) -> list[Field]:
-    """A field for each filter of `apps.controlplane.ledger.codec.finding`, the usual ones first."""
+    """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
     moment = "2026-01-31 12:00"
     return [
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
         Field("result", "Result", choices=SchedulingDecision.Result.values),
         Field("node", "Node"),
-        Field("plugin", "Rejected by", suggestions=sorted(IN_TREE_PLUGINS)),
+        Field("plugin", "Rejected by", suggestions=plugin_names()),
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
         Field("victim", "Victim", hint="ns/name"),
-        Field("profile", "Profile", suggestions=queries.scheduler_names(cluster)),
+        Field("profile", "Profile", suggestions=queries.list_scheduler_names(cluster)),
         Field("revision", "Revision", number=True),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),

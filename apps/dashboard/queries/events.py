@@ -43,7 +43,7 @@ def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
 
 def _filters() -> list[Field]:
     return [
-        Field("q", "About", hint="name contains"),
+        Field("q", "Object", hint="name contains"),
         Field("kind", "Kind", choices=sorted(kind.name for kind in kinds.ALL)),
         Field("type", "Type", choices=TYPES),
         Field("reason", "Reason", suggestions=COMMON_REASONS),

@@ -13,7 +13,7 @@ from apps.cluster.models import Cluster, Event, Node, Pod, Taint
 from apps.controlplane import queries
 from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.models import Operation, SchedulingDecision
-from apps.controlplane.operations.service import drain_at_work
+from apps.controlplane.operations.service import running_drain
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
 from apps.dashboard.tables import Field, Sorting, asked_sorting
@@ -33,10 +33,10 @@ STATES: Mapping[str, Callable[[NodeUse], bool]] = {
 }
 #: What the button says that turns a condition to its bad side.
 _BREAK = {
-    "MemoryPressure": "Give it memory pressure",
-    "DiskPressure": "Give it disk pressure",
-    "PIDPressure": "Give it PID pressure",
-    "NetworkUnavailable": "Take its network away",
+    "MemoryPressure": "Set memory pressure",
+    "DiskPressure": "Set disk pressure",
+    "PIDPressure": "Set PID pressure",
+    "NetworkUnavailable": "Disconnect network",
 }
 PODS_OF_NODE = 100
 RECENT = 10
@@ -83,8 +83,8 @@ class NodeCondition:
             return []
         failing = "False" if self.healthy == "True" else "True"
         if self.type == "Ready":
-            words = {"True": "Make it Ready", "False": "Make it NotReady"}
-            words["Unknown"] = "Lose its kubelet"
+            words = {"True": "Set Ready", "False": "Set NotReady"}
+            words["Unknown"] = "Stop kubelet"
         else:
             words = {self.healthy: "Clear", failing: _BREAK[self.type]}
         now = self.status or ("" if self.type == "Ready" else self.healthy)
@@ -156,7 +156,7 @@ def _filters(zones: Sequence[str], resources: Sequence[str]) -> list[Field]:
         Field("state", "State", choices=[(name, name.replace("-", " ")) for name in STATES]),
     ]
     if resources:
-        fields.append(Field("resource", "Also show", choices=resources, nothing="nothing more"))
+        fields.append(Field("resource", "Also show", choices=resources, nothing="nothing"))
     return fields
 
 
@@ -176,8 +176,8 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
         pods=list(on_node.defer("body").order_by("namespace", "name")[:PODS_OF_NODE]),
         pod_count=len(requests),
         events=list(events[:RECENT]),
-        decisions=list(queries.decisions(cluster, node=name)[:RECENT]),
-        drain=drain_at_work(cluster),
+        decisions=list(queries.list_decisions(cluster, node=name)[:RECENT]),
+        drain=running_drain(cluster),
     )
 
 
@@ -189,6 +189,16 @@ def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
     """The pods that take something of a node."""
     bound = Pod.objects.filter(cluster=cluster, node_name=name)
     return bound.exclude(phase__in=("Succeeded", "Failed"))
+
+
+def existing_names(
+    cluster: Cluster, names: Sequence[str], *, cordoned: bool | None = None
+) -> list[str]:
+    """Those of the names that nodes have, sorted; if asked for, of (un)cordoned nodes only."""
+    found = Node.objects.filter(cluster=cluster, name__in=names)
+    if cordoned is not None:
+        found = found.filter(unschedulable=cordoned)
+    return list(found.order_by("name").values_list("name", flat=True))
 
 
 def stranded_by(cluster: Cluster, names: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
 from apps.dashboard.queries.clusters import Throughput, throughputs
-from apps.dashboard.queries.tasks import tasks_of
+from apps.dashboard.queries.operations import operations_of
 from apps.dashboard.queries.usage import (
     ZONE_LABEL,
     NodesUse,
@@ -61,7 +61,7 @@ class Overview:
     throughput: Throughput
     decisions: Sequence[SchedulingDecision]
     events: Sequence[Event]
-    tasks: Sequence[Operation]
+    operations: Sequence[Operation]
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
@@ -80,9 +80,9 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         label=label,
         pods=pod_states(cluster),
         throughput=throughputs([cluster.pk])[cluster.pk],
-        decisions=list(queries.decisions(cluster)[:RECENT]),
+        decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
-        tasks=tasks_of(cluster),
+        operations=operations_of(cluster),
     )
 
 
@@ -113,6 +113,6 @@ def pod_states(cluster: Cluster) -> PodStates:
     alive = [row for row in rows if row[0] not in ("Succeeded", "Failed")]
     bound = sum(count for _, is_bound, count in alive if is_bound)
     pending = sum(count for _, is_bound, count in alive if not is_bound)
-    queues = queries.queue_sizes(cluster)
+    queues = queries.count_pods_by_queue(cluster)
     others = max(0, pending - sum(queues.values()))
     return PodStates(queues, bound, succeeded, failed, others)

@@ -11,7 +11,7 @@ from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Pod
 from apps.controlplane import queries
 from apps.controlplane.explanations.pods import why_pending
-from apps.controlplane.history.story import Chapter, condensed, last_body, story
+from apps.controlplane.history.story import Chapter, condense, find_last_body, read_story
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import pod_state, queue_entries
@@ -71,12 +71,12 @@ def pod_story(cluster: Cluster, uid: UUID) -> OnePod:
     pod = Pod.objects.filter(cluster=cluster, uid=uid).first()
     if pod is not None:
         return _told(cluster, uid, pod, pod.body)
-    return _told(cluster, uid, None, last_body(cluster, uid) or {})
+    return _told(cluster, uid, None, find_last_body(cluster, uid) or {})
 
 
 def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
     """The pods that had a name, newest first, as far as the ledger knows them."""
-    attempts = queries.decisions(cluster, namespace=namespace, name=name)[:1000]
+    attempts = queries.list_decisions(cluster, namespace=namespace, name=name)[:1000]
     last: dict[UUID, SchedulingDecision] = {}
     for attempt in attempts:
         last.setdefault(attempt.pod_uid, attempt)
@@ -84,7 +84,7 @@ def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
 
 
 def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
-    found = queries.decisions(cluster, pod_uid=uid)
+    found = queries.list_decisions(cluster, pod_uid=uid)
     attempts = list(found[:MOST_ATTEMPTS])
     if not body and not attempts:
         raise NotFound("pods", str(uid))
@@ -103,6 +103,6 @@ def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any])
         attempt_count=len(attempts) if len(attempts) < MOST_ATTEMPTS else found.count(),
         events=list(events[:MOST_EVENTS]),
         changes=object_changes(cluster, uid, most=MOST_CHANGES),
-        chapters=condensed(story(cluster, uid)),
+        chapters=condense(read_story(cluster, uid)),
         why_pending=why_pending(cluster, pod, entry, last) if pod is not None else "",
     )

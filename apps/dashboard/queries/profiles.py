@@ -13,7 +13,7 @@ from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import revisions
-from apps.controlplane.profiles.differences import ProfileDifferences, configuration_differences
+from apps.controlplane.profiles.differences import ProfileDifferences, compare_configurations
 from apps.dashboard.text_diff import TextDiff, text_diff
 from apps.scheduler.config import EXTENSION_POINTS, Profile
 
@@ -92,7 +92,7 @@ class Comparison:
 
 def profile_list(cluster: Cluster) -> list[ProfileRow]:
     """All revisions, the newest first."""
-    found = ConfigurationRevision.objects.filter(cluster=cluster).order_by("-revision")
+    found = revisions.revisions_of(cluster)
     made = SchedulingDecision.objects.filter(cluster=cluster).order_by()
     counted = made.values_list("profile_revision").annotate(Count("pk"))
     counts: dict[int, int] = dict(counted)
@@ -102,8 +102,8 @@ def profile_list(cluster: Cluster) -> list[ProfileRow]:
 def one_profile(cluster: Cluster, number: int) -> OneProfile:
     """A revision with its plugins; NotFound when there is none."""
     found = revision(cluster, number)
-    configuration = revisions.configuration(found)
-    made = queries.decisions(cluster, profile_revision=number)
+    configuration = revisions.load_configuration(found)
+    made = queries.list_decisions(cluster, profile_revision=number)
     results, pods = _counted(cluster, number)
     others = ConfigurationRevision.objects.filter(cluster=cluster).values_list(
         "revision", flat=True
@@ -142,7 +142,9 @@ def compare(cluster: Cluster, before: int, after: int) -> Comparison:
     return Comparison(
         old,
         new,
-        configuration_differences(revisions.configuration(old), revisions.configuration(new)),
+        compare_configurations(
+            revisions.load_configuration(old), revisions.load_configuration(new)
+        ),
         text_diff(old.configuration, new.configuration),
     )
 

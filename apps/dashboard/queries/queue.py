@@ -10,19 +10,19 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.profiles.plugins import plugin_names
 from apps.controlplane.queue import history, listing
-from apps.controlplane.queue.listing import SORTS, QueuedPod, Sort, Wanted
+from apps.controlplane.queue.listing import SORTS, QueuedPod, QueueFilter, Sort
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, whole_number
 from apps.dashboard.tables import Field, Sorting, asked_sorting
-from apps.scheduler.config.in_tree import IN_TREE_PLUGINS
 from apps.scheduler.framework import events
 
 #: What each queue holds and what ends the wait there, for people.
 MEANINGS = {
-    QueueEntry.Queue.ACTIVE: "ready to be tried, the first one next",
-    QueueEntry.Queue.BACKOFF: "failed not long ago; tried again when their time is over",
-    QueueEntry.Queue.UNSCHEDULABLE: "fit nowhere; wait for an event that may change that",
-    QueueEntry.Queue.GATED: "not to be tried before their gates are gone",
+    QueueEntry.Queue.ACTIVE: "ready to be scheduled, in this order",
+    QueueEntry.Queue.BACKOFF: "failed recently; retried when the backoff ends",
+    QueueEntry.Queue.UNSCHEDULABLE: "fit on no node; retried after an event that may help",
+    QueueEntry.Queue.GATED: "not scheduled until their gates are removed",
 }
 
 
@@ -65,18 +65,18 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     """The queue as the address asks; the nearest page there is when there is no such page."""
     sorting = asked_sorting(query, {name: name for name in SORTS}, default="place")
     asked = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
-    wanted = Wanted(**{name: value.replace("\x00", "") for name, value in asked.items()})
-    sizes = queries.queue_sizes(cluster)
-    total = listing.count(cluster, wanted, sizes)
+    wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in asked.items()})
+    sizes = queries.count_pods_by_queue(cluster)
+    total = listing.count_pods(cluster, wanted, sizes)
     size = page_size(query)
     pages = max(1, -(-total // size))
     number = min(max(1, whole_number(query, "page") or 1), pages)
     start = (number - 1) * size
-    pods = listing.listing(
+    pods = listing.list_pods(
         cluster,
         wanted,
         sort=sorting.key,
-        downwards=sorting.downwards,
+        descending=sorting.downwards,
         limit=size,
         offset=start,
     )
@@ -85,12 +85,12 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
     )
     return QueuePage(
         [SubQueue(each, count, each.value == wanted.queue) for each, count in sizes.items()],
-        listing.summary(sizes),
+        listing.summarize(sizes),
         page,
         [
             Field("pod", "Pod", hint="web-1 or ns/web"),
             Field("queue", "Queue", choices=[(each.value, each.label) for each in sizes]),
-            Field("plugin", "Held or rejected by", suggestions=sorted(IN_TREE_PLUGINS)),
+            Field("plugin", "Gated or rejected by", suggestions=plugin_names()),
         ],
         sorting,
     )
@@ -100,14 +100,14 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     """Moves newest first, as the address asks; none, and why, where it cannot be read."""
     problem, rows = "", QueueMove.objects.none()
     try:
-        rows = history.found(cluster, query)
+        rows = history.find_moves(cluster, query)
     except BadRequest as error:
         problem = error.message
     moment = "2026-01-31 12:00"
     filters = [
         Field("pod", "Pod", hint="web-1 or ns/web-1"),
         Field("event", "Event", suggestions=_EVENTS),
-        Field("plugin", "Decided by", suggestions=sorted(IN_TREE_PLUGINS)),
+        Field("plugin", "Decided by", suggestions=plugin_names()),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),
     ]

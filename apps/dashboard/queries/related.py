@@ -86,7 +86,7 @@ def _selects(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     pods, text = selected_pods(cluster, found)
     if text:
         query = {"namespace": found.namespace, "labels": text}
-        yield _pods(cluster, "Pods it selects", pods, query)
+        yield _pods(cluster, "Selected pods", pods, query)
 
 
 def _deployment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
@@ -103,12 +103,12 @@ def _deployment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]
 def _priority_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     value = get(found.body, "value", default=0)
     pods = Pod.objects.filter(cluster=cluster, priority=value)
-    yield _pods(cluster, "Pods of this priority", pods, {"priority": str(value)})
+    yield _pods(cluster, "Pods with this priority", pods, {"priority": str(value)})
 
 
 def _namespace(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     pods = Pod.objects.filter(cluster=cluster, namespace=found.name)
-    yield _pods(cluster, "Pods in it", pods, {"namespace": found.name})
+    yield _pods(cluster, "Pods in this namespace", pods, {"namespace": found.name})
 
 
 def _claim(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:

@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from apps.cluster import kinds
-from apps.cluster.models import Cluster
+from apps.cluster.models import Change, Cluster
+from apps.controlplane.history.story import Chapter
 from apps.dashboard import charts, figures
 from apps.dashboard.forms.manifest import as_yaml
 from apps.dashboard.links import object_url
@@ -51,7 +52,7 @@ STATES = {
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
     "failed": ("cross", "red", "failed"),
-    "gone": ("cross", "quiet", "gone"),
+    "gone": ("cross", "quiet", "deleted"),
     "scheduled": ("check", "teal", "scheduled"),
     "error": ("warning", "red", "error"),
     "ready": ("check", "teal", "ready"),
@@ -101,7 +102,7 @@ def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
     if at is None:
         return {"at": None}
     now, goes = _clock(context)
-    return {"at": at, "text": figures.span(now - at), "goes": goes}
+    return {"at": at, "title": figures.clock(at), "text": figures.span(now - at), "goes": goes}
 
 
 @register.inclusion_tag("dashboard/inc/until.html", takes_context=True)
@@ -110,7 +111,7 @@ def until(context: template.Context, at: datetime | None) -> dict[str, Any]:
     if at is None:
         return {"at": None}
     now, goes = _clock(context)
-    return {"at": at, "text": figures.span(at - now), "goes": goes}
+    return {"at": at, "title": figures.clock(at), "text": figures.span(at - now), "goes": goes}
 
 
 def _clock(context: template.Context) -> tuple[datetime, bool]:
@@ -177,6 +178,27 @@ def url_of(cluster: Cluster, kind: str, namespace: str = "", name: str = "") -> 
     """The page of an object; empty for a kind that is not known here."""
     found = {each.name: each for each in kinds.ALL}.get(kind)
     return object_url(cluster, found, namespace, name) if found is not None else ""
+
+
+@register.simple_tag
+def url_of_changed(cluster: Cluster, change: Change) -> str:
+    """The page of the object that a change was made to; a pod's story, which outlives the pod."""
+    if change.kind == kinds.POD.name:
+        return reverse("pod-story", args=[cluster.name, change.uid])
+    return url_of(cluster, change.kind, change.namespace, change.name)
+
+
+@register.simple_tag
+def chapter_url(cluster: Cluster, chapter: Chapter) -> str:
+    """The page of an attempt's decision or of a change; empty for other chapters of a story."""
+    page = {"attempt": "decision", "change": "change"}.get(chapter.kind)
+    return reverse(page, args=[cluster.name, chapter.number]) if page else ""
+
+
+@register.simple_tag
+def qualified_name(namespace: str, name: str) -> str:
+    """An object's name, with its namespace in front unless that is "default"."""
+    return name if namespace in ("", "default") else f"{namespace}/{name}"
 
 
 @register.simple_tag

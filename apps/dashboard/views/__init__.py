@@ -1,1 +1,4 @@
-"""The views: each parses, calls one selector or service, renders."""
+"""The views: each parses, calls one query or service, renders.
+
+They query no model themselves (a test checks it). Only `apps.dashboard.urls` imports it.
+"""

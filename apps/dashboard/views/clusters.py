@@ -11,35 +11,22 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import lifecycle
 from apps.dashboard.notices import done_with_undo, go_on_to
-from apps.dashboard.paging import numbered_page
-from apps.dashboard.queries.clusters import cluster_cards
+from apps.dashboard.queries.clusters import cluster_cards, clusters_shown
+from apps.dashboard.queries.operations import unfinished_operations
 from apps.dashboard.queries.overview import pod_states
-from apps.dashboard.queries.tasks import unfinished_tasks
 from apps.dashboard.rendering import Request, cluster_page, page
 from apps.dashboard.streams import site_stamp
-from apps.dashboard.tables import Field, asked_sorting
-
-SORTS = {"name": "name", "made": "created_at"}
-FILTERS = [
-    Field("q", "Name", hint="contains"),
-    Field("sort", "Order", choices=[("-made", "newest first")], nothing="by name"),
-]
 
 
 @require_GET
 def cluster_list(request: Request) -> HttpResponse:
     stamp = site_stamp()
-    sorting = asked_sorting(request.GET.dict(), SORTS, default="name")
-    sign = "-" if sorting.downwards else ""
-    found = Cluster.objects.order_by(f"{sign}{sorting.key}", "name")
-    if text := request.GET.get("q", "").strip():
-        found = found.filter(name__contains=text)
-    numbered = numbered_page(found, request.GET, size=24)
+    found = clusters_shown(request.GET.dict())
     context = {
-        "page": numbered,
-        "cards": cluster_cards(list(numbered.rows)),
-        "making": unfinished_tasks(),
-        "filters": FILTERS,
+        "page": found.page,
+        "cards": found.cards,
+        "making": unfinished_operations(),
+        "filters": found.filters,
         "stamp": stamp,
     }
     return page(request, "clusters", context)
@@ -51,7 +38,7 @@ def pause(request: Request, cluster: Cluster) -> HttpResponse:
     lifecycle.pause(cluster)
     back = go_on_to(request, reverse("cluster", args=[cluster.name]))
     undo = reverse("resume", args=[cluster.name])
-    said = f"{cluster.name} is paused: pods stay pending until it is resumed."
+    said = f"Cluster {cluster.name} paused. Pods stay pending until you resume it."
     done_with_undo(request, said, undo, {"next": back})
     return redirect(back)
 
@@ -72,7 +59,7 @@ def delete_cluster(request: Request, cluster: Cluster) -> HttpResponse:
         if request.POST.get("name", "").strip() == cluster.name:
             user, with_history = request.user.get_username(), "history" in request.POST
             lifecycle.delete_cluster(cluster, with_history=with_history, user=user)
-            messages.success(request, f"Cluster {cluster.name} is deleted.")
+            messages.success(request, f"Cluster {cluster.name} deleted.")
             return redirect("clusters")
         error = f"Type {cluster.name} to delete it."
     card = cluster_cards([cluster])[0]

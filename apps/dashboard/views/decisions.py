@@ -1,27 +1,30 @@
-"""Decisions: the list, one of them, its scores as JSON, the nodes that got one answer."""
+"""Decisions: the list, one of them, its scores as JSON, the nodes of one refusal."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+import msgspec
+from django.http import HttpResponse
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.explanations import verdicts
-from apps.dashboard.decision_page.funnel import funnel
+from apps.controlplane.results.presenting import present_scores
+from apps.controlplane.results.refusals import group_refusals
+from apps.controlplane.results.scores import VALUES, score_matrix
+from apps.dashboard.decision_page.funnel import funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
-from apps.dashboard.decision_page.scores import VALUES, as_json, score_matrix, score_table
-from apps.dashboard.decision_page.waterfall import waterfall
+from apps.dashboard.decision_page.scores import score_table
+from apps.dashboard.decision_page.waterfall import waterfall_stages
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.queries.decisions import LedgerEntry, decision_list, ledger_entry
 from apps.dashboard.rendering import Request, cluster_page, page
 
 NODES_SHOWN = 500
-#: A decision never changes: what was fetched once is good for a year.
-_KEPT = "private, max-age=31536000, immutable"
+#: A decision never changes: its scores are cached for a year.
+_IMMUTABLE = "private, max-age=31536000, immutable"
 
 
 @require_GET
@@ -39,12 +42,13 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     entry = ledger_entry(cluster, number)
     context = {"cluster": cluster, "entry": entry, **_scores(request, entry)}
     if not request.htmx:
+        refusals = group_refusals(entry.decision)
         context |= {
-            "funnel": funnel(entry.decision),
-            "refusals": verdicts.refusals(entry.decision),
+            "funnel": funnel_steps(entry.decision, refusals),
+            "refusals": refusals,
             "tied": entry.decision.tied_nodes(),
             "preemption": preemption_table(entry.decision),
-            "stages": waterfall(entry.decision),
+            "stages": waterfall_stages(entry.decision),
         }
     return page(request, "decision", context)
 
@@ -53,26 +57,28 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 @gzip_page
 @cluster_page
 def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """The whole matrix of scores, for the browser to sort and draw."""
+    """The whole matrix of scores as the API has it, for the browser to sort and draw."""
     matrix = score_matrix(ledger_entry(cluster, number).decision)
-    return JsonResponse(as_json(matrix), headers={"Cache-Control": _KEPT})
+    return HttpResponse(
+        msgspec.json.encode(present_scores(matrix)),
+        content_type="application/json",
+        headers={"Cache-Control": _IMMUTABLE},
+    )
 
 
 @require_GET
 @cluster_page
 def refused_nodes(request: Request, cluster: Cluster, number: int, status: int) -> HttpResponse:
-    """All nodes that got the answer `status`; the one for nodes nobody asked is 0."""
+    """All nodes of one group of refusals; `status` is its `RefusalGroup.number`."""
     entry = ledger_entry(cluster, number)
-    answer = status or verdicts.NOT_LOOKED_AT
-    found = [each for each in verdicts.refusals(entry.decision) if each.number == answer]
+    found = [group for group in group_refusals(entry.decision) if group.number == status]
     if not found:
         raise NotFound("refusals", str(status))
-    names = verdicts.nodes_with(entry.decision, answer)
     context = {
         "cluster": cluster,
         "entry": entry,
         "refusal": found[0],
-        "page": numbered_page(names, request.GET, size=NODES_SHOWN),
+        "page": numbered_page(found[0].nodes, request.GET, size=NODES_SHOWN),
     }
     return page(request, "refused_nodes", context)
 

@@ -1,28 +1,27 @@
-"""Explanations: of a decision with the nodes one asks about, and what a pending pod waits for."""
+"""Explanations: of a decision and of single nodes in it, and of a pending pod."""
 
 from __future__ import annotations
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
-from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
+from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
-from apps.controlplane.ledger import codec
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.ledger.reading import read
 from apps.dashboard.rendering import Request, cluster_page, page
 
-#: Node names offered while one types.
+#: Node names that are suggested.
 _OFFERED = 20
 
 
 @require_GET
 @cluster_page
 def decision_explanation(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """Why here; with `?node=`, why not there; with `&against=` both side by side."""
-    row = _row(cluster, number)
-    decision = codec.load(row)
+    """Why the node was chosen; `?node=`: why not this node; `&against=`: compared with this one."""
+    row = queries.decision_numbered(number, cluster)
+    decision = read(row).decision
     node, against = (request.GET.get(name, "").strip() for name in ("node", "against"))
     if against and not node:
         node, against = against, ""
@@ -39,8 +38,8 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
 @require_GET
 @cluster_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """The first nodes of a decision whose name holds what was typed, as options."""
-    decision = codec.load(_row(cluster, number))
+    """The first nodes of a decision whose names contain the text of the field, as options."""
+    decision = read(queries.decision_numbered(number, cluster)).decision
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
     names = sorted(name for name in decision.nodes if text in name)[:_OFFERED]
     return page(request, "node_options", {"names": names})
@@ -49,14 +48,7 @@ def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpRespo
 @require_GET
 @cluster_page
 def pod_waiting(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
-    """What would unblock a pending pod, who is ahead of it, and what would wake it."""
+    """What would unblock a pending pod, the pods ahead of it, and the events that requeue it."""
     explained = explain_pod(cluster, namespace, name)
     context = {"cluster": cluster, "namespace": namespace, "name": name, "explained": explained}
     return page(request, "waiting", context)
-
-
-def _row(cluster: Cluster, number: int) -> SchedulingDecision:
-    row = SchedulingDecision.objects.filter(cluster=cluster, pk=number).first()
-    if row is None:
-        raise NotFound("decisions", str(number))
-    return row

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
-from apps.cluster.models import Cluster
+from apps.cluster.queries import cluster_named
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
@@ -47,11 +47,11 @@ def _made(request: Request, way: str, form: ClusterForm) -> HttpResponse:
             user=request.user.get_username(),
             request_id=current_request_id(),
         )
-        messages.success(request, f"Cluster {cluster.name} is made.")
+        messages.success(request, f"Cluster {cluster.name} created.")
         return redirect("cluster", cluster=cluster.name)
-    lifecycle.check_name(typed["name"])
+    lifecycle.check_new(typed["name"], **form.values())
     operation = _begun(request, way, form)
-    return redirect("task", number=operation.pk)
+    return redirect("operation", number=operation.pk)
 
 
 def _begun(request: Request, way: str, form: ClusterForm) -> Operation:
@@ -59,12 +59,12 @@ def _begun(request: Request, way: str, form: ClusterForm) -> Operation:
     kind, payload = "generate", None
     arguments: dict[str, Any]
     if way == "copy":
-        source = Cluster.objects.get(name=typed["source"])
+        source = cluster_named(typed["source"])
         kind = "copy"
         title = f"Copy cluster {source.name} as {typed['name']}"
         arguments = {"source": source.pk, "name": typed["name"], "paused": typed["paused"]}
         return service.start(kind, title, actor=actor(request), arguments=arguments)
-    title = f"Make cluster {typed['name']}"
+    title = f"Create cluster {typed['name']}"
     if way == "yaml":
         kind, payload, title = "create-from-yaml", {"yaml": typed["manifest"]}, f"{title} from YAML"
     elif way == "trace":

@@ -51,7 +51,7 @@ def new_node(request: Request, cluster: Cluster) -> HttpResponse:
             show_refusal(form, refusal)
         else:
             name = made["metadata"]["name"]
-            messages.success(request, f"Node {name} is made.")
+            messages.success(request, f"Node {name} created.")
             return redirect("node", cluster=cluster.name, name=name)
     context = {"cluster": cluster, "form": form}
     return page(request, "new_node", context, status=422 if form.errors else 200)

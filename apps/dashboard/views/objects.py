@@ -15,7 +15,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters import manifests
-from apps.controlplane.history.story import last_body
+from apps.controlplane.history.story import find_last_body
 from apps.controlplane.operations import service
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, alike, example_of
 from apps.dashboard.forms.yaml_problems import show_in_yaml
@@ -68,7 +68,7 @@ def edit(
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
-            messages.success(request, f"{kind.name} {name} is changed.")
+            messages.success(request, f"{kind.name} {name} updated.")
             return redirect(object_url(cluster, kind, namespace, name))
     context = {"cluster": cluster, "kind": kind, "object": found, "form": form}
     return page(request, "edit_object", context, status=422 if form.errors else 200)
@@ -83,7 +83,7 @@ def delete(
     kind = kind_of(resource)
     if request.method == "POST":
         store.delete(cluster, kind, namespace, name, actor=actor(request))
-        messages.success(request, f"{kind.name} {name} is deleted.")
+        messages.success(request, f"{kind.name} {name} deleted.")
         return redirect(_list_url(cluster, kind))
     found = object_of(cluster, kind, namespace, name)
     said = consequences(cluster, kind, found)
@@ -122,7 +122,7 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
             operation = service.start(
                 "import", title, actor=actor(request), cluster=cluster, payload=payload
             )
-            return redirect("task", number=operation.pk)
+            return redirect("operation", number=operation.pk)
         try:
             made = manifests.import_yaml(cluster, text, actor=actor(request))
         except ApiError as refusal:
@@ -136,9 +136,9 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
 def _start(cluster: Cluster, kind: Kind, like: str) -> str:
     """The YAML a new object starts from: another one's, also of one that is gone, or an example."""
     try:
-        body = last_body(cluster, UUID(like)) if like else None
+        body = find_last_body(cluster, UUID(like)) if like else None
     except ValueError:
-        raise BadRequest(f"like: {like!r} is not a uid") from None
+        raise BadRequest(f"like: {like!r} is not a UID") from None
     return alike(body) if body is not None else example_of(kind.name.lower())
 
 
@@ -147,11 +147,11 @@ def _to_what_was_made(
 ) -> HttpResponse:
     """To the one object, or to the list of kinds."""
     if len(made) != 1:
-        messages.success(request, f"{len(made)} objects are made.")
+        messages.success(request, f"{len(made)} objects created.")
         return redirect("kinds", cluster=cluster.name)
     metadata = made[0]["metadata"]
     kind = kinds.by_name(made[0]["kind"])
-    messages.success(request, f"{kind.name} {metadata['name']} is made.")
+    messages.success(request, f"{kind.name} {metadata['name']} created.")
     return redirect(object_url(cluster, kind, metadata.get("namespace", ""), metadata["name"]))
 
 

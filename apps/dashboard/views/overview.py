@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
+from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.loop import clock as clocks
 from apps.dashboard.queries.overview import cluster_overview, heat_map
@@ -44,20 +45,20 @@ def heat(request: Request, cluster: Cluster) -> HttpResponse:
 @require_POST
 @cluster_page
 def clock(request: Request, cluster: Cluster) -> HttpResponse:
-    """Let the cluster's clock stand still, set it forward, or let it go."""
+    """Stop the cluster's clock, advance it, or let it follow the system clock."""
     match request.POST.get("action", ""):
         case "manual":
             clocks.set_manual(cluster)
-            messages.success(request, "The clock stands still until you set it forward.")
+            messages.success(request, "Clock stopped. Advance it to move time forward.")
         case "real":
             clocks.set_real(cluster)
-            messages.success(request, "The clock goes again, with the system's own.")
+            messages.success(request, "The clock follows the system clock again.")
         case "advance":
             seconds = _seconds(request.POST.get("by", ""))
             clocks.advance(cluster, seconds)
-            messages.success(request, f"The clock was set forward by {seconds:,g} s.")
+            messages.success(request, f"Clock advanced by {seconds:,g} s.")
         case other:
-            raise BadRequest(f"a clock cannot do {other!r}")
+            raise BadRequest(f"unknown clock action {other!r}")
     return redirect("cluster", cluster=cluster.name)
 
 
@@ -66,11 +67,11 @@ def clock(request: Request, cluster: Cluster) -> HttpResponse:
 def switch(request: Request, cluster: Cluster) -> HttpResponse:
     """Switch the controllers, or the mock kubelets, on or off."""
     name, on = request.POST.get("actor", ""), request.POST.get("on") == "true"
-    if name not in ("controllers", "kubelet"):
-        raise BadRequest(f"nobody is called {name!r} here")
+    if name not in [each.name for each in SETTINGS if each.group == "actors"]:
+        raise BadRequest(f"unknown component {name!r}")
     cluster_settings.change_settings(cluster, {name: on})
-    who = "The controllers are" if name == "controllers" else "The kubelets are"
-    messages.success(request, f"{who} switched {'on' if on else 'off'}.")
+    component = "Controllers" if name == "controllers" else "Kubelets"
+    messages.success(request, f"{component} switched {'on' if on else 'off'}.")
     return redirect("cluster", cluster=cluster.name)
 
 
@@ -83,5 +84,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise BadRequest(f"{text!r} is no length of time: 90, 90s, 5m, 1.5h, 2d")
+        raise BadRequest(f"{text!r} is not a duration such as 90, 90s, 5m, 1.5h or 2d")
     return seconds

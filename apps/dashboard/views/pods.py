@@ -56,14 +56,14 @@ def delete_pods(request: Request, cluster: Cluster) -> HttpResponse:
     """Say what deleting the chosen pods brings about; delete them when one is sure."""
     found = pods_to_delete(cluster, request.POST.getlist("pod"))
     if not found.pods:
-        messages.warning(request, "No pod was chosen, or they are gone already.")
+        messages.warning(request, "No pods selected, or they are already deleted.")
         return redirect("pods", cluster=cluster.name)
     if "sure" not in request.POST:
         return page(request, "delete_pods", {"cluster": cluster, "chosen": found})
     removals = [Delete(kinds.POD, each.namespace, each.name) for each in found.pods]
     outcomes = store.write(cluster, removals, actor=actor(request), collect_refusals=True)
     refused = [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
-    messages.success(request, f"{len(outcomes) - len(refused)} pods are deleted.")
+    messages.success(request, f"{len(outcomes) - len(refused)} pods deleted.")
     for refusal in refused[:5]:
         messages.error(request, refusal.message)
     return redirect("pods", cluster=cluster.name)
@@ -90,8 +90,8 @@ def _to_what_was_made(
     request: Request, cluster: Cluster, made: list[dict[str, str]]
 ) -> HttpResponse:
     if len(made) > 1:
-        messages.success(request, f"{len(made)} pods are made.")
+        messages.success(request, f"{len(made)} pods created.")
         return redirect("queue", cluster=cluster.name)
     namespace, name = made[0]["namespace"], made[0]["name"]
-    messages.success(request, f"Pod {name} is made.")
+    messages.success(request, f"Pod {name} created.")
     return redirect("pod", cluster=cluster.name, namespace=namespace, name=name)

@@ -59,7 +59,7 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
     if "convert" in request.POST:
         return _converted(request, cluster)
     start = whole_number(request.GET, "like")
-    active = wanted(cluster, start) if start else revisions.active(cluster)
+    active = wanted(cluster, start) if start else revisions.get_active(cluster)
     form = ProfileForm(request.POST or None, active=active)
     if request.method == "POST" and form.is_valid():
         try:
@@ -73,7 +73,7 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
         except ConfigError as refusal:
             show_causes(form, "configuration", refusal.causes)
         else:
-            messages.success(request, f"Revision {made.revision} is active.")
+            messages.success(request, f"Revision {made.revision} is now active.")
             return redirect("profile", cluster=cluster.name, revision=made.revision)
     context = {"cluster": cluster, "form": form}
     return page(request, "new_profile", context, status=422 if form.errors else 200)
@@ -81,10 +81,10 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
 
 def _converted(request: Request, cluster: Cluster) -> HttpResponse:
     """The form again, with what was typed here or on the import page turned into v1."""
-    active = revisions.active(cluster)
+    active = revisions.get_active(cluster)
     typed = request.POST.get("configuration") or request.POST.get("manifest", "")
     try:
-        made = convert(typed, known_plugins=known_plugins())
+        made = convert(typed, known_plugins())
     except ConfigError as refusal:
         form = ProfileForm({"configuration": typed}, active=active)
         show_causes(form, "configuration", refusal.causes)
@@ -108,9 +108,9 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
     if request.method == "POST":
         wanted(cluster, revision)
         revisions.activate(cluster, revision)
-        messages.success(request, f"Revision {revision} is active.")
+        messages.success(request, f"Revision {revision} is now active.")
         return redirect("profiles", cluster=cluster.name)
-    found = compare(cluster, revisions.active(cluster).revision, revision)
-    waiting = queries.queue_sizes(cluster)
+    found = compare(cluster, revisions.get_active(cluster).revision, revision)
+    waiting = queries.count_pods_by_queue(cluster)
     context = {"cluster": cluster, "comparison": found, "waiting": sum(waiting.values())}
     return page(request, "activate_profile", context)

@@ -47,8 +47,8 @@ def activate(request: Request, cluster: Cluster) -> HttpResponse:
     except Invalid as refusal:
         messages.error(request, " ".join(cause.message for cause in refusal.causes))
     else:
-        when = "when the cluster goes on" if cluster.paused else "now"
-        messages.success(request, f"{name} is tried {when}.")
+        when = "when the cluster is resumed" if cluster.paused else "now"
+        messages.success(request, f"Pod {name} will be retried {when}.")
     target = request.POST.get("next", "")
     own = reverse("queue", args=[cluster.name])
     return redirect(target if target == own or target.startswith(f"{own}?") else own)

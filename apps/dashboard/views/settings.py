@@ -9,9 +9,10 @@ from django.views.decorators.http import require_http_methods
 
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
+from apps.cluster.settings import CHANGEABLE
 from apps.controlplane.clusters import settings as cluster_settings
-from apps.dashboard.forms.cluster import ClusterSettingsForm
 from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.settings import ClusterSettingsForm
 from apps.dashboard.rendering import Request, cluster_page, page
 
 
@@ -19,15 +20,15 @@ from apps.dashboard.rendering import Request, cluster_page, page
 @cluster_page
 def settings(request: Request, cluster: Cluster) -> HttpResponse:
     """What can be changed while the cluster runs."""
-    now = {name: getattr(cluster, name) for name in cluster_settings.SETTINGS}
+    now = {each.name: getattr(cluster, each.name) for each in CHANGEABLE}
     form = ClusterSettingsForm(request.POST or None, initial=now)
     if request.method == "POST" and form.is_valid():
         try:
-            cluster_settings.change_settings(cluster, form.cleaned_data)
+            cluster_settings.change_settings(cluster, form.values())
         except Invalid as refusal:
             show_refusal(form, refusal)
         else:
-            messages.success(request, f"The settings of {cluster.name} are changed.")
+            messages.success(request, f"Settings of cluster {cluster.name} updated.")
             return redirect("cluster", cluster=cluster.name)
     context = {"cluster": cluster, "form": form}
     return page(request, "cluster_settings", context, status=422 if form.errors else 200)

@@ -1,31 +1,28 @@
-"""Objects as the scheduler has decided that they will be, before the cluster says so."""
+"""Objects with the changes that the scheduler decided but that are not written yet."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from apps.scheduler.cache.change_log import ChangeLog, LogReader
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import KubeObject
-
-if TYPE_CHECKING:
-    from apps.scheduler.cache.listers import Lister
 
 T = TypeVar("T", bound=KubeObject)
 
 
 @dataclass(frozen=True, slots=True)
 class _Assumption(Generic[T]):
-    #: the object in the list when it was assumed
+    #: the object in the lister when it was assumed
     base: T | None
     item: T
 
 
 class AssumeCache(Generic[T]):
-    """A list seen with the changes that were decided but are not known to be written yet.
+    """A lister's objects, with assumed versions in place of the listed ones.
 
-    An assumption ends when it is restored, or when the list gets any newer version of the object:
-    what the cluster says counts more.
+    An assumption ends when it is restored, or when the lister gets a newer version of the object.
     """
 
     def __init__(self, lister: Lister[T]) -> None:
@@ -43,7 +40,7 @@ class AssumeCache(Generic[T]):
         return assumption.item
 
     def assume(self, item: T) -> None:
-        """Let ``get`` give ``item`` in place of the version that the list has now."""
+        """Return ``item`` from ``get`` in place of the version that is listed now."""
         self._drop_superseded()
         key = (item.metadata.namespace, item.metadata.name)
         base = self._lister.get(item.metadata.name, item.metadata.namespace)
@@ -51,7 +48,7 @@ class AssumeCache(Generic[T]):
         self.log.append(key)
 
     def restore(self, item: T) -> None:
-        """Take ``assume(item)`` back; nothing happens if it does not hold any more."""
+        """Undo ``assume(item)``; no effect if the assumption has ended."""
         key = (item.metadata.namespace, item.metadata.name)
         assumption = self._assumed.get(key)
         if assumption is not None and assumption.item is item:

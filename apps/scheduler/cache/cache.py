@@ -1,4 +1,4 @@
-"""All nodes and the pods on them, those included that were only just decided.
+"""All nodes and the pods on them, assumed pods included.
 
     Initial -- add_pod ------------------------------> Added -- remove_pod --> Deleted
        |                                              ^  | ^
@@ -7,9 +7,9 @@
                              |
                              +-- forget_pod --> Initial
 
-An assumed pod takes its room at once, before anything is written; the pod that comes back from the
-cluster with a node name confirms it. Assumed pods do not expire: they are forgotten when binding
-fails and removed when the pod is deleted.
+An assumed pod counts on its node at once, before its binding is written; the pod that is then seen
+with a node name confirms it. Assumed pods do not expire: they are forgotten when binding fails and
+removed when the pod is deleted.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from apps.scheduler.objects import Node, Pod
 
 
 class CacheError(Exception):
-    """The cache was asked for a step its state machine does not have: a bug in the caller."""
+    """A call that the state machine of the cache does not allow: a bug in the caller."""
 
 
 @dataclass(slots=True)
 class ImageState:
     """A container image on some nodes."""
 
-    #: bytes, as reported by the first node that had it; later reports do not count
+    #: bytes, as reported by the first node that had it; later reports are ignored
     size: int
     nodes: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class PodState:
-    """A pod that takes room on a node."""
+    """A pod that is assumed or bound."""
 
     pod: PodInfo
     node_name: str
@@ -50,7 +50,7 @@ class Changes:
 
     #: node name -> whether the Node object itself changed, not only its pods
     nodes: dict[str, bool] = field(default_factory=dict)
-    #: (pod, node name, +1 came or -1 left), in order
+    #: (pod, node name, +1 added or -1 removed), in order
     pods: list[tuple[PodInfo, str, int]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -58,7 +58,7 @@ class Changes:
 
 
 class Cache:
-    """See the module's docstring. Pods are known by uid."""
+    """See the module's docstring. Pods are identified by uid."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
@@ -68,7 +68,7 @@ class Cache:
         self.node_tree = NodeTree()
         self.image_states: dict[str, ImageState] = {}
         self.listers = Listers()
-        #: count changes of ``node_tree`` and of ``image_states``
+        #: increase with every change of ``node_tree`` and of ``image_states``
         self.order_version = 0
         self.images_version = 0
         self._changes = Changes()
@@ -76,7 +76,7 @@ class Cache:
     # -- nodes -----------------------------------------------------------------------------------
 
     def add_node(self, node: Node) -> NodeInfo:
-        """Know the node, or its new version; its pods may have come before it."""
+        """Add the node, or its new version; its pods may have been added before it."""
         name = node.metadata.name
         info = self.nodes.get(name)
         if info is None:
@@ -93,7 +93,7 @@ class Cache:
         return info
 
     def remove_node(self, name: str) -> None:
-        """Forget the node; pods on it stay until they are removed. CacheError if unknown."""
+        """Remove the node; pods on it stay until they are removed. CacheError if unknown."""
         info = self.nodes.get(name)
         if info is None or info.node is None:
             raise CacheError(f"node {name} is not in the cache")
@@ -107,26 +107,26 @@ class Cache:
     # -- pods ------------------------------------------------------------------------------------
 
     def assume_pod(self, pod: PodInfo, node_name: str) -> None:
-        """Let ``pod`` (its spec names the node) take its room. CacheError if it is known."""
+        """Count ``pod`` (its spec names the node) on its node. CacheError if it is in the cache."""
         if pod.uid in self.pods:
             raise CacheError(f"pod {pod.key} is in the cache, so it cannot be assumed")
         self._put(PodState(pod, node_name, assumed=True))
 
     def forget_pod(self, uid: str) -> PodInfo:
-        """Take back an assumption; returns the assumed pod. CacheError if it is not assumed."""
+        """Undo an assumption; returns the assumed pod. CacheError if it is not assumed."""
         state = self.pods.get(uid)
         if state is None or not state.assumed:
             raise CacheError(f"pod {uid} was not assumed, so it cannot be forgotten")
-        self._take(uid)
+        self._pop(uid)
         return state.pod
 
     def add_pod(self, pod: PodInfo) -> None:
-        """A pod with a node name came from the cluster; it confirms or corrects an assumption.
+        """Add a bound pod, or its new version; it confirms or corrects an assumption.
 
-        Most pods come back as they were assumed: then no column has to change.
+        Most pods are bound as they were assumed: then no column has to change.
         """
         known = self.pods.get(pod.uid)
-        if known is not None and known.pod.takes_the_same_room(pod):
+        if known is not None and known.pod.has_same_footprint(pod):
             known.pod = known.pod.with_pod(pod.pod)
             self.assumed_pods -= known.assumed
             known.assumed = False
@@ -138,15 +138,15 @@ class Cache:
             self._put(PodState(pod, pod.pod.spec.node_name))
 
     def update_pod(self, pod: PodInfo) -> None:
-        """A new version of a pod with a node name."""
+        """A new version of a bound pod."""
         self.add_pod(pod)
 
     def remove_pod(self, uid: str) -> PodInfo | None:
-        """The pod is gone, finished or deleted; returns what was known of it."""
+        """Remove a pod that is finished or deleted; returns it, None if it is unknown."""
         state = self.pods.get(uid)
         if state is None:
             return None
-        self._take(uid)
+        self._pop(uid)
         return state.pod
 
     def is_assumed(self, uid: str) -> bool:
@@ -154,12 +154,12 @@ class Cache:
         return state is not None and state.assumed
 
     def find_pod(self, uid: str) -> PodInfo | None:
-        """The pod as it takes room on a node, None if it does not."""
+        """The pod if it is assumed or bound, else None."""
         state = self.pods.get(uid)
         return state.pod if state is not None else None
 
     def take_changes(self) -> Changes:
-        """What happened since the last call; for the one snapshot that follows this cache."""
+        """The changes since the last call; for the one snapshot that follows this cache."""
         changes, self._changes = self._changes, Changes()
         return changes
 
@@ -195,14 +195,14 @@ class Cache:
         self._note_pod(state.pod, name, 1)
 
     def _replace(self, known: PodState, pod: PodInfo) -> None:
-        """A node lists its pods in the order in which they came, whatever changes of them there."""
+        """Replace a pod without changing its place in the node's list of pods."""
         before = list(self.nodes[known.node_name].pods)
-        self._take(pod.uid)
+        self._pop(pod.uid)
         self._put(PodState(pod, pod.pod.spec.node_name))
         if known.node_name == pod.pod.spec.node_name and known.pod.key == pod.key:
-            self.nodes[known.node_name].list_pods_as(before)
+            self.nodes[known.node_name].reorder_pods(before)
 
-    def _take(self, uid: str) -> None:
+    def _pop(self, uid: str) -> None:
         state = self.pods.pop(uid)
         self.assumed_pods -= state.assumed
         info = self.nodes[state.node_name]
@@ -235,5 +235,5 @@ class Cache:
 
 
 def is_terminal(pod: Pod) -> bool:
-    """Whether the pod has finished: it takes no room any more."""
+    """Whether the pod has finished: it no longer uses resources."""
     return pod.status.phase in ("Succeeded", "Failed")

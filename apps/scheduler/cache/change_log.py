@@ -1,4 +1,4 @@
-"""The record of changed keys, from which what was computed of them is brought up to date."""
+"""A log of changed keys, for updating what was computed from the objects."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-#: entries kept at least; a reader that lags further behind starts over
+#: at least so many entries are stored; a reader that is further behind starts again
 _KEPT = 8192
 
 
 class ChangeLog(Generic[K]):
-    """Which keys changed, in order; readers remember a position and ask what came after it."""
+    """Which keys changed, in order; a reader stores a position and reads what came after it."""
 
     def __init__(self) -> None:
         self._keys: list[K] = []
@@ -30,7 +30,7 @@ class ChangeLog(Generic[K]):
             self._start += _KEPT
 
     def since(self, position: int) -> list[K] | None:
-        """The distinct keys changed since ``position``; None if that is no longer known."""
+        """The distinct keys changed since ``position``; None if they are no longer stored."""
         if position < self._start:
             return None
         return list(dict.fromkeys(self._keys[position - self._start :]))
@@ -46,7 +46,7 @@ class LogReader(Generic[K]):
     def news(self) -> list[K] | None:
         """The distinct keys changed since the last call.
 
-        None the first time, and when too much has changed: everything may have.
+        None on the first call, and when too much has changed: any key may have changed.
         """
         position = self._log.position
         if position == self._position:

@@ -1,4 +1,4 @@
-"""Topology domains: the rows of the snapshot, parted by the value of one node label."""
+"""Topology domains: the rows of the snapshot, grouped by the value of one node label."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from apps.scheduler.framework.nodes import BoolArray, Int64Array, LabelColumn
 
 @dataclass(frozen=True, eq=False)
 class Domains:
-    """One parting of all rows; valid until a Node object changes, then there is a new one.
+    """One grouping of all rows; valid until a Node object changes, then there is a new one.
 
     Tables over domains have ``size + 1`` entries; the last is for rows that are in no domain, so
     ``table[slots]`` spreads a table over the rows.
     """
 
-    #: tells this parting from others of the same rows
+    #: identifies this grouping
     key: Hashable
     #: (rows,) intp: the row's domain = id of its label value; ``size`` if it is in none
     slots: Int64Array
     #: number of label values ever seen, domains without rows included
     size: int
-    #: (size + 1,) int64: rows in each domain; the last entry counts the nodes in none
+    #: (size + 1,) int64: rows in each domain; the last entry counts the nodes in no domain
     rows: Int64Array
 
     @lazy
     def occupied(self) -> BoolArray:
-        """(size + 1,) bool: domains that have a row; the last entry: some node is in none."""
+        """(size + 1,) bool: domains that have a row; the last entry: some node is in no domain."""
         return self.rows > 0
 
     @lazy
@@ -65,10 +65,10 @@ def by_label(
     among: BoolArray | None = None,
     absent_is_empty: bool = False,
 ) -> Domains:
-    """Part the rows by a label.
+    """Group the rows by a label.
 
-    Nodes without the label, and those not in ``among``, are in no domain; ``absent_is_empty`` puts
-    the former with the nodes whose value is "" where there are any.
+    Nodes without the label, and those not in ``among``, are in no domain. With ``absent_is_empty``
+    nodes without the label are in the domain of the value "", if there is one.
     """
     size = len(column.values)
     slots = np.where(column.ids < 0, size, column.ids).astype(np.intp)

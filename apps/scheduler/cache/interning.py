@@ -1,4 +1,4 @@
-"""Dictionary encoding and the record of changed rows, from which columns are kept up to date."""
+"""Dictionary encoding, and the log of changed rows by which columns are updated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Interner(Generic[T]):
-    """Values to small consecutive ids, in order of first appearance; never forgets."""
+    """Maps values to small consecutive ids, in order of first appearance; ids are permanent."""
 
     def __init__(self, *first: T) -> None:
         self.values: list[T] = list(first)
@@ -36,7 +36,7 @@ class Interner(Generic[T]):
 
 
 class RowLog:
-    """Which rows changed, in order; readers remember a position and ask what came after it."""
+    """Which rows changed, in order; a reader stores a position and reads what came after it."""
 
     def __init__(self) -> None:
         self._rows: list[int] = []
@@ -53,7 +53,7 @@ class RowLog:
     def since(self, position: int, limit: int) -> Int64Array | None:
         """The distinct rows changed since ``position``, ascending; None if more than ``limit``.
 
-        None too where the record no longer reaches back that far.
+        None too if the log no longer contains that position.
         """
         if position < self._start:
             return None

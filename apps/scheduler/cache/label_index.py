@@ -1,4 +1,4 @@
-"""Pods by what label selectors can tell apart: namespace, labels, and whether they terminate."""
+"""Pods by what label selectors distinguish: namespace, labels, and whether they terminate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def selector_tags(
 ) -> Collection[Hashable] | None:
     """A pod in one of these namespaces (None = any) that matches has exactly one of these tags.
 
-    None if no tag can be told.
+    None if there is no such set of tags.
     """
     if selector.nothing:
         return ()

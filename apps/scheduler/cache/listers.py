@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from apps.scheduler.cache.assume_cache import AssumeCache
-from apps.scheduler.cache.change_log import ChangeLog
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
-    KubeObject,
     Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -25,51 +23,9 @@ from apps.scheduler.objects import (
     VolumeAttachment,
 )
 
-T = TypeVar("T", bound=KubeObject)
-
-
-class Lister(Generic[T]):
-    """The objects of one kind by key: ``namespace/name``, or the name if cluster-scoped."""
-
-    def __init__(self) -> None:
-        self._objects: dict[str, dict[str, T]] = {}
-        #: (namespace, name) of every object that was put or removed
-        self.log: ChangeLog[tuple[str, str]] = ChangeLog()
-
-    @property
-    def version(self) -> int:
-        """Counts every change; what is computed from the list is valid while it stays the same."""
-        return self.log.position
-
-    def get(self, name: str, namespace: str = "") -> T | None:
-        return self._objects.get(namespace, {}).get(name)
-
-    def in_namespace(self, namespace: str) -> Iterator[T]:
-        return iter(self._objects.get(namespace, {}).values())
-
-    def __iter__(self) -> Iterator[T]:
-        for objects in self._objects.values():
-            yield from objects.values()
-
-    def __len__(self) -> int:
-        return sum(map(len, self._objects.values()))
-
-    def put(self, item: T) -> None:
-        meta = item.metadata
-        self._objects.setdefault(meta.namespace, {})[meta.name] = item
-        self.log.append((meta.namespace, meta.name))
-
-    def remove(self, item: T) -> None:
-        meta = item.metadata
-        objects = self._objects.get(meta.namespace, {})
-        if objects.pop(meta.name, None) is not None:
-            self.log.append((meta.namespace, meta.name))
-        if not objects:
-            self._objects.pop(meta.namespace, None)
-
 
 class Listers:
-    """One Lister per kind; ``by_kind`` is how change events find theirs."""
+    """One Lister per kind; event handlers find it with ``by_kind``."""
 
     def __init__(self) -> None:
         self.namespaces: Lister[Namespace] = Lister()
@@ -86,7 +42,7 @@ class Listers:
         self.volume_attachments: Lister[VolumeAttachment] = Lister()
         self.pod_disruption_budgets: Lister[PodDisruptionBudget] = Lister()
         self.priority_classes: Lister[PriorityClass] = Lister()
-        #: volumes and claims with what was decided for pods that are not bound yet
+        #: volumes and claims with the changes decided for pods that are not bound yet
         self.assumed_volumes = AssumeCache(self.persistent_volumes)
         self.assumed_claims = AssumeCache(self.persistent_volume_claims)
         self.by_kind: dict[str, Lister[Any]] = {

@@ -19,7 +19,7 @@ class MountIndex:
     def __init__(self) -> None:
         #: mount -> row -> number of pods there that have it, never 0
         self._rows: dict[Mount, dict[int, int]] = {}
-        #: (mount, row) that became used, or unused
+        #: (mount, row) pairs that became used or unused
         self.log: ChangeLog[tuple[Mount, int]] = ChangeLog()
 
     def __iter__(self) -> Iterator[tuple[Mount, Mapping[int, int]]]:
@@ -27,7 +27,7 @@ class MountIndex:
         return iter(self._rows.items())
 
     def change(self, pod: PodInfo, row: int, sign: int) -> None:
-        """``pod`` came to (+1) or left (-1) ``row``."""
+        """``pod`` was added to (+1) or removed from (-1) ``row``."""
         for mount in pod.mounts:
             rows = self._rows.setdefault(mount, {})
             number = rows.get(row, 0) + sign

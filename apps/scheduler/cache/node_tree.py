@@ -1,4 +1,4 @@
-"""The order in which nodes are looked at: zones in turn, so that neighbours are in other zones."""
+"""The order in which nodes are evaluated: zones in turn, so that neighbors differ in zone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REGION: Final = ("topology.kubernetes.io/region", "failure-domain.beta.kubernet
 
 
 class NodeTree:
-    """Node names by zone, zones and nodes in the order in which they came."""
+    """Node names by zone, zones and nodes in the order in which they were added."""
 
     def __init__(self) -> None:
         self._zones: dict[str, dict[str, None]] = {}
@@ -47,7 +47,7 @@ class NodeTree:
 
 
 def zone_of(node: Node) -> str:
-    """Region and zone of a node as one text, "" if it names neither."""
+    """Region and zone of a node as one text, "" if it has neither."""
     labels = node.metadata.labels
     region = next((labels[key] for key in _REGION if key in labels), "")
     zone = next((labels[key] for key in _ZONE if key in labels), "")

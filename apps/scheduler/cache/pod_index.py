@@ -1,8 +1,9 @@
-"""How many pods of each class run where: pods that plugins cannot tell apart are one class.
+"""How many pods of each class are on each row: equivalent pods (of equal key) are one class.
 
-Selectors are asked once per class instead of once per pod. The counts that a selector leads to are
-kept as columns over rows and as totals over topology domains, which follow every pod that comes or
-goes; what one pod costs depends on the columns that count it, not on the number of pods or nodes.
+Selectors are evaluated once per class instead of once per pod. The counts of a selector are stored
+as columns over rows and as totals over topology domains, and are updated for every pod that is
+added or removed; the cost per pod depends on the columns that count it, not on the number of pods
+or nodes.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from apps.scheduler.framework.types import PodInfo
 
 K = TypeVar("K", bound=Hashable)
 
-#: what columns may take all together; the least recently used one is dropped first
+#: size of all columns together at most; the least recently used one is dropped first
 _MAX_BYTES = 48 * 1024 * 1024
 _MIN_COLUMNS = 64
-#: partings of one column kept; the oldest one is dropped first
+#: groupings stored for one column at most; the oldest one is dropped first
 _MAX_TOTALS = 16
 
 
 class Name:
-    """Names a column. It is hashed once, however often the column is asked for."""
+    """Names a column. Its hash is computed only once."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -44,7 +45,7 @@ class Name:
 
 
 class Counted(Protocol[K]):
-    """What a column counts. Everything here follows from the name."""
+    """What a column counts. Equal names mean equal columns."""
 
     @property
     def name(self) -> Name: ...
@@ -54,18 +55,18 @@ class Counted(Protocol[K]):
         """Only classes with at least one of these tags count; None = any class may."""
 
     def weigh(self, known: PodClass[K]) -> int:
-        """What one pod of the class counts; may depend on nothing but the class's key."""
+        """The weight of one pod of the class; may depend on nothing but the class's key."""
 
 
 @dataclass(slots=True, eq=False)
 class PodClass(Generic[K]):
-    """Pods with equal key; ``example`` is any of them."""
+    """Pods with equal keys; ``example`` is one of them."""
 
     key: K
     example: PodInfo
     #: row -> number of pods of the class there, never 0
     rows: dict[int, int] = field(default_factory=dict)
-    #: the columns that count pods of this class, each with what one pod counts, never 0
+    #: the columns that count pods of this class, each with the weight of one pod, never 0
     hits: list[tuple[_Column[K], int]] = field(default_factory=list)
 
 
@@ -74,13 +75,13 @@ class _Column(Generic[K]):
     counted: Counted[K]
     #: (at least rows,) int64
     counts: Int64Array
-    #: key of the parting -> the parting and the sums of ``counts`` over its domains
+    #: key of the grouping -> the grouping and the sums of ``counts`` over its domains
     totals: dict[Hashable, tuple[Domains, Int64Array]] = field(default_factory=dict)
     #: the classes that have this column among their hits
     classes: set[PodClass[K]] = field(default_factory=set)
 
-    def take_up(self, known: PodClass[K]) -> int:
-        """Count pods of this class from now on; returns what one of them counts."""
+    def add_class(self, known: PodClass[K]) -> int:
+        """Count pods of this class from now on; returns the weight of one pod."""
         weight = self.counted.weigh(known)
         if weight:
             known.hits.append((self, weight))
@@ -94,7 +95,7 @@ class _Column(Generic[K]):
             if slot != domains.size:
                 totals[slot] += amount
 
-    def over(self, domains: Domains) -> Int64Array:
+    def totals_by(self, domains: Domains) -> Int64Array:
         known = self.totals.get(domains.key)
         if known is not None and known[0] is domains:
             return known[1]
@@ -105,7 +106,7 @@ class _Column(Generic[K]):
             del self.totals[next(iter(self.totals))]
         return totals
 
-    def make_room(self, rows: int) -> None:
+    def resize(self, rows: int) -> None:
         self.totals.clear()
         if len(self.counts) < rows:
             grown = np.zeros(2 * rows, dtype=np.int64)
@@ -114,10 +115,10 @@ class _Column(Generic[K]):
 
 
 class PodIndex(Generic[K]):
-    """Pods of the snapshot by the keys that ``keys_of`` gives them: none, one or several.
+    """Pods of the snapshot by the keys that ``keys_of`` returns: none, one or several.
 
-    ``tags_of`` gives the tags of a key. A column meets only the classes that have one of the tags
-    it asks for.
+    ``tags_of`` returns the tags of a key. For a column only the classes with one of its tags are
+    considered.
     """
 
     def __init__(
@@ -130,9 +131,9 @@ class PodIndex(Generic[K]):
         self._classes: dict[K, PodClass[K]] = {}
         self._columns: OrderedDict[Name, _Column[K]] = OrderedDict()
         #: tag -> the classes that have it
-        self._having: dict[Hashable, dict[PodClass[K], None]] = {}
-        #: tag -> the columns that ask for it; None -> those that ask for none
-        self._asking: dict[Hashable, dict[_Column[K], None]] = {}
+        self._classes_by_tag: dict[Hashable, dict[PodClass[K], None]] = {}
+        #: tag -> the columns with it; None -> the columns without tags
+        self._columns_by_tag: dict[Hashable, dict[_Column[K], None]] = {}
         self._rows = 0
 
     def __len__(self) -> int:
@@ -144,27 +145,27 @@ class PodIndex(Generic[K]):
     def counts(self, counted: Counted[K]) -> Int64Array:
         """(rows,) int64, the sum of the weights of the pods on every row.
 
-        A view that changes with the next snapshot: copy it to keep it.
+        A view that changes with the next snapshot: copy it to store it.
         """
         return self._column(counted).counts[: self._rows]
 
     def totals(self, counted: Counted[K], domains: Domains) -> Int64Array:
-        """(domains.size + 1,) int64, the same by domain; 0 outside. A view as well."""
-        return self._column(counted).over(domains)
+        """(domains.size + 1,) int64, the same by domain; 0 outside. Also a view."""
+        return self._column(counted).totals_by(domains)
 
     def resize(self, rows: int) -> None:
-        """The snapshot has so many rows now."""
+        """The snapshot now has ``rows`` rows."""
         self._rows = rows
         for column in self._columns.values():
-            column.make_room(rows)
+            column.resize(rows)
 
     def change(self, pod: PodInfo, row: int, sign: int) -> None:
-        """``pod`` came to (+1) or left (-1) ``row``."""
+        """``pod`` was added to (+1) or removed from (-1) ``row``."""
         for key in self._keys_of(pod):
             known = self._classes.get(key)
             if known is None:
                 known = self._classes[key] = PodClass(key, pod)
-                self._appear(known)
+                self._add_class(known)
             for column, weight in known.hits:
                 column.add(row, sign * weight)
             number = known.rows.get(row, 0) + sign
@@ -174,21 +175,21 @@ class PodIndex(Generic[K]):
             del known.rows[row]
             if not known.rows:
                 del self._classes[key]
-                self._vanish(known)
+                self._remove_class(known)
 
-    def _appear(self, known: PodClass[K]) -> None:
-        asking = dict(self._asking.get(None, ()))
+    def _add_class(self, known: PodClass[K]) -> None:
+        asking = dict(self._columns_by_tag.get(None, ()))
         for tag in self._tags_of(known.key):
-            self._having.setdefault(tag, {})[known] = None
-            asking.update(self._asking.get(tag, ()))
+            self._classes_by_tag.setdefault(tag, {})[known] = None
+            asking.update(self._columns_by_tag.get(tag, ()))
         for column in asking:
-            column.take_up(known)
+            column.add_class(known)
 
-    def _vanish(self, known: PodClass[K]) -> None:
+    def _remove_class(self, known: PodClass[K]) -> None:
         for column, _ in known.hits:
             column.classes.discard(known)
         for tag in self._tags_of(known.key):
-            _discard(self._having, tag, known)
+            _discard(self._classes_by_tag, tag, known)
 
     def _column(self, counted: Counted[K]) -> _Column[K]:
         column = self._columns.get(counted.name)
@@ -198,9 +199,9 @@ class PodIndex(Generic[K]):
         column = _Column(counted, np.zeros(self._rows, dtype=np.int64))
         self._columns[counted.name] = column
         for tag in (None,) if counted.tags is None else counted.tags:
-            self._asking.setdefault(tag, {})[column] = None
+            self._columns_by_tag.setdefault(tag, {})[column] = None
         for known in self._classes_with(counted.tags):
-            weight = column.take_up(known)
+            weight = column.add_class(known)
             if weight:
                 rows = np.fromiter(known.rows, dtype=np.intp, count=len(known.rows))
                 numbers = np.fromiter(known.rows.values(), dtype=np.int64, count=len(known.rows))
@@ -214,13 +215,13 @@ class PodIndex(Generic[K]):
             return self._classes.values()
         found: dict[PodClass[K], None] = {}
         for tag in tags:
-            found.update(self._having.get(tag, ()))
+            found.update(self._classes_by_tag.get(tag, ()))
         return found
 
     def _drop(self, column: _Column[K]) -> None:
         tags = column.counted.tags
         for tag in (None,) if tags is None else tags:
-            _discard(self._asking, tag, column)
+            _discard(self._columns_by_tag, tag, column)
         for known in column.classes:
             known.hits = [hit for hit in known.hits if hit[0] is not column]
 

@@ -17,7 +17,7 @@ class PortIndex:
         self._ports_of: dict[int, list[tuple[str, int]]] = {}
 
     def replace(self, row: int, used: Mapping[tuple[str, int], set[str]]) -> None:
-        """``used`` is what the row's pods have taken now."""
+        """``used`` are the host ports that the row's pods use now."""
         for key in self._ports_of.pop(row, ()):
             users = self._users[key]
             del users[row]
@@ -29,7 +29,7 @@ class PortIndex:
                 self._users.setdefault(key, {})[row] = frozenset(ips)
 
     def conflicts(self, wanted: Sequence[HostPort], rows: int) -> BoolArray:
-        """(rows,) bool: where any of the wanted ports is taken."""
+        """(rows,) bool: where any of the wanted ports is in use."""
         taken = np.zeros(rows, dtype=np.bool_)
         for port in wanted:
             for row, ips in self._users.get(port.key, {}).items():

@@ -1,4 +1,4 @@
-"""The nodes as one scheduling cycle sees them: columns, kept up to date row by row."""
+"""The nodes as one scheduling cycle sees them: columns, updated row by row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from apps.scheduler.framework.nodes import (
     Int32Array,
     Int64Array,
     LabelColumn,
-    NodeTable,
+    NodeColumns,
 )
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.resources import CPU as CPU_NAME
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 _SPARE = 64
-#: partings by a node label kept; the oldest one is dropped first
+#: groupings by a node label at most; the oldest one is dropped first
 _MAX_DOMAINS = 256
 
 
-class Snapshot(NodeTable):
-    """All nodes. ``update`` brings it to the state of the cache; between updates it stands still.
+class Snapshot(NodeColumns):
+    """All nodes. ``update`` brings it to the state of the cache; it does not change in between.
 
-    A row is a stable slot: a node keeps it for life, a removed node's slot is used again by a later
-    one. ``order`` says in which order nodes are visited.
+    A row is a stable slot: a node has it until it is removed, then a later node may get it.
+    ``order`` is the order in which nodes are evaluated.
     """
 
     def __init__(self) -> None:
@@ -69,9 +69,9 @@ class Snapshot(NodeTable):
         self._memos = Memos()
         self._ports = PortIndex()
         self._domains: dict[Hashable, Domains] = {}
-        #: pods by (namespace, labels, terminating): what label selectors can tell apart
+        #: pods by (namespace, labels, terminating): what label selectors distinguish
         self.pods_by_labels = LabelIndex()
-        #: pods by the inter-pod (anti-)affinity terms they carry
+        #: pods by their inter-pod (anti-)affinity terms
         self.pods_by_term = TermIndex()
         #: rows by the volumes that pods there mount
         self.mounts = MountIndex()
@@ -82,31 +82,31 @@ class Snapshot(NodeTable):
         #: (n,) int64, rank of each row's name among all names; dead rows come last
         self.name_rank: Int64Array = np.empty(0, dtype=np.int64)
         self.total_nodes = 0
-        #: counts updates that changed anything
+        #: increases with every update that changed anything
         self.version = 0
         self._grow(_SPARE)
         self._show()
 
-    # -- what plugins ask ----------------------------------------------------------------------
+    # -- what plugins use ----------------------------------------------------------------------
 
     def __len__(self) -> int:
         return self._used
 
-    def info(self, line: int) -> NodeInfo:
-        info = self._infos[line]
+    def info(self, row: int) -> NodeInfo:
+        info = self._infos[row]
         if info is None:
-            raise KeyError(f"row {line} is not a node")
+            raise KeyError(f"row {row} is not a node")
         return info
 
-    def line_of(self, name: str) -> int:
+    def row_of(self, name: str) -> int:
         return self._row_of.get(name, -1)
 
-    def resource_line(self, name: str) -> int:
+    def resource_index(self, name: str) -> int:
         return self._resources.find(name)
 
     @property
     def resource_names(self) -> Sequence[str]:
-        """Names of the lines of ``allocatable`` and ``requested``."""
+        """Resource names by resource_index."""
         return self._resources.values
 
     def label(self, key: str) -> LabelColumn:
@@ -128,24 +128,25 @@ class Snapshot(NodeTable):
         return self.mounts.mounted(mounts, self._used)
 
     @property
-    def modified_lines(self) -> Collection[int]:
+    def modified_rows(self) -> Collection[int]:
         return ()
 
     def memo(
         self,
         key: Hashable,
-        compute: Callable[[NodeTable], NDArray[Any]],
+        compute: Callable[[NodeColumns], NDArray[Any]],
         *,
         depends: Depends,
     ) -> NDArray[Any]:
         log = self._node_log if depends == "node" else self._pods_log
         return self._memos.get(key, compute, self, log)
 
-    def select(self, lines: Int64Array) -> Overlay:
-        return Overlay(self, lines)
+    def select(self, rows: Int64Array) -> Overlay:
+        return Overlay(self, rows)
 
-    def fork(self, lines: Int64Array) -> Overlay:
-        return Overlay(self, lines)
+    def fork(self, rows: Int64Array) -> Overlay:
+        """The same as ``select``: no pod is added or removed in a snapshot itself."""
+        return Overlay(self, rows)
 
     def domains(
         self,
@@ -154,7 +155,7 @@ class Snapshot(NodeTable):
         among: tuple[Hashable, BoolArray] | None = None,
         absent_is_empty: bool = False,
     ) -> Domains:
-        """The rows parted by a label; the same object until a Node object changes.
+        """The rows grouped by a label; the same object until a Node object changes.
 
         ``among``: only these rows (a column that depends on nothing but Node objects and a name
         for it). ``absent_is_empty`` is explained at ``cache.domains.by_label``.
@@ -173,10 +174,10 @@ class Snapshot(NodeTable):
                 del self._domains[next(iter(self._domains))]
         return known
 
-    # -- bringing it up to date ----------------------------------------------------------------
+    # -- updates -------------------------------------------------------------------------------
 
     def update(self, cache: Cache) -> None:
-        """Take over everything that changed in ``cache`` since the last update."""
+        """Apply everything that changed in ``cache`` since the last update."""
         changes = cache.take_changes()
         if not changes:
             return
@@ -255,7 +256,7 @@ class Snapshot(NodeTable):
             self.allocatable[self._resources.id(name), row] = amount
         self.allowed_pods[row] = info.allowed_pods
         self.unschedulable[row] = node.spec.unschedulable
-        self.taint_ids[row] = self._taint_sets.id(tuple(map(_untimed, node.spec.taints)))
+        self.taint_ids[row] = self._taint_sets.id(tuple(map(_without_time, node.spec.taints)))
         for key, (interner, ids) in self._labels.items():
             value = node.metadata.labels.get(key)
             ids[row] = -1 if value is None else interner.id(value)
@@ -289,7 +290,7 @@ class Snapshot(NodeTable):
     # -- storage -------------------------------------------------------------------------------
 
     def _reserve_resources(self, amounts: Mapping[str, int]) -> None:
-        """Have a line for every resource named; a new one makes the matrices taller."""
+        """Give every resource an index; a new resource makes the matrices taller."""
         before = len(self._resources)
         for name in amounts:
             self._resources.id(name)
@@ -327,10 +328,10 @@ class Snapshot(NodeTable):
         }
 
     def _show(self) -> None:
-        """Point the public columns at the rows in use."""
+        """Set the public columns to the rows in use."""
         for name, column in self._store.items():
             setattr(self, name, column[..., : self._used])
-        self.rows = np.arange(self._used, dtype=np.int64)
+        self.snapshot_rows = np.arange(self._used, dtype=np.int64)
         self.pods_by_labels.resize(self._used)
         self.pods_by_term.resize(self._used)
         self._memos.clear()
@@ -355,6 +356,6 @@ class Snapshot(NodeTable):
         return ImageColumn(state.size, len(state.nodes), present)
 
 
-def _untimed(taint: Taint) -> Taint:
-    """The taint without the time it was added, which would make every node's taints distinct."""
+def _without_time(taint: Taint) -> Taint:
+    """The taint without its timeAdded, which would make the taints of every node distinct."""
     return Taint(key=taint.key, value=taint.value, effect=taint.effect)

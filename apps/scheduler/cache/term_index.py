@@ -1,4 +1,4 @@
-"""Which of the terms that running pods carry are about a given pod."""
+"""Which of the (anti-)affinity terms of running pods match a given pod."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from apps.scheduler.framework.types import PodInfo
 
 
 class TermIndex(PodIndex[CarriedTerm]):
-    """Pods by the terms they carry. A term is its own tag, since columns know what they count.
+    """Pods by their terms. A term is its own tag, since columns count single terms.
 
-    The terms about a pod are found by a label that their selectors ask for.
+    The terms that match a pod are found by a label that their selectors require.
     """
 
     def __init__(self) -> None:
         super().__init__(lambda pod: pod.terms.carried, lambda term: (term,))
-        #: label that a pod must have (None: none can be told) -> the terms that may be about it
+        #: label that a pod must have (None: no single label) -> the terms that may match it
         self._by_label: dict[Hashable, dict[CarriedTerm, None]] = {}
-        #: counts every term that appeared or vanished
+        #: increases with every term that appears or disappears
         self.version = 0
 
     def matching(
         self, pod: PodInfo, namespace_labels: Mapping[str, str]
     ) -> tuple[CarriedTerm, ...]:
-        """The terms about ``pod``, whose namespace has these labels, in a stable order."""
+        """The terms that match ``pod``, whose namespace has these labels, in a stable order."""
         return tuple(
             carried
             for carried in self._candidates(pod.labels)
@@ -37,23 +37,23 @@ class TermIndex(PodIndex[CarriedTerm]):
         for label in (None, *sorted(labels.items())):
             yield from self._by_label.get(label, ())
 
-    def _appear(self, known: PodClass[CarriedTerm]) -> None:
-        super()._appear(known)
+    def _add_class(self, known: PodClass[CarriedTerm]) -> None:
+        super()._add_class(known)
         self.version += 1
-        for label in _labels_asked_for(known.key):
+        for label in _required_labels(known.key):
             self._by_label.setdefault(label, {})[known.key] = None
 
-    def _vanish(self, known: PodClass[CarriedTerm]) -> None:
-        super()._vanish(known)
+    def _remove_class(self, known: PodClass[CarriedTerm]) -> None:
+        super()._remove_class(known)
         self.version += 1
-        for label in _labels_asked_for(known.key):
+        for label in _required_labels(known.key):
             terms = self._by_label[label]
             del terms[known.key]
             if not terms:
                 del self._by_label[label]
 
 
-def _labels_asked_for(carried: CarriedTerm) -> Iterable[Hashable]:
-    """A pod that the term is about has exactly one of these labels."""
+def _required_labels(carried: CarriedTerm) -> Iterable[Hashable]:
+    """A pod that the term matches has exactly one of these labels."""
     labels = selector_tags(carried.term.selector, None)
     return (None,) if labels is None else labels

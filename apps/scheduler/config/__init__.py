@@ -1,13 +1,16 @@
 """KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) as kube-scheduler 1.36 reads it.
 
-`load` decodes strictly, defaults, validates and expands the profiles; what plugins receive are the
-typed arguments of `config.args`. Configurations of earlier releases go through `config.convert`.
+`load` decodes strictly, defaults, validates and expands the profiles. It receives the plugins that
+exist as a table (`config.plugin_table`) and imports none of them; each plugin declares the type,
+the defaults and the rules of its arguments. Configurations of earlier releases go through
+`config.convert`.
 """
 
 from __future__ import annotations
 
 from apps.scheduler.config.errors import Cause, ConfigError
 from apps.scheduler.config.loading import default_configuration, load
+from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.config.types import (
     API_VERSION,
     EXTENSION_POINTS,
@@ -25,6 +28,7 @@ __all__ = [
     "ConfigError",
     "Configuration",
     "Extender",
+    "PluginTable",
     "Profile",
     "default_configuration",
     "load",

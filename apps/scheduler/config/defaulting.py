@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from apps.scheduler.config.args import (
-    DEFAULT_RESOURCES,
-    SYSTEM_DEFAULTING,
-    NodeResourcesBalancedAllocationArgs,
-    NodeResourcesFitArgs,
-    PodTopologySpreadArgs,
-    ResourceSpec,
-)
-from apps.scheduler.config.legacy import (
-    NodeResourcesLeastAllocatedArgs,
-    NodeResourcesMostAllocatedArgs,
-    RequestedToCapacityRatioArgs,
-)
 from apps.scheduler.config.types import (
     DEFAULT_SCHEDULER_NAME,
     ClientConnection,
@@ -44,39 +29,6 @@ def with_defaults(written: WrittenConfiguration) -> WrittenConfiguration:
         extenders=tuple(_extender(extender) for extender in written.extenders),
         enable_contention_profiling=written.enable_profiling if contention is None else contention,
     )
-
-
-def args_as_given(plugin: str, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A strategy's type is defaulted with the strategy only: given without a type it has none."""
-    strategy = raw.get("scoringStrategy")
-    if isinstance(strategy, Mapping) and strategy.get("type") is None:
-        return {**raw, "scoringStrategy": {**strategy, "type": ""}}
-    return raw
-
-
-def args_with_defaults(args: Any) -> Any:
-    """Plugin arguments with empty values defaulted."""
-    match args:
-        case NodeResourcesFitArgs(scoring_strategy=strategy):
-            resources = _resources(strategy.resources)
-            return replace(args, scoring_strategy=replace(strategy, resources=resources))
-        case (
-            NodeResourcesBalancedAllocationArgs()
-            | NodeResourcesLeastAllocatedArgs()
-            | NodeResourcesMostAllocatedArgs()
-            | RequestedToCapacityRatioArgs()
-        ):
-            return replace(args, resources=_resources(args.resources))
-        case PodTopologySpreadArgs(defaulting_type=""):
-            return replace(args, defaulting_type=SYSTEM_DEFAULTING)
-        case _:
-            return args
-
-
-def _resources(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:
-    if not resources:
-        return DEFAULT_RESOURCES
-    return tuple(replace(spec, weight=spec.weight or 1) for spec in resources)
 
 
 def _leader_election(given: LeaderElection) -> LeaderElection:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from apps.scheduler.config.args import PLUGIN_ARGS
+from apps.scheduler.config.decoding import camel_case
 from apps.scheduler.config.durations import go_duration
 from apps.scheduler.config.fields import Seconds
 from apps.scheduler.config.types import API_VERSION, KIND, Configuration, Profile
@@ -49,10 +49,10 @@ def _profile(profile: Profile) -> dict[str, Any]:
 
 
 def _args(plugin: str, args: Any) -> Any:
-    if plugin not in PLUGIN_ARGS:
+    """Typed arguments with their kind; those of a plugin without a type are as written."""
+    if isinstance(args, Mapping):
         return args
-    kind = type(args).__name__
-    return {"apiVersion": API_VERSION, "kind": kind, **_fields(args)}
+    return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **_fields(args)}
 
 
 def _fields(item: Any) -> dict[str, Any]:
@@ -88,14 +88,9 @@ def _names(kind: Hashable) -> list[tuple[str, str, bool]]:
     return [
         (
             field.name,
-            field.metadata.get("json") or _camel(field.name),
+            field.metadata.get("json") or camel_case(field.name),
             get_origin(types[field.name]) is Annotated
             and any(isinstance(mark, Seconds) for mark in get_args(types[field.name])[1:]),
         )
         for field in dataclasses.fields(kind)
     ]
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

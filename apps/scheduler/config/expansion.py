@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from apps.scheduler.config.errors import Problems, child, shown
-from apps.scheduler.config.in_tree import DEFAULT_PLUGINS, KnownPlugins
+from apps.scheduler.config.plugin_table import PluginTable, default_plugins
 from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, Plugins, PluginSet
 
 ALL: Final = "*"
@@ -67,13 +67,13 @@ def merge(default: Plugins, custom: Plugins) -> Plugins:
 
 
 def expand(
-    written: Plugins, known: KnownPlugins, *, scheduler_name: str, path: str, problems: Problems
+    written: Plugins, known: PluginTable, *, scheduler_name: str, path: str, problems: Problems
 ) -> Expansion:
     """The sets `written` in a profile, at `path`, merged into the default ones and spread.
 
     Faults are added to `problems`; what is returned counts only if there are none.
     """
-    plugins = merge(DEFAULT_PLUGINS, written)
+    plugins = merge(default_plugins(known), written)
     expansion = Expansion(needed=_needed(plugins))
     _check_multi_point(written.multi_point, known, f"{path}.multiPoint", problems)
     for point in EXTENSION_POINTS:
@@ -103,7 +103,7 @@ def _merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
 
 
 def _check_multi_point(
-    written: PluginSet, known: KnownPlugins, path: str, problems: Problems
+    written: PluginSet, known: PluginTable, path: str, problems: Problems
 ) -> None:
     """Plugins named in multiPoint must exist, and be named once."""
     seen: set[str] = set()
@@ -112,13 +112,14 @@ def _check_multi_point(
         if plugin.name not in known:
             problems.add(at, f"plugin {quoted} does not exist")
         elif plugin.name in seen:
-            interface = _interface(min(known[plugin.name], key=EXTENSION_POINTS.index))
+            points = known[plugin.name].extension_points
+            interface = _interface(min(points, key=EXTENSION_POINTS.index))
             problems.add(at, f"plugin {quoted} already registered as {shown(interface)}")
         seen.add(plugin.name)
 
 
 def _check_set(
-    plugins: Plugins, point: str, known: KnownPlugins, path: str, problems: Problems
+    plugins: Plugins, point: str, known: PluginTable, path: str, problems: Problems
 ) -> None:
     """Plugins named at a point must exist, implement it, and be named once."""
     seen: set[str] = set()
@@ -127,7 +128,7 @@ def _check_set(
         at = f"{path}.{point}.enabled[{index}]"
         if plugin.name not in known:
             problems.add(at, f"{interface} {shown(plugin.name)} does not exist")
-        elif point not in known[plugin.name]:
+        elif point not in known[plugin.name].extension_points:
             problems.add(at, f"plugin {shown(plugin.name)} does not extend {interface} plugin")
         elif plugin.name in seen:
             problems.add(
@@ -136,7 +137,7 @@ def _check_set(
         seen.add(plugin.name)
 
 
-def _plugins_at(plugins: Plugins, point: str, known: KnownPlugins) -> tuple[str, ...]:
+def _plugins_at(plugins: Plugins, point: str, known: PluginTable) -> tuple[str, ...]:
     own = plugin_set(plugins, point)
     own_names = list(dict.fromkeys(plugin.name for plugin in own.enabled))
     disabled = {plugin.name for plugin in own.disabled}
@@ -145,7 +146,7 @@ def _plugins_at(plugins: Plugins, point: str, known: KnownPlugins) -> tuple[str,
     spread = [
         plugin.name
         for plugin in plugins.multi_point.enabled
-        if point in known.get(plugin.name, ())
+        if _extends(plugin, point, known)
         and plugin.name not in disabled
         and plugin.name not in own_names
     ]
@@ -173,18 +174,18 @@ def _check_essentials(
 
 
 def _score_weights(
-    plugins: Plugins, known: KnownPlugins, path: str, problems: Problems
+    plugins: Plugins, known: PluginTable, path: str, problems: Problems
 ) -> dict[str, int]:
-    """Plugin → weight; what stands at score goes before multiPoint, an absent or zero one is 1.
+    """Plugin → weight; what stands at score goes before multiPoint, 0 counts as absent.
 
     All plugins that can score count, in effect or not, as upstream's overflow check counts them.
     """
     weights: dict[str, int] = {}
     total = 0
     for plugin in (*plugins.score.enabled, *plugins.multi_point.enabled):
-        if "score" not in known.get(plugin.name, ()) or plugin.name in weights:
+        if not _extends(plugin, "score", known) or plugin.name in weights:
             continue
-        weights[plugin.name] = plugin.weight or 1
+        weights[plugin.name] = plugin.weight or known[plugin.name].weight_when_unset
         share = weights[plugin.name] * MAX_NODE_SCORE
         # 64-bit arithmetic: after a negative weight the room left wraps around, and nothing fits.
         if share > MAX_TOTAL_SCORE - total or total < 0:
@@ -192,6 +193,10 @@ def _score_weights(
             break
         total += share
     return weights
+
+
+def _extends(plugin: Plugin, point: str, known: PluginTable) -> bool:
+    return plugin.name in known and point in known[plugin.name].extension_points
 
 
 def _interface(point: str) -> str:

@@ -1,12 +1,12 @@
-"""What kube-scheduler demands of a configuration, plugin arguments apart (validation_args)."""
+"""What kube-scheduler demands of a configuration, apart from the arguments of plugins."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from apps.scheduler.config.errors import Problems, child, shown
 from apps.scheduler.config.expansion import plugin_set
-from apps.scheduler.config.legacy import REMOVED_IN_V1
 from apps.scheduler.config.types import (
     API_VERSION,
     EXTENSION_POINTS,
@@ -20,10 +20,15 @@ from apps.scheduler.config.types import (
 from apps.scheduler.labels.validity import is_extended_resource_name, qualified_name_faults
 
 _SAME_QUEUE_SORT: Final = "must be the same for all profiles"
+_REMOVED: Final = (
+    f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
+)
 
 
-def validate(written: WrittenConfiguration, problems: Problems, *, legacy: bool) -> None:
-    """Checks a defaulted configuration; `legacy` allows the plugins that v1 has removed."""
+def validate(
+    written: WrittenConfiguration, problems: Problems, *, removed: Collection[str]
+) -> None:
+    """Checks a defaulted configuration; `removed` are the plugins that v1 no longer has."""
     _check_client_connection(written.client_connection, problems)
     _check_leader_election(written.leader_election, problems)
     if written.parallelism <= 0:
@@ -31,7 +36,7 @@ def validate(written: WrittenConfiguration, problems: Problems, *, legacy: bool)
             "parallelism", written.parallelism, "should be an integer value greater than zero"
         )
     for index, profile in enumerate(written.profiles):
-        _check_profile(profile, f"profiles[{index}]", problems, legacy=legacy)
+        _check_profile(profile, f"profiles[{index}]", problems, removed)
     _check_names(written.profiles, problems)
     _check_common_queue_sort(written.profiles, problems)
     _check_percentage(written.percentage_of_nodes_to_score, "percentageOfNodesToScore", problems)
@@ -68,16 +73,17 @@ def _check_leader_election(election: LeaderElection, problems: Problems) -> None
         )
 
 
-def _check_profile(profile: WrittenProfile, path: str, problems: Problems, *, legacy: bool) -> None:
+def _check_profile(
+    profile: WrittenProfile, path: str, problems: Problems, removed: Collection[str]
+) -> None:
     if not profile.scheduler_name:
         problems.required(child(path, "schedulerName"))
     _check_percentage(
         profile.percentage_of_nodes_to_score, child(path, "percentageOfNodesToScore"), problems
     )
     for point in (*EXTENSION_POINTS, "multiPoint"):
-        if not legacy:
-            at = f"{path}.plugins.{point}.enabled"
-            _check_removed_plugins(plugin_set(profile.plugins, point), at, problems)
+        at = f"{path}.plugins.{point}.enabled"
+        _check_removed_plugins(plugin_set(profile.plugins, point), at, problems, removed)
     _check_placement_points(profile, child(path, "plugins"), problems)
     seen: set[str] = set()
     for index, config in enumerate(profile.plugin_config):
@@ -85,18 +91,16 @@ def _check_profile(profile: WrittenProfile, path: str, problems: Problems, *, le
         if config.name in seen:
             problems.duplicate(at, config.name)
         seen.add(config.name)
-        if config.name in REMOVED_IN_V1 and not legacy:
-            problems.invalid(at, config.name, _removed())
+        if config.name in removed:
+            problems.invalid(at, config.name, _REMOVED)
 
 
-def _check_removed_plugins(written: PluginSet, path: str, problems: Problems) -> None:
+def _check_removed_plugins(
+    written: PluginSet, path: str, problems: Problems, removed: Collection[str]
+) -> None:
     for index, plugin in enumerate(written.enabled):
-        if plugin.name in REMOVED_IN_V1:
-            problems.invalid(f"{path}[{index}]", plugin.name, _removed())
-
-
-def _removed() -> str:
-    return f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
+        if plugin.name in removed:
+            problems.invalid(f"{path}[{index}]", plugin.name, _REMOVED)
 
 
 def _check_placement_points(profile: WrittenProfile, path: str, problems: Problems) -> None:

@@ -1,1 +1,1 @@
-"""Replays what kube-scheduler 1.36 was recorded doing and reports every difference."""
+"""Replays recordings of kube-scheduler 1.36 and reports every difference."""

@@ -1,4 +1,4 @@
-"""Compares how a configuration is read, refused and expanded with what kube-scheduler did."""
+"""Compares how configurations are read, refused and expanded with kube-scheduler."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.scheduler.config import ConfigError, default_configuration, load
+from apps.scheduler.plugins.registry import TABLE
 
 Json = Mapping[str, Any]
 
 
 def check_config_case(case: Json, expect: Json) -> list[str]:
-    """Every difference, as lines for people.
+    """Every difference, as human-readable lines.
 
-    Of a refusal only the fact is compared: the recorded text is that of Go's decoder. The plugins
-    in effect are compared when they were recorded.
+    Of a refusal only the fact is compared: the recorded text is that of Go's decoder. The enabled
+    plugins are compared if they were recorded.
     """
     recorded = expect.get("configError")
     try:
         given = case.get("config")
-        configuration = default_configuration() if given is None else load(given)
+        configuration = default_configuration(TABLE) if given is None else load(given, TABLE)
     except ConfigError as error:
         return [] if recorded else [f"{case['id']}: the configuration is refused: {error}"]
     if recorded:

@@ -1,4 +1,4 @@
-"""The default profile over an empty cluster: what the recorded queue and hints were run with."""
+"""The default profile with an empty cluster, with which queue and hints were recorded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from apps.scheduler.config import default_configuration
 from apps.scheduler.framework.runtime import Framework
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.queue.hinting import QueueingHintMap, build_queueing_hint_map
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.clock import FakeClock
@@ -13,7 +14,7 @@ from apps.scheduler.testing.clock import FakeClock
 
 @lru_cache(maxsize=1)
 def default_framework() -> Framework:
-    scheduler = Scheduler(default_configuration(), clock=FakeClock())
+    scheduler = Scheduler(default_configuration(TABLE), clock=FakeClock())
     return next(iter(scheduler.profiles.values()))
 
 

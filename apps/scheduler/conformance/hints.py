@@ -25,9 +25,9 @@ Json = Mapping[str, Any]
 
 
 def run_hints_case(case: Json, expect: Json) -> list[str]:
-    """Every difference, as lines for people.
+    """Every difference, as human-readable lines.
 
-    The case's objects are not needed: no hint looks beyond the pod and the change.
+    The case's objects are not needed: hints use only the pod and the change.
     """
     differences = []
     hints = default_hints()

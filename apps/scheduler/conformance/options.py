@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Options:
     #: only cases without a configuration of their own
     default_profile: bool = False
-    #: do not compare what PostFilter said
+    #: do not compare the results of PostFilter
     no_postfilter: bool = False
     #: only the case with this id
     show: str = ""

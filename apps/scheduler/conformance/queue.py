@@ -21,12 +21,12 @@ Json = Mapping[str, Any]
 
 
 def run_queue_case(case: Json, expect: Json) -> list[str]:
-    """The first difference, as lines for people; empty if there is none."""
+    """The first difference, as human-readable lines; empty if there is none."""
     return compare_queue(case, expect, QueueReplay(case))
 
 
 def compare_queue(case: Json, expect: Json, replay: QueueReplay) -> list[str]:
-    """`run_queue_case` with a replay of one's own."""
+    """`run_queue_case` with a given replay."""
     for step, (operation, wanted) in enumerate(zip(case["ops"], expect["states"], strict=True)):
         state = replay.perform(operation)
         differences = [
@@ -41,7 +41,7 @@ def compare_queue(case: Json, expect: Json, replay: QueueReplay) -> list[str]:
 
 
 class QueueReplay:
-    """A queue, a clock, and the latest version of every pod that the trace has given."""
+    """A queue, a clock, and the latest version of every pod of the trace."""
 
     def __init__(self, case: Json) -> None:
         self._case = case

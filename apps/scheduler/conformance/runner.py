@@ -1,4 +1,4 @@
-"""Runs families of recorded cases: one line a family, and the total."""
+"""Runs families of recorded cases: one line per family, and the total."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUNNERS: Final[dict[str, Compare]] = {
     "queue": lambda case, expect, options: run_queue_case(case, expect),
     "hints": lambda case, expect, options: run_hints_case(case, expect),
 }
-#: recorded, but not for this core: what the API server does to a pod is told by the cluster
+#: recorded, but not for the core: what the API server does to a pod, see apps.cluster
 NOT_OURS: Final = frozenset({"apidefaults"})
 
 
@@ -62,12 +62,12 @@ def run(
     options: Options = EVERYTHING,
     *,
     runners: Mapping[str, Compare] = RUNNERS,
-    tell: Callable[[str], None] = lambda line: None,
+    print_line: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """Run every ``*.jsonl.gz`` (or all of a folder) in ``paths``; ``tell`` gets a line per family.
+    """Run every ``*.jsonl.gz`` (or all of a folder) in ``paths``; print a line per family.
 
-    ``runners`` says how the families that are not scheduling cases are compared. With
-    ``options.show`` the differences of that case are told as well.
+    ``runners`` compare the families that are not scheduling cases. With ``options.show`` the
+    differences of that case are printed as well.
     """
     report = Report()
     for path in _files(paths):
@@ -80,9 +80,9 @@ def run(
         report.families.append(found)
         if options.show:
             for difference in found.mismatches.get(options.show, ()):
-                tell(difference)
-        tell(str(found))
-    tell(str(report))
+                print_line(difference)
+        print_line(str(found))
+    print_line(str(report))
     return report
 
 

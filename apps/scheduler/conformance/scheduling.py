@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.scheduler import schedule_one
 from apps.scheduler.attempt import Attempt, new_attempt
 from apps.scheduler.config.errors import ConfigError
 from apps.scheduler.config.loading import default_configuration, load
@@ -18,7 +17,9 @@ from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, decode
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.registry import TABLE
+from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.clock import FakeClock
 
@@ -26,13 +27,13 @@ Json = Mapping[str, Any]
 
 _POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
 #: the recordings leave its scores, always 0, out
-_NOT_RECORDED = names.DYNAMIC_RESOURCES
+_NOT_RECORDED = DynamicResources.name
 
 
 def compare_scheduling(case: Json, expect: Json, options: Options) -> list[str]:
-    """Every difference between the recording and what this scheduler does, as lines for people."""
+    """Every difference between the recording and this scheduler, as human-readable lines."""
     try:
-        config = load(case["config"]) if "config" in case else default_configuration()
+        config = load(case["config"], TABLE) if "config" in case else default_configuration(TABLE)
     except ConfigError as invalid:
         if "configError" in expect:
             return []
@@ -75,7 +76,7 @@ def _differences(found: Json, wanted: Json, options: Options) -> Iterator[tuple[
 
 @dataclass(slots=True)
 class CaseReplay:
-    """A scheduler that knows a case's objects, and schedules its pods in the order given."""
+    """A scheduler with a case's objects, which schedules its pods in their order."""
 
     scheduler: Scheduler
 
@@ -114,12 +115,12 @@ class CaseReplay:
         if not gate.is_success:
             return {**result, "preEnqueue": _status(gate)}
         attempt = new_attempt(framework, pod)
-        status = schedule_one.scheduling_cycle(self.scheduler, attempt)
+        status = scheduling_cycle(self.scheduler.context, attempt)
         if status.is_success:
             attempt.decision.result = Result.SCHEDULED
             self.scheduler.queue.delete_nominated_pod(pod)
         else:
-            handle_scheduling_failure(self.scheduler, attempt, status)
+            handle_scheduling_failure(self.scheduler.queue, attempt, status)
         return {**result, **describe(attempt)}
 
 

@@ -65,14 +65,14 @@ def _dry_run(sight: Sight) -> DryRun:
     important = PodInfo(msgspec.structs.replace(pod, spec=spec))
     budgets = Budgets(sight.framework.handle.listers.pod_disruption_budgets)
     evictable = EvictablePods(sight.snapshot, budgets)
-    return DryRun(sight.framework, sight.state, important, evictable)
+    return DryRun(sight.framework.filters, sight.snapshot, sight.state, important, evictable)
 
 
 def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
     """(rows,) int64: how much of what the pod asks for is missing, in millionths of it."""
     lack = np.zeros(len(rows), dtype=np.int64)
     for name, needed in sight.pod.requests.items():
-        line = sight.snapshot.resource_line(name)
+        line = sight.snapshot.resource_index(name)
         if line >= 0 and needed:
             free = sight.snapshot.allocatable[line, rows] - sight.snapshot.requested[line, rows]
             lack += (np.maximum(needed - free, 0) * 1000 // needed) * 1000
@@ -100,7 +100,7 @@ def _single(sight: Sight, row: int) -> Sequence[PodInfo]:
 
 
 def _several(evicting: DryRun, row: int) -> Sequence[PodInfo]:
-    outcome = evicting.alone(row)
+    outcome = evicting.select_victims_on_node(row)
     return outcome.pods if isinstance(outcome, Victims) else ()
 
 
@@ -108,6 +108,6 @@ def _fits_without(sight: Sight, row: int, pods: Sequence[PodInfo]) -> bool:
     nodes = sight.snapshot.select(np.array([row], dtype=np.int64))
     state = sight.state.clone()
     for pod in pods:
-        sight.framework.remove_pod(state, sight.pod, pod, nodes)
-    answer = sight.framework.run_filter_plugins_with_nominated_pods(state, sight.pod, nodes)
+        sight.framework.filters.remove_pod(state, sight.pod, pod, nodes)
+    answer = sight.framework.filters.run_filter_plugins_with_nominated_pods(state, sight.pod, nodes)
     return answer.at(0) is None

@@ -9,24 +9,24 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from apps.scheduler.explaining.amounts import quantity_text
-from apps.scheduler.explaining.node_rules import requirement_text, taint_text
 from apps.scheduler.explaining.sight import Sight
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Affinity, Pod, Taint, Toleration
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.node_selection import required_node_affinity
+from apps.scheduler.plugins.helper.node_text import requirement_text, taint_text
+from apps.scheduler.plugins.helper.resource_text import quantity_text
 from apps.scheduler.plugins.helper.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
     UNSCHEDULABLE_TAINT,
     tolerated,
 )
+from apps.scheduler.plugins.noderesources.fit import NodeResourcesFit
 from apps.scheduler.plugins.podtopologyspread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 from apps.scheduler.plugins.podtopologyspread.filtering import PreFilterState
-from apps.scheduler.plugins.podtopologyspread.plugin import PRE_FILTER_STATE
+from apps.scheduler.plugins.podtopologyspread.plugin import PRE_FILTER_STATE, PodTopologySpread
 
 #: distinct taints tried, those on most nodes first
 _MOST_TAINTS: Final = 12
@@ -53,13 +53,13 @@ def possible(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChan
 
 def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
     """For each resource that is short: the most that fits on a node where all else does."""
-    fit = passing.get(names.NODE_RESOURCES_FIT)
+    fit = passing.get(NodeResourcesFit.name)
     if fit is None or fit[sight.snapshot.alive].all():
         return
     nodes, pod = sight.snapshot, sight.pod
     open_rows = nodes.alive & (nodes.pod_count < nodes.allowed_pods)
     for name, passes in passing.items():
-        if name != names.NODE_RESOURCES_FIT:
+        if name != NodeResourcesFit.name:
             open_rows = open_rows & passes
     free = {name: _free(sight, name) for name in pod.requests}
     for name, amount in pod.requests.items():
@@ -89,7 +89,7 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
         column = snapshot.label(key)
         known = column.find(value)
         lacking = snapshot.alive if known < 0 else snapshot.alive & (column.ids != known)
-        answers = sight.framework.run_filter_plugins_with_nominated_pods(
+        answers = sight.framework.filters.run_filter_plugins_with_nominated_pods(
             sight.state.clone(), pod, snapshot
         )
         yield key, value, np.flatnonzero((answers.ids == NodeStatuses.FEASIBLE) & lacking)
@@ -98,14 +98,14 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
 def _free(sight: Sight, name: str) -> Int64Array:
     """(rows,) int64: what is left of a resource, also after pods nominated there."""
     snapshot = sight.snapshot
-    line = snapshot.resource_line(name)
+    line = snapshot.resource_index(name)
     if line < 0:
         return np.zeros(len(snapshot), dtype=np.int64)
     free: Int64Array = snapshot.allocatable[line] - snapshot.requested[line]
-    nominated = sight.framework.nominated_pods(sight.pod, snapshot)
+    nominated = sight.framework.filters.nominated_pods(sight.pod, snapshot)
     if nominated is not None:
         free = free.copy()
-        free[nominated.lines] -= nominated.amounts[line]
+        free[nominated.rows] -= nominated.amounts[line]
     return free
 
 
@@ -210,7 +210,7 @@ def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator
     state = sight.state.find(PRE_FILTER_STATE, PreFilterState)
     rows = sight.snapshot.alive
     for name, passes in passing.items():
-        rows = rows & passes if name != names.POD_TOPOLOGY_SPREAD else rows
+        rows = rows & passes if name != PodTopologySpread.name else rows
     for number, place in enumerate(hard, 1):
         if state is not None and number <= len(state.constraints):
             each = state.constraints[number - 1]

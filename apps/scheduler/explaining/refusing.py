@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from apps.scheduler.explaining import node_rules, room, topology
-from apps.scheduler.explaining.sight import Detail, Refusal, Sight, Spot
+from apps.scheduler.explaining.sight import Refusal, Sight, Spot
+from apps.scheduler.framework import guard
+from apps.scheduler.framework.explanation import Detail, RefusalExplainer
 from apps.scheduler.framework.status import Status, unresolvable
-from apps.scheduler.plugins import names
-from apps.scheduler.plugins.node_affinity import REASON_POD
-
-_DETAILS: Final[Mapping[str, Callable[[Spot, Status], Iterator[Detail]]]] = {
-    names.NODE_RESOURCES_FIT: room.resources_short,
-    names.NODE_PORTS: room.ports_taken,
-    names.NODE_AFFINITY: node_rules.labels_missing,
-    names.NODE_NAME: node_rules.another_name,
-    names.NODE_UNSCHEDULABLE: node_rules.cordoned,
-    names.TAINT_TOLERATION: node_rules.taints_not_tolerated,
-    names.POD_TOPOLOGY_SPREAD: topology.too_uneven,
-    names.INTER_POD_AFFINITY: topology.affinity_not_met,
-    names.VOLUME_BINDING: node_rules.volumes_out_of_reach,
-}
+from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.nodeaffinity.plugin import REASON_POD, NodeAffinity
 
 
 def refusals_at(sight: Sight, row: int) -> list[Refusal]:
@@ -37,7 +25,7 @@ def refusals_at(sight: Sight, row: int) -> list[Refusal]:
     names_allowed = sight.narrowed.node_names
     if names_allowed is not None and sight.snapshot.names[row] not in names_allowed:
         found.append(_outside(names_allowed))
-    for name in sight.framework.filter_names:
+    for name in sight.framework.filters.names:
         refusal = _ask(spot, name)
         if refusal is None and spot.nominated:
             crowded = crowded or _with_nominated(spot)
@@ -53,30 +41,41 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
     if name in spot.state.skip_filter:
         return None
     sight = spot.sight
-    status = sight.framework.run_filter_plugin(name, spot.state, sight.pod, spot.nodes).at(0)
+    status = sight.framework.filters.run_filter_plugin(name, spot.state, sight.pod, spot.nodes).at(
+        0
+    )
     if status is None:
         return None
-    explain = _DETAILS.get(name)
-    details = tuple(explain(spot, status)) if explain is not None else ()
-    return Refusal(name, status, details or (_in_words(status),))
+    return Refusal(name, status, tuple(_details(spot, name, status)) or (_in_words(status),))
+
+
+def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
+    """What the plugin says of its refusal; nothing if it fails to explain it."""
+    sight = spot.sight
+    plugin = sight.framework.plugins[name]
+    if not isinstance(plugin, RefusalExplainer):
+        return ()
+    try:
+        return list(plugin.explain_refusal(spot.state, sight.pod, spot.nodes, status))
+    except Exception as raised:
+        guard.failure(name, "ExplainRefusal", raised)
+        return ()
 
 
 def _with_nominated(spot: Spot) -> Spot:
     sight = spot.sight
-    nodes = sight.snapshot.select(spot.nodes.rows)
+    nodes = sight.snapshot.select(spot.nodes.snapshot_rows)
     state = spot.state.clone()
     for pod in spot.nominated:
-        sight.framework.add_pod(state, sight.pod, pod, nodes)
+        sight.framework.filters.add_pod(state, sight.pod, pod, nodes)
     return replace(spot, info=nodes.info(0), nodes=nodes, state=state)
 
 
 def _outside(allowed: frozenset[str]) -> Refusal:
-    named = ", ".join(sorted(allowed)[:3])
-    more = f" and {len(allowed) - 3} more" if len(allowed) > 3 else ""
-    status = unresolvable(REASON_POD)
-    sentence = f"the pod's required node affinity names only {named or 'nodes that do not exist'}"
-    detail = Detail(f"{sentence}{more}", {"allowed": sorted(allowed)})
-    return Refusal(names.NODE_AFFINITY, status, (detail,))
+    named = listed(sorted(allowed)) or "nodes that do not exist"
+    sentence = f"the pod's required node affinity names only {named}"
+    detail = Detail(sentence, {"allowed": sorted(allowed)})
+    return Refusal(NodeAffinity.name, unresolvable(REASON_POD), (detail,))
 
 
 def _in_words(status: Status) -> Detail:

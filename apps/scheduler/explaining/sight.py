@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.interface import PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.overlay import Overlay
@@ -18,15 +17,6 @@ from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.scheduler import Scheduler
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """One thing that keeps the pod off the node, in a sentence and in figures."""
-
-    sentence: str
-    #: what the sentence says, as JSON can say it
-    figures: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +62,9 @@ class Sight:
             return found
         rows = self._allowed()
         nodes = self.snapshot if rows is None else self.snapshot.select(rows)
-        answers = self.framework.run_filter_plugins_with_nominated_pods(self.state, self.pod, nodes)
+        answers = self.framework.filters.run_filter_plugins_with_nominated_pods(
+            self.state, self.pod, nodes
+        )
         if rows is None:
             return answers
         found.statuses, found.ids[rows] = answers.statuses, answers.ids
@@ -84,14 +76,14 @@ class Sight:
 
     def spot(self, row: int) -> Spot:
         nodes = self.snapshot.select(np.array([row], dtype=np.int64))
-        change = self.framework.nominated_pods(self.pod, nodes)
+        change = self.framework.filters.nominated_pods(self.pod, nodes)
         promised = tuple(change.pods(0)) if change is not None else ()
         return Spot(self, row, nodes.info(0), nodes, self.state, promised)
 
     def _allowed(self) -> Int64Array | None:
         if self.narrowed.node_names is None:
             return None
-        rows = (self.snapshot.line_of(name) for name in self.narrowed.node_names)
+        rows = (self.snapshot.row_of(name) for name in self.narrowed.node_names)
         return np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
 
 

@@ -153,9 +153,9 @@ def _passing(sight: Sight) -> dict[str, BoolArray]:
     found: dict[str, BoolArray] = {}
     if not sight.outcome.is_success:
         return found
-    for name in sight.framework.filter_names:
+    for name in sight.framework.filters.names:
         if name not in sight.state.skip_filter:
-            statuses = sight.framework.run_filter_plugin(
+            statuses = sight.framework.filters.run_filter_plugin(
                 name, sight.state, sight.pod, sight.snapshot
             )
             found[name] = statuses.ids == NodeStatuses.FEASIBLE

@@ -6,30 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource
+from apps.scheduler.framework.events import (
+    ITSELF,
+    ActionType,
+    ClusterEventWithHint,
+    Resource,
+    never_queue,
+)
 from apps.scheduler.framework.runtime import Framework
-from apps.scheduler.plugins import names
 
-#: only the rejected pod itself counts
-_ITSELF: Final = "itself"
-#: what the hint functions look for, by plugin and resource; see their own docstrings
-_WHICH: Final[Mapping[tuple[str, str], str]] = {
-    (names.NODE_RESOURCES_FIT, Resource.POD): "that holds something this pod asks for",
-    (names.NODE_RESOURCES_FIT, Resource.NODE): "that could take the pod if it were empty",
-    (names.NODE_AFFINITY, Resource.NODE): "that matches the pod's node selector and affinity",
-    (names.NODE_PORTS, Resource.POD): "that holds a host port this pod wants",
-    (names.NODE_UNSCHEDULABLE, Resource.NODE): "that is not cordoned",
-    (names.NODE_UNSCHEDULABLE, Resource.POD): _ITSELF,
-    (names.TAINT_TOLERATION, Resource.NODE): "whose taints the pod tolerates",
-    (names.TAINT_TOLERATION, Resource.POD): _ITSELF,
-    (names.POD_TOPOLOGY_SPREAD, Resource.POD): "that one of its spread constraints counts",
-    (names.POD_TOPOLOGY_SPREAD, Resource.NODE): "in a domain of every spread constraint",
-    (names.INTER_POD_AFFINITY, Resource.POD): "that its affinity or anti-affinity is about",
-    (names.INTER_POD_AFFINITY, Resource.NODE): "in a domain of its affinity or anti-affinity",
-    (names.SCHEDULING_GATES, Resource.POD): _ITSELF,
-    (names.VOLUME_RESTRICTIONS, Resource.POD): "that uses a disk or claim this pod wants",
-    (names.NODE_VOLUME_LIMITS, Resource.POD): "whose volumes count against a driver's limit",
-}
 _THINGS: Final[Mapping[str, str]] = {
     Resource.POD: "pod",
     Resource.NODE: "node",
@@ -79,22 +64,21 @@ def wake_events(framework: Framework, rejectors: Iterable[str]) -> list[WakeEven
     """The events that may wake a pod which these plugins rejected."""
     wanted = set(rejectors)
     return [
-        WakeEvent(plugin, each.event.label, _sentence(plugin, each.event), each.hint is not None)
+        WakeEvent(plugin, each.event.label, _sentence(each), each.hint is not None)
         for plugin, events in framework.registered_events()
         for each in events
-        # preemption hears of deletions, but never speaks for a retry
-        if plugin in wanted and plugin != names.DEFAULT_PREEMPTION
+        if plugin in wanted and each.hint is not never_queue
     ]
 
 
-def _sentence(plugin: str, event: ClusterEvent) -> str:
+def _sentence(registered: ClusterEventWithHint) -> str:
+    event, which = registered.event, registered.looks_for
     if event.is_wildcard or event.resource == Resource.WILDCARD:
         return "Anything changes"
     thing = _THINGS.get(event.resource, event.resource)
     article = "An" if thing[0] in "aeiou" else "A"
     deeds = " or ".join(_deeds(event.action))
-    which = _WHICH.get((plugin, event.resource), "")
-    if which == _ITSELF:
+    if which == ITSELF:
         return f"This pod {deeds}"
     return f"{article} {thing} {f'{which} ' if which else ''}{deeds}"
 

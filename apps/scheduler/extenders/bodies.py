@@ -1,4 +1,4 @@
-"""Where the objects that extenders are given come from."""
+"""The objects that are sent to extenders."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from apps.scheduler.objects import KubeObject
 
 
 class ObjectBodies(Protocol):
-    """JSON of objects the scheduler knows; whoever keeps them in full can give more."""
+    """JSON of objects that the scheduler knows; the control plane supplies complete objects."""
 
     def __call__(self, kind: str, items: Sequence[KubeObject]) -> Sequence[bytes]: ...
 
 
 def declared_fields(kind: str, items: Sequence[KubeObject]) -> list[bytes]:
-    """The fields that the scheduler itself reads: all there is of an object in the core."""
+    """The fields that the scheduler reads: all that the core has of an object."""
     return [msgspec.json.encode(item) for item in items]

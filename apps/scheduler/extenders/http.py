@@ -1,4 +1,4 @@
-"""An extender that is called over HTTP, as an entry of the configuration's ``extenders`` says."""
+"""An extender that is called over HTTP: an entry of the configuration's ``extenders``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from apps.scheduler.extenders import wire
 from apps.scheduler.extenders.bodies import ObjectBodies
 from apps.scheduler.extenders.transport import Transport
 from apps.scheduler.framework.extender import ExtenderError, ExtenderVerdict
-from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb, note
+from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb, record_call
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Container, Node
@@ -32,13 +32,13 @@ class ExtenderConfigError(ValueError):
 class HttpExtender:
     """See framework.extender for the contract of its methods.
 
-    ``nodes`` is the table that the names given to it are looked up in; ``bodies`` supplies the
-    objects for an extender that is not nodeCacheCapable. Raises ValueError for an address or TLS
-    settings that cannot be used.
+    ``nodes`` is the table in which node names are looked up; ``bodies`` supplies the objects for an
+    extender that is not nodeCacheCapable. Raises ValueError for an invalid address or invalid TLS
+    settings.
     """
 
     def __init__(
-        self, config: ExtenderConfig, nodes: NodeTable, bodies: ObjectBodies, *, name: str = ""
+        self, config: ExtenderConfig, nodes: NodeColumns, bodies: ObjectBodies, *, name: str = ""
     ) -> None:
         self.name = name or config.url_prefix
         self.is_ignorable = config.ignorable
@@ -65,7 +65,7 @@ class HttpExtender:
         }
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Whether a container asks for one of managedResources; any pod where there are none."""
+        """Whether a container requests one of managedResources; True if there are none."""
         spec = pod.pod.spec
         return (
             not self._managed
@@ -107,7 +107,7 @@ class HttpExtender:
         return self._call(ExtenderVerb.PREEMPT, args, len(candidates), read, lambda left: left)
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
-        """None when the extender says that the pod is bound."""
+        """None if the extender has bound the pod."""
 
         def read(answer: bytes) -> tuple[str, ...]:
             if said := wire.decode_binding(answer):
@@ -121,7 +121,7 @@ class HttpExtender:
     def close(self) -> None:
         self._transport.close()
 
-    # -- what is sent --------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------
 
     def _args(self, pod: PodInfo, nodes: Sequence[str]) -> bytes:
         (body,) = self._bodies("Pod", [pod.pod])
@@ -157,7 +157,7 @@ class HttpExtender:
         read: Callable[[bytes], T],
         left: Callable[[T], Collection[str]],
     ) -> T:
-        """Ask, read the answer, and note how that went."""
+        """Call the extender, read its answer, and record the call."""
         path = self._paths[verb]
         start = perf_counter_ns()
         nodes_out, error = 0, ""
@@ -174,10 +174,12 @@ class HttpExtender:
             took = perf_counter_ns() - start
             ignored = bool(error) and (self.is_ignorable or verb is ExtenderVerb.PRIORITIZE)
             url = self._transport.url(path)
-            note(ExtenderCall(self.name, url, verb, nodes_in, nodes_out, took, error, ignored))
+            record_call(
+                ExtenderCall(self.name, url, verb, nodes_in, nodes_out, took, error, ignored)
+            )
         return answer
 
-    # -- what comes back -----------------------------------------------------------------------
+    # -- answers -------------------------------------------------------------------------------
 
     def _verdict(self, result: wire.FilterResult, asked: Sequence[str]) -> ExtenderVerdict:
         feasible = result.nodes
@@ -210,16 +212,16 @@ class HttpExtender:
         return node
 
     def _node_info(self, name: str) -> NodeInfo:
-        line = self._nodes.line_of(name)
-        if line < 0:
+        row = self._nodes.row_of(name)
+        if row < 0:
             raise ExtenderError(f'nodeinfo not found for node name "{name}"')
-        return self._nodes.info(line)
+        return self._nodes.info(row)
 
 
 def http_extenders(
-    configs: Iterable[ExtenderConfig], nodes: NodeTable, bodies: ObjectBodies
+    configs: Iterable[ExtenderConfig], nodes: NodeColumns, bodies: ObjectBodies
 ) -> list[HttpExtender]:
-    """One for each entry, in order; entries of one address are told apart by number.
+    """One for each entry, in order; entries of the same address are numbered.
 
     Raises ExtenderConfigError.
     """

@@ -1,4 +1,4 @@
-"""POST to an extender: connections that are kept, TLS, and one deadline for the whole exchange."""
+"""POST to an extender: a connection pool, TLS, and one deadline for the whole exchange."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from urllib.parse import SplitResult, urlsplit
 from apps.scheduler.config.types import ExtenderTLSConfig
 from apps.scheduler.framework.extender import ExtenderError
 
-#: An answer may list thousands of whole nodes, but not fill the memory.
+#: an answer may list thousands of complete nodes, but must not exhaust the memory
 LARGEST_ANSWER = 256 * 1024 * 1024
 
 
 class Transport:
-    """The connections to one extender; calls may come from several threads at once.
+    """The connections to one extender; thread-safe.
 
     ``timeout``: seconds from connecting to the last byte of the answer. Raises ValueError when the
-    address or the TLS files cannot be used.
+    address or the TLS files are invalid.
     """
 
     def __init__(
@@ -49,14 +49,16 @@ class Transport:
         return f"{self._prefix}/{path}"
 
     def post(self, path: str, body: bytes) -> bytes:
-        """The body of the answer. Raises ExtenderError, worded as kube-scheduler does."""
+        """The body of the answer. Raises ExtenderError with kube-scheduler's messages."""
         deadline = time.monotonic() + self._timeout
         connection = self._take()
         try:
             status, answer = connection.exchange(self._target(path), body, deadline)
         except (OSError, http.client.HTTPException, ValueError, _DialError) as failure:
             connection.close()
-            raise ExtenderError(f'Post "{self.url(path)}": {_why(failure)}') from failure
+            raise ExtenderError(
+                f'Post "{self.url(path)}": {_describe_failure(failure)}'
+            ) from failure
         if connection.is_open:
             self._idle.append(connection)
         if status != http.client.OK:
@@ -73,7 +75,7 @@ class Transport:
         return f"{self._address.path}/{path}"
 
     def _take(self) -> _Connection:
-        """A kept connection that the other side has not closed, else a new one."""
+        """An idle connection that the other side has not closed, else a new one."""
         while self._idle:
             with suppress(IndexError):
                 connection = self._idle.pop()
@@ -101,12 +103,12 @@ class _Connection:
         return self._http.sock is not None
 
     def is_quiet(self) -> bool:
-        """Whether it can be used again: anything to read now is an end, or nothing we asked for."""
+        """Whether it can be used again: data to read now is its end, or was not requested."""
         sock = self._http.sock
         return sock is not None and not select.select([sock], [], [], 0)[0]
 
     def exchange(self, target: str, body: bytes, deadline: float) -> tuple[int, bytes]:
-        """(status, body) of the answer; TimeoutError when it is not there in time."""
+        """(status, body) of the answer; TimeoutError after the deadline."""
         if not self.is_open:
             self._connect(deadline)
         assert isinstance(self._http.sock, _DeadlineSocket)
@@ -134,7 +136,7 @@ class _Connection:
             raise
         except OSError as failure:
             why = (failure.strerror or str(failure)).lower()
-            raise _DialError(f"dial tcp {_shown(address)}: connect: {why}") from failure
+            raise _DialError(f"dial tcp {_format_address(address)}: connect: {why}") from failure
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._context is not None:
             sock.settimeout(_seconds_until(deadline))
@@ -147,16 +149,16 @@ class _Connection:
 
 
 class _DialError(Exception):
-    """No connection; the message is what kube-scheduler says."""
+    """The connection failed; the message is that of kube-scheduler."""
 
 
 class _DeadlineSocket:
-    """A socket as http.client uses one, that gives up at ``deadline`` however the bytes drip in."""
+    """A socket for http.client whose reads and writes all end at ``deadline``."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._sock = sock
         self.deadline = deadline
-        #: http.client closes a connection before the last answer on it is read
+        #: http.client closes a connection before its last answer is read
         self._readers = 0
         self._closed = False
 
@@ -205,9 +207,9 @@ class _Reader(io.RawIOBase):
 
 
 def tls_context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext:
-    """The client's side of TLS; without a CA, ``enableHTTPS`` alone verifies nothing (as upstream).
+    """The client's TLS settings; ``enableHTTPS`` without a CA verifies nothing, as upstream.
 
-    Raises ValueError for what contradicts itself or cannot be read.
+    Raises ValueError for settings that are contradictory or cannot be read.
     """
     has_ca = bool(tls.ca_file or tls.ca_data)
     if tls.insecure and has_ca:
@@ -228,7 +230,7 @@ def tls_context(tls: ExtenderTLSConfig, *, enable_https: bool) -> ssl.SSLContext
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """The client's own certificate; data goes before files, as upstream."""
+    """Load the client's certificate; data takes precedence over files, as upstream."""
     if not (tls.cert_data or tls.cert_file):
         return
     # OpenSSL reads certificates from files only.
@@ -247,7 +249,7 @@ def _address(prefix: str) -> SplitResult:
     address = urlsplit(prefix)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise ValueError(f"urlPrefix {prefix!r} is not an http or https address")
-    _ = address.port  # raises ValueError when it is not a port
+    _ = address.port  # raises ValueError for an invalid port
     return address
 
 
@@ -258,7 +260,7 @@ def _seconds_until(deadline: float) -> float:
     return left
 
 
-def _why(failure: Exception) -> str:
+def _describe_failure(failure: Exception) -> str:
     match failure:
         case TimeoutError():
             return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -275,6 +277,6 @@ def _why(failure: Exception) -> str:
     return str(failure) or type(failure).__name__
 
 
-def _shown(address: tuple[str, int]) -> str:
+def _format_address(address: tuple[str, int]) -> str:
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

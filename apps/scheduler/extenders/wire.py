@@ -1,7 +1,7 @@
-"""The JSON that goes to extenders and comes back: extender/v1 of kube-scheduler.
+"""The JSON of requests to extenders and their answers: extender/v1 of kube-scheduler.
 
-Objects and lists of them are JSON already when they come here. Field names are written as upstream
-writes them, and read as Go reads them: in any case. null stands for what is left out.
+Objects and lists of them are JSON already. Field names are written as upstream writes them, and
+read as Go reads them: case-insensitively. null means that a field is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Fields = dict[str, msgspec.Raw]
 
 
 class WireError(ValueError):
-    """The answer is not what extender/v1 says it is."""
+    """The answer is not valid according to extender/v1."""
 
 
 class _Meta(msgspec.Struct):
@@ -34,7 +34,7 @@ class _NodeList(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """ExtenderFilterResult; of nodes that came as objects, their names."""
+    """ExtenderFilterResult; the names of nodes that were answered as objects."""
 
     #: None = the field was left out
     nodes: Sequence[str] | None = None
@@ -46,7 +46,7 @@ class FilterResult:
 
 @dataclass(frozen=True, slots=True)
 class MetaVictims:
-    """Pods by uid, and how many of the evictions break a PodDisruptionBudget."""
+    """Pods by uid, and how many of the evictions violate a PodDisruptionBudget."""
 
     uids: tuple[str, ...]
     pdb_violations: int = 0
@@ -98,7 +98,7 @@ def encode_binding(*, name: str, namespace: str, uid: str, node: str) -> bytes:
 
 def decode_filter(answer: bytes) -> FilterResult:
     """ExtenderFilterResult. Raises WireError, as the others here."""
-    fields = _fields(_decoded(answer, _Fields | None))
+    fields = _fields(_decode(answer, _Fields | None))
     nodes = _get(fields, "Nodes", _NodeList | None, None)
     return FilterResult(
         nodes=None if nodes is None else [node.metadata.name for node in nodes.items or ()],
@@ -112,9 +112,9 @@ def decode_filter(answer: bytes) -> FilterResult:
 
 
 def decode_priorities(answer: bytes) -> dict[str, int]:
-    """HostPriorityList as host -> the sum of the scores it is listed with."""
+    """HostPriorityList as host -> the sum of its scores in the list."""
     scores: dict[str, int] = {}
-    for entry in _decoded(answer, list[_Fields | None] | None) or ():
+    for entry in _decode(answer, list[_Fields | None] | None) or ():
         fields = _fields(entry)
         host = _get(fields, "Host", str | None, None) or ""
         scores[host] = scores.get(host, 0) + (_get(fields, "Score", int | None, None) or 0)
@@ -123,14 +123,14 @@ def decode_priorities(answer: bytes) -> dict[str, int]:
 
 def decode_preemption(answer: bytes) -> dict[str, MetaVictims]:
     """ExtenderPreemptionResult: node -> victims by uid."""
-    fields = _fields(_decoded(answer, _Fields | None))
+    fields = _fields(_decode(answer, _Fields | None))
     nodes = _get(fields, "NodeNameToMetaVictims", dict[str, _Fields | None] | None, None)
     return {node: _meta_victims(_fields(victims)) for node, victims in (nodes or {}).items()}
 
 
 def decode_binding(answer: bytes) -> str:
-    """ExtenderBindingResult: the error it tells, "" for success."""
-    fields = _fields(_decoded(answer, _Fields | None))
+    """ExtenderBindingResult: its error, "" for success."""
+    fields = _fields(_decode(answer, _Fields | None))
     return _get(fields, "Error", str | None, None) or ""
 
 
@@ -143,16 +143,16 @@ def _meta_victims(fields: _Fields) -> MetaVictims:
 
 
 def _fields(found: _Fields | None) -> _Fields:
-    """By their names in lower case; of names that differ in case alone the last one counts."""
+    """Fields by lowercase name; of names that differ only in case the last one counts."""
     return {name.lower(): value for name, value in (found or {}).items()}
 
 
 def _get(fields: _Fields, name: str, kind: Any, default: T) -> Any:
     raw = fields.get(name.lower())
-    return default if raw is None else _decoded(raw, kind, name)
+    return default if raw is None else _decode(raw, kind, name)
 
 
-def _decoded(text: bytes | msgspec.Raw, kind: Any, name: str = "") -> Any:
+def _decode(text: bytes | msgspec.Raw, kind: Any, name: str = "") -> Any:
     if not name and not bytes(text).strip():
         raise WireError("EOF")
     try:

@@ -1,7 +1,7 @@
-"""Pods that a plugin wants to be tried again at once, now that this one has found its place.
+"""Pods that a plugin wants to be retried at once when the pod of this cycle is scheduled.
 
-Upstream's PodsToActivate: they are brought to activeQ, wherever they wait, when the scheduling
-cycle has succeeded, and those named after that when the pod is bound.
+Upstream's PodsToActivate: they are moved to activeQ from any part of the queue when the scheduling
+cycle has succeeded; those requested after that, when the pod is bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _PodsToActivate:
 
 
 def request(state: CycleState, pod: Pod) -> None:
-    """Have a pending pod activated if this cycle succeeds."""
+    """Request that a pending pod is activated if this cycle succeeds."""
     wanted = state.find(_KEY, _PodsToActivate)
     if wanted is None:
         wanted = _PodsToActivate()
@@ -32,7 +32,7 @@ def request(state: CycleState, pod: Pod) -> None:
 
 
 def take(state: CycleState) -> list[Pod]:
-    """The pods named since this was last asked, in order."""
+    """The pods requested since the last call, in order."""
     wanted = state.find(_KEY, _PodsToActivate)
     if wanted is None:
         return []

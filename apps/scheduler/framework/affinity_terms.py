@@ -1,4 +1,4 @@
-"""Inter-pod affinity terms, compiled: selectors are read once and then matched many times."""
+"""Inter-pod affinity terms, compiled: selectors are parsed once and then matched many times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """Which pods a term is about, and the node label that delimits its domains."""
+    """Which pods a term matches, and the node label that defines its topology domains."""
 
     namespaces: frozenset[str]
     namespace_selector: Selector
@@ -27,7 +27,7 @@ class AffinityTerm:
     topology_key: str
 
     def matches(self, pod: Pod, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether the term is about `pod`, whose namespace has these labels."""
+        """Whether the term matches `pod`, whose namespace has these labels."""
         return (
             pod.metadata.namespace in self.namespaces
             or self.namespace_selector.matches(namespace_labels)
@@ -43,13 +43,13 @@ class TermKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CarriedTerm:
-    """A term of a pod as it concerns other pods."""
+    """A term of a running pod, for pods that it may match."""
 
     kind: TermKind
     term: AffinityTerm
     #: of a preferred term, 1..100; 0 for a required one
     weight: int = 0
-    #: every pod that comes or goes is looked up by its terms, so this is computed once
+    #: every pod that is added or removed is looked up by its terms, so this is computed once
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -67,15 +67,15 @@ class WeightedTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodTerms:
-    """All terms of one pod. A group with a selector that cannot be read is empty."""
+    """All terms of one pod. A group with an invalid selector is empty."""
 
     required_affinity: tuple[AffinityTerm, ...] = ()
     required_anti_affinity: tuple[AffinityTerm, ...] = ()
     preferred_affinity: tuple[WeightedTerm, ...] = ()
     preferred_anti_affinity: tuple[WeightedTerm, ...] = ()
-    #: the same terms, for the index of pods by what they carry
+    #: the same terms, for the index of pods by their terms
     carried: tuple[CarriedTerm, ...] = ()
-    #: what was wrong with the groups left empty
+    #: the errors of the groups with an invalid selector
     errors: tuple[str, ...] = ()
 
 
@@ -83,7 +83,7 @@ NO_TERMS: Final = PodTerms()
 
 
 def compile_term(term: PodAffinityTerm, owner_namespace: str) -> AffinityTerm:
-    """A term without namespaces and without namespace selector is about its owner's namespace."""
+    """A term without namespaces and namespace selector matches pods of its owner's namespace."""
     own = not term.namespaces and term.namespace_selector is None
     return AffinityTerm(
         namespaces=frozenset({owner_namespace} if own else term.namespaces),

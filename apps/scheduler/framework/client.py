@@ -1,8 +1,8 @@
-"""What plugins have written without a decision of their own: the client they are given.
+"""The client with which plugins write objects that do not belong to a decision.
 
-Nothing is written at once. What is asked for goes to the cluster with the scheduler's next writes;
-a refusal (the object is gone) is logged and that is all. What belongs to the pod being scheduled,
-and must not be written unless it is bound, is better added to its decision: ``intents.add``.
+Nothing is written at once. Requests are written with the scheduler's next writes; a request that
+fails (the object was deleted) is only logged. Writes that belong to the pod being scheduled, and
+must happen only if it is bound, are added to its decision instead: ``intents.add``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from apps.scheduler.framework.types import PodInfo
 
 
 class Client:
-    """May be used in any thread. ``asked`` is called after every request."""
+    """Thread-safe. ``on_request`` is called after every request."""
 
-    def __init__(self, asked: Callable[[], None] = lambda: None) -> None:
-        self._asked = asked
+    def __init__(self, on_request: Callable[[], None] = lambda: None) -> None:
+        self._on_request = on_request
         self._guard = threading.Lock()
         self._intents: list[Intent] = []
 
@@ -44,14 +44,14 @@ class Client:
         action: str = "Scheduling",
         warning: bool = False,
     ) -> None:
-        """Record an event about a pod; ``reason`` in CamelCase, ``note`` for people."""
+        """Record an event about a pod; ``reason`` in CamelCase, ``note`` is human-readable."""
         reporter = pod.pod.spec.scheduler_name
         self._ask(
             PodEvent(pod.namespace, pod.name, pod.uid, reason, note, action, warning, reporter)
         )
 
     def take(self) -> tuple[Intent, ...]:
-        """Everything asked for since the last call."""
+        """All requests since the last call."""
         with self._guard:
             intents, self._intents = tuple(self._intents), []
         return intents
@@ -59,4 +59,4 @@ class Client:
     def _ask(self, intent: Intent) -> None:
         with self._guard:
             self._intents.append(intent)
-        self._asked()
+        self._on_request()

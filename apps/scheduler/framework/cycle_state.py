@@ -1,4 +1,4 @@
-"""What plugins remember about one pod from one extension point to the next."""
+"""The data that plugins store for one pod between extension points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.scheduler.framework.status import StatusError, error
 class StateData(Protocol):
     """A plugin's per-cycle data.
 
-    ``clone`` returns a copy on which AddPod/RemovePod may be tried without touching the
+    ``clone`` returns a copy on which AddPod/RemovePod may be called without changing the
     original; data that never changes after PreFilter returns itself.
     """
 

@@ -1,4 +1,4 @@
-"""Why nodes were refused: one code per row, and the sentence made of them."""
+"""Why nodes were refused: one status per row, and the message built from them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NO_NODES_AVAILABLE = "no nodes available to schedule pods"
 class NodeStatuses:
     """The outcome of the filters for every row of the snapshot, dictionary encoded.
 
-    ``ids`` indexes ``statuses``; FEASIBLE = passed, NOT_EVALUATED = nobody looked at the row (dead,
-    outside what PreFilter allowed, or not needed), for which ``absent`` is the answer.
+    ``ids`` indexes ``statuses``; FEASIBLE = passed, NOT_EVALUATED = no filter ran on it (dead,
+    excluded by PreFilter, or not needed): its status is ``absent``.
     """
 
     FEASIBLE = 0
@@ -29,7 +29,7 @@ class NodeStatuses:
     ids: Int32Array
     #: distinct statuses; entry 0 stands for "passed" and is None
     statuses: list[Status | None]
-    #: what holds for rows nobody looked at
+    #: the status of rows that were not evaluated
     absent: Status = field(default=Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE))
 
     @classmethod
@@ -37,7 +37,7 @@ class NodeStatuses:
         return cls(np.full(rows, cls.NOT_EVALUATED, dtype=np.int32), [None])
 
     def intern(self, status: Status) -> int:
-        """The id that stands for ``status`` in ``ids``."""
+        """The id of ``status`` in ``ids``."""
         for number, known in enumerate(self.statuses):
             if known == status:
                 return number
@@ -48,11 +48,11 @@ class NodeStatuses:
         self.ids[row] = self.intern(status)
 
     def first(self, rows: int) -> NodeStatuses:
-        """Of the first so many rows."""
+        """The statuses of the first ``rows`` rows."""
         return NodeStatuses(self.ids[:rows], self.statuses, self.absent)
 
     def overrule(self, rows: Int64Array, others: NodeStatuses) -> None:
-        """Let the refusals of ``others``, whose i-th row is ``rows[i]`` here, stand instead."""
+        """Replace by the refusals of ``others``, whose i-th row is ``rows[i]`` here."""
         refused = others.ids > 0
         if not refused.any():
             return
@@ -64,7 +64,7 @@ class NodeStatuses:
         self.ids[rows[refused]] = numbers[others.ids[refused]]
 
     def set_all(self, refusals: Mapping[int, Status]) -> None:
-        """``set`` for many rows, of which each may have a reason of its own."""
+        """``set`` for many rows, each possibly with a reason of its own."""
         numbers: dict[Status, int] = {}
         for row, status in refusals.items():
             if status not in numbers:
@@ -79,11 +79,11 @@ class NodeStatuses:
 
     @property
     def rejected(self) -> int:
-        """Number of rows somebody refused after looking at them."""
+        """Number of rows that were evaluated and refused."""
         return int(np.count_nonzero(self.ids > 0))
 
     def used(self) -> Iterator[tuple[Status, int]]:
-        """(status, number of rows) of every status that some row got."""
+        """(status, number of rows) of every status that some row has."""
         counts = np.bincount(self.ids[self.ids > 0], minlength=len(self.statuses))
         for number, status in enumerate(self.statuses):
             if status is not None and counts[number]:
@@ -101,7 +101,7 @@ class NodeStatuses:
 
 @dataclass(slots=True)
 class Diagnosis:
-    """Everything the filter phase says about a pod, for PostFilter, the queue and people."""
+    """The result of the filter phase, for PostFilter, the queue and messages."""
 
     node_statuses: NodeStatuses
     #: names of plugins that refused some node, or all in PreFilter
@@ -114,7 +114,7 @@ class Diagnosis:
     post_filter_message: str = ""
 
     def add_plugin(self, status: Status) -> None:
-        """Remember who refused."""
+        """Note which plugin refused."""
         if not status.plugin:
             return
         if status.code is Code.PENDING:
@@ -123,7 +123,7 @@ class Diagnosis:
             self.unschedulable_plugins.add(status.plugin)
 
     def reasons(self, total_nodes: int) -> Counter[str]:
-        """How many nodes gave each reason; rows nobody looked at give the absent one's."""
+        """Reason -> number of nodes; rows that were not evaluated count with ``absent``."""
         histogram: Counter[str] = Counter()
         answered = 0
         for status, count in self.node_statuses.used():
@@ -138,10 +138,10 @@ class Diagnosis:
 
 
 def fit_error_message(diagnosis: Diagnosis, total_nodes: int) -> str:
-    """Upstream's sentence: ``0/5 nodes are available: 3 Insufficient cpu, 2 node(s) had …``.
+    """Upstream's message: ``0/5 nodes are available: 3 Insufficient cpu, 2 node(s) had …``.
 
-    PreFilter's own reason stands instead of the counts when it refused the pod, and PostFilter's is
-    added at the end. Reasons are sorted as text, their numbers included.
+    If PreFilter refused the pod, its reason replaces the counts; PostFilter's message is added at
+    the end. Reasons are sorted as text, their numbers included.
     """
     said = [diagnosis.pre_filter_message] if diagnosis.pre_filter_message else []
     if not said:
@@ -155,7 +155,7 @@ def count_reasons(reasons: Mapping[str, int]) -> list[str]:
 
 
 def sentence(total_nodes: int, said: Iterable[str], post_filter_message: str = "") -> str:
-    """The sentence from its parts."""
+    """The message from its parts."""
     text = f"0/{total_nodes} nodes are available"
     body = ", ".join(said)
     if body:

@@ -1,9 +1,9 @@
-"""Cluster events: what may make an unschedulable pod schedulable, and who wants to hear of it.
+"""Cluster events: what may make an unschedulable pod schedulable, and which plugins register it.
 
-An event is a resource and an action. A plugin registers the events that could undo its rejection,
-each with a hint function that looks at the very change (`ClusterEventWithHint`). What happens in
-the cluster is told as specifically as possible: `node_update_events` and `pod_update_events` take
-an update apart into the properties that changed.
+An event is a resource and an action. A plugin registers the events after which it may no longer
+reject a pod, each with a hint function that inspects the change (`ClusterEventWithHint`). Events
+are raised as specifically as possible: `node_update_events` and `pod_update_events` split an update
+into the properties that changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntFlag
-from typing import Any
+from typing import Any, Final
 
 from apps.scheduler import quantity
 from apps.scheduler.framework.types import PodInfo
@@ -19,7 +19,7 @@ from apps.scheduler.objects import Node, Pod, ResourceList
 
 
 class ActionType(IntFlag):
-    """What was done to a resource; the flags of one registration may be combined."""
+    """The change of a resource; a registration may combine several flags."""
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -41,13 +41,13 @@ class ActionType(IntFlag):
 
 
 class Resource:
-    """The kinds that events are about, by the names that plugins and labels use."""
+    """The resources of events, by the names that plugins and labels use."""
 
     WILDCARD = "*"
     POD = "Pod"
-    #: a pod that is bound to a node; only raised, plugins register `POD`
+    #: a pod that is bound to a node; raised only, plugins register `POD`
     ASSIGNED_POD = "AssignedPod"
-    #: a pod that waits for a node; only raised, plugins register `POD`
+    #: a pod that waits for a node; raised only, plugins register `POD`
     UNSCHEDULABLE_POD = "UnschedulablePod"
     NODE = "Node"
     PERSISTENT_VOLUME = "PersistentVolume"
@@ -85,7 +85,7 @@ _ACTIONS_BY_NAME = {name: action for action, name in _ACTION_NAMES.items()}
 
 
 def action_name(action: ActionType) -> str:
-    """The action as labels spell it: "UpdateNodeTaint", "Update", or "Add|Delete" for a mixture."""
+    """The action as in labels: "UpdateNodeTaint", "Update", or "Add|Delete" for a combination."""
     if action in _ACTION_NAMES:
         return _ACTION_NAMES[action]
     parts = [ActionType.UPDATE] if action & ActionType.UPDATE == ActionType.UPDATE else []
@@ -102,7 +102,7 @@ def action_by_name(name: str) -> ActionType:
 class ClusterEvent:
     resource: str
     action: ActionType
-    #: shown instead of resource and action where an event has a name of its own
+    #: the event's own name, shown instead of resource and action
     custom_label: str = ""
 
     @property
@@ -114,10 +114,10 @@ class ClusterEvent:
         return self.resource == Resource.WILDCARD and self.action == ActionType.ALL
 
     def matches(self, incoming: ClusterEvent) -> bool:
-        """Whether a registration for this event hears `incoming`.
+        """Whether a registration for this event matches `incoming`.
 
-        A registered Update hears any specific update; a specific registration does not hear a plain
-        Update, which is only raised where nothing more specific is known to have changed.
+        A registered Update matches any specific update; a specific registration does not match a
+        plain Update, which is only raised if no more specific change is known.
         """
         if self.is_wildcard:
             return True
@@ -140,7 +140,7 @@ BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
 FORCE_ACTIVATE = "ForceActivate"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
-#: not upstream's: a user's wish, another active configuration, a log that does not reach back
+#: not upstream's: a user's request, another active configuration, a log that was truncated
 MANUAL_ACTIVATE = "ManualActivate"
 CONFIGURATION_CHANGE = "ConfigurationChange"
 EVENTS_FORGOTTEN = "EventsForgotten"
@@ -159,15 +159,24 @@ EVENT_FORCE_ACTIVATE = ClusterEvent(Resource.WILDCARD, ActionType.ALL, FORCE_ACT
 
 
 class QueueingHint(Enum):
-    """What a plugin says of a pod it rejected and an event: worth another attempt, or not."""
+    """A plugin's answer for a pod that it rejected and an event: retry, or not."""
 
     QUEUE = "Queue"
     QUEUE_SKIP = "QueueSkip"
 
 
 #: (rejected pod, old object, new object) -> hint. `old` is None for an addition, `new` for a
-#: deletion. An exception counts as Queue: a failing hint must not leave a pod waiting for ever.
+#: deletion. An exception counts as Queue: a failing hint must not block a pod forever.
 QueueingHintFn = Callable[[PodInfo, Any, Any], QueueingHint]
+
+
+#: in place of which objects a hint looks for: only changes of the rejected pod itself count
+ITSELF: Final = "itself"
+
+
+def never_queue(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+    """The hint of a plugin that registers an event and leaves retries to the other plugins."""
+    return QueueingHint.QUEUE_SKIP
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,16 +184,18 @@ class ClusterEventWithHint:
     event: ClusterEvent
     #: None = always Queue
     hint: QueueingHintFn | None = None
+    #: which objects the hint looks for, for people: "that is not cordoned"; ITSELF = the pod alone
+    looks_for: str = ""
 
 
-#: What a plugin hears of that does not say what it waits for.
+#: the events of a plugin that does not register any
 EVERY_EVENT = (ClusterEventWithHint(WILDCARD_EVENT),)
 
 
 def node_update_events(old: Node, new: Node) -> list[ClusterEvent]:
-    """What changed about a node, one event per property; empty if nothing the scheduler heeds."""
+    """What changed on a node, one event per property; empty if nothing is relevant."""
     changed = (
-        # Becoming schedulable again is the end of a taint in all but name.
+        # Becoming schedulable again has the effect of a removed taint.
         (ActionType.UPDATE_NODE_TAINT, old.spec.unschedulable and not new.spec.unschedulable),
         (
             ActionType.UPDATE_NODE_ALLOCATABLE,
@@ -203,17 +214,17 @@ def node_update_events(old: Node, new: Node) -> list[ClusterEvent]:
 
 
 def pod_update_events(old: Pod, new: Pod) -> list[ClusterEvent]:
-    """What changed about a pod, one event per property; a plain Update if nothing of these.
+    """What changed on a pod, one event per property; a plain Update for any other change.
 
-    The resource is AssignedPod or UnschedulablePod, as the new version has a node or not.
+    The resource is AssignedPod if the new version has a node, else UnschedulablePod.
     """
     resource = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULABLE_POD
     gates_gone = bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates
     changed = (
         (ActionType.UPDATE_POD_LABEL, old.metadata.labels != new.metadata.labels),
-        (ActionType.UPDATE_POD_SCALE_DOWN, _scaled_down(old, new)),
+        (ActionType.UPDATE_POD_SCALE_DOWN, _is_scaled_down(old, new)),
         (ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, gates_gone),
-        # Tolerations can only be added, so their number tells.
+        # Tolerations can only be added, so comparing their number is enough.
         (ActionType.UPDATE_POD_TOLERATION, len(old.spec.tolerations) != len(new.spec.tolerations)),
     )
     actions = [action for action, happened in changed if happened]
@@ -230,7 +241,7 @@ def _conditions(node: Node) -> Mapping[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions}
 
 
-def _scaled_down(old: Pod, new: Pod) -> bool:
+def _is_scaled_down(old: Pod, new: Pod) -> bool:
     if (old.spec, old.status) == (new.spec, new.status):
         return False
     after = PodInfo(new).requests

@@ -1,4 +1,4 @@
-"""A webhook that takes part in a cycle: what the scheduler asks of it."""
+"""The interface of an extender: a webhook that takes part in the scheduling cycle."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from apps.scheduler.framework.interface import Victims
 from apps.scheduler.framework.status import Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 
-#: under this name pods are remembered which an extender, not a plugin, refused
+#: the plugin name under which the queue lists pods that an extender refused
 EXTENDER_NAME = "Extender"
 #: an extender scores from 0 to 10
 MAX_EXTENDER_PRIORITY = 10
 
 
 class ExtenderError(Exception):
-    """The call failed; the message is for people."""
+    """The call failed; the message is human-readable."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderVerdict:
-    """What an extender says of the nodes it was asked about."""
+    """An extender's answer to ``filter``."""
 
     feasible: frozenset[str]
     #: node -> reason
     failed: Mapping[str, str] = field(default_factory=dict)
-    #: node -> reason; preemption cannot help there. Goes before ``failed``.
+    #: node -> reason; preemption cannot help there. Takes precedence over ``failed``.
     unresolvable: Mapping[str, str] = field(default_factory=dict)
 
     def refusal(self, node: str) -> Status:
-        """Why the node is not feasible; one that is left out silently is out of the question."""
+        """Why the node is not feasible; unresolvable if the answer does not contain it."""
         if node in self.unresolvable:
             return unresolvable(self.unresolvable[node])
         return unschedulable(self.failed[node]) if node in self.failed else unresolvable()
 
 
 class Extender(Protocol):
-    """All calls may raise ExtenderError, which does not end the cycle if ``is_ignorable``."""
+    """All calls may raise ExtenderError; if ``is_ignorable`` the cycle continues."""
 
     name: str
     is_ignorable: bool
@@ -53,7 +53,7 @@ class Extender(Protocol):
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> ExtenderVerdict: ...
 
     def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
-        """Node -> score, 0..MAX_EXTENDER_PRIORITY; a node left out gets none."""
+        """Node -> score, 0..MAX_EXTENDER_PRIORITY; 0 for nodes that are left out."""
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
         """Bind the pod itself, instead of the profile's bind plugins."""
@@ -61,7 +61,7 @@ class Extender(Protocol):
     def process_preemption(
         self, pod: PodInfo, candidates: Mapping[str, Victims]
     ) -> Mapping[str, Victims]:
-        """The nodes on which evicting these pods makes room for ``pod``, as the extender sees it.
+        """The candidates on which preemption helps according to the extender.
 
         It may drop nodes and change victims.
         """

@@ -1,8 +1,8 @@
-"""What was asked of extenders in one attempt: noted where it happens, kept in the decision.
+"""The calls of extenders in one attempt, recorded for its decision.
 
-An extender is called from several places (the search, preemption, the binding, which may run in
-another thread), none of which should hand the decision down to it. So whoever runs a part of an
-attempt says where calls are to be noted, and the extender notes them there.
+An extender is called from several places (filtering, preemption, binding, which may run in another
+thread), and these do not pass the decision on to it. Instead the code that runs a part of an
+attempt says where calls are recorded (``record_calls``), and the extender records them there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class ExtenderVerb(StrEnum):
-    """What an extender can be asked to do; the path of the call is the configuration's."""
+    """What an extender can do; the path of the call is configured."""
 
     FILTER = "filter"
     PRIORITIZE = "prioritize"
@@ -29,21 +29,21 @@ class ExtenderCall:
     extender: str
     url: str
     verb: ExtenderVerb
-    #: nodes it was asked about, and nodes left: not refused, scored, or still candidates
+    #: nodes in the request, and nodes in the answer: not refused, scored, or still candidates
     nodes_in: int
     nodes_out: int
     nanoseconds: int
-    #: why there was no answer that could be used; "" if there was
+    #: why there was no valid answer; "" if there was one
     error: str = ""
-    #: the attempt went on in spite of the error
+    #: the attempt continued despite the error
     ignored: bool = False
 
 
-_noted: ContextVar[list[ExtenderCall] | None] = ContextVar("extender calls", default=None)
+_recorder: ContextVar[list[ExtenderCall] | None] = ContextVar("extender calls", default=None)
 
 
-class calls_noted_in:
-    """``with calls_noted_in(calls):`` in this thread, calls are appended to ``calls``."""
+class record_calls:
+    """In ``with record_calls(calls):`` the calls of this thread are appended to ``calls``."""
 
     __slots__ = ("_before", "_calls")
 
@@ -52,14 +52,14 @@ class calls_noted_in:
         self._before: Token[list[ExtenderCall] | None]
 
     def __enter__(self) -> None:
-        self._before = _noted.set(self._calls)
+        self._before = _recorder.set(self._calls)
 
     def __exit__(self, *_: object) -> None:
-        _noted.reset(self._before)
+        _recorder.reset(self._before)
 
 
-def note(call: ExtenderCall) -> None:
-    """Keep a call, if anybody wants to know."""
-    calls = _noted.get()
+def record_call(call: ExtenderCall) -> None:
+    """Record a call, if calls are recorded in this thread."""
+    calls = _recorder.get()
     if calls is not None:
         calls.append(call)

@@ -1,4 +1,4 @@
-"""A plugin's failure as a status: whatever it raises ends one attempt, never the scheduler."""
+"""A plugin's exception as a status: it ends one attempt, never the scheduler."""
 
 from __future__ import annotations
 
@@ -10,29 +10,26 @@ from apps.scheduler.framework.status import SUCCESS, Code, Status, StatusError, 
 
 log = logging.getLogger(__name__)
 
-#: a call that may be held up, with everything it needs
-Call = Callable[[], Status | None]
-
 
 def failure(plugin: str, point: str, raised: Exception) -> Status:
-    """The internal error that an exception stands for; one that was not meant is logged."""
+    """The internal error for an exception; it is logged unless it is a StatusError."""
     if isinstance(raised, StatusError):
         return raised.status
     log.error("plugin %s failed in %s", plugin, point, exc_info=raised)
     return error(f"{type(raised).__name__}: {raised}")
 
 
-def answer(plugin: str, point: str, call: Callable[..., Status | None], *args: Any) -> Status:
-    """What the plugin answers, signed; an error says where it happened, as upstream."""
+def call(plugin: str, point: str, call: Callable[..., Status | None], *args: Any) -> Status:
+    """The plugin's status with its name; an error names the extension point, as upstream."""
     try:
         status = call(*args)
     except Exception as raised:
         status = failure(plugin, point, raised)
-    return SUCCESS if status is None else described(plugin, point, status)
+    return SUCCESS if status is None else sign(plugin, point, status)
 
 
-def described(plugin: str, point: str, status: Status | None) -> Status:
-    """A plugin's status signed by it; success for None; of an error, the point it came from."""
+def sign(plugin: str, point: str, status: Status | None) -> Status:
+    """The status with the plugin's name; success for None. An error names the extension point."""
     if status is None or status.is_success:
         return SUCCESS
     if status.code is Code.ERROR:
@@ -40,16 +37,16 @@ def described(plugin: str, point: str, status: Status | None) -> Status:
     return status.by(plugin)
 
 
-def without_answer(plugin: str, point: str, call: Callable[..., None], *args: Any) -> None:
-    """Run what cannot fail any more: an exception is logged and that is all."""
+def call_without_answer(plugin: str, point: str, call: Callable[..., None], *args: Any) -> None:
+    """Call a method that cannot fail the attempt any more: an exception is only logged."""
     try:
         call(*args)
     except Exception as raised:
         failure(plugin, point, raised)
 
 
-def while_running(plugin: str, point: str, raised: Exception) -> StatusError:
-    """The error that ends an attempt in the middle of a search or of scoring."""
+def running_error(plugin: str, point: str, raised: Exception) -> StatusError:
+    """The error that ends an attempt while filtering or scoring."""
     return StatusError(
         error(f'running "{plugin}" {point} plugin: {failure(plugin, point, raised).message}')
     )

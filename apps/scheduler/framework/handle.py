@@ -1,8 +1,8 @@
-"""What a plugin is given to look at besides its arguments."""
+"""What a plugin gets besides its arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,74 +14,59 @@ if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
     from apps.scheduler.clock import Clock
     from apps.scheduler.framework.extender import Extender
-    from apps.scheduler.framework.runtime import Framework
+    from apps.scheduler.framework.filtering import Filters
+    from apps.scheduler.framework.nominated import PodNominator
     from apps.scheduler.framework.types import PodInfo
     from apps.scheduler.objects import Pod
 
 
-class PodNominator(Protocol):
-    """Pods that were promised a node and wait in the queue."""
-
-    def pods_for_node(self, node_name: str) -> Sequence[PodInfo]: ...
-
-    def __iter__(self) -> Iterator[tuple[str, PodInfo]]: ...
-
-    def __len__(self) -> int: ...
-
-    def subscribe(self, listener: Callable[[PodInfo, str, int], None]) -> None:
-        """Tell ``listener`` of every nomination (pod, node name, 1) and withdrawal (…, -1).
-
-        It is told at once of the nominations there are.
-        """
-
-
 class PodActivator(Protocol):
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Bring pending pods to activeQ at once."""
+        """Move pending pods to activeQ at once."""
 
 
 @dataclass(slots=True)
 class Handle:
     """The scheduler's parts that plugins may use; one for each profile.
 
-    ``framework`` is the profile's own: preemption runs filters and AddPod/RemovePod through it. It
-    is set after the plugins have been built, so use it in extension points, not in constructors.
+    ``filters`` are the profile's own: preemption runs Filter and AddPod/RemovePod through them.
+    They are set after the plugins have been built, so use them in extension points, not in
+    constructors.
     """
 
     snapshot: Snapshot
     listers: Listers
-    #: the queue's; it takes its place when the queue exists, which needs the plugins
     nominator: PodNominator
     clock: Clock
     #: pods held by Permit plugins: iterate over them, ``get``, ``allow``, ``reject``
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
-    #: to have objects changed and events recorded
+    #: to change objects and record events
     client: Client = field(default_factory=Client)
     extenders: Sequence[Extender] = ()
-    #: the pod with this uid as it takes room on a node, assumed ones included; None if it does not
+    #: the pod with this uid if it is assumed or bound, else None
     find_pod: Callable[[str], PodInfo | None] = lambda uid: None
-    #: gives up the binding of the pod with this uid, for a reason; False unless PreBind is at work
+    #: cancels the binding of the pod with this uid, for a reason; False unless PreBind is running
     call_off_binding: Callable[[str, str], bool] = lambda uid, reason: False
-    #: one of so many things that nothing else tells apart, by its place
+    #: chooses among so many equally good things; returns an index
     draw: Callable[[int], int] = lambda choices: 0
-    #: the queue; None until it exists, as with ``nominator``
+    #: the queue; None until it exists, which needs the plugins
     activator: PodActivator | None = None
-    _framework: Framework | None = None
+    _filters: Filters | None = None
 
     @property
-    def framework(self) -> Framework:
-        if self._framework is None:
+    def filters(self) -> Filters:
+        if self._filters is None:
             raise RuntimeError("the framework is not built yet")
-        return self._framework
+        return self._filters
 
-    def attach(self, framework: Framework) -> None:
+    def attach(self, filters: Filters) -> None:
         """Called once by the framework when its plugins exist."""
-        self._framework = framework
+        self._filters = filters
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Bring pending pods to activeQ at once, whatever they wait for.
+        """Move pending pods to activeQ at once, whatever they wait for.
 
-        A plugin that wants this only if the pod at hand is placed uses framework.activation.
+        A plugin that wants this only if the current pod is scheduled uses framework.activation.
         """
         if self.activator is not None:
             self.activator.activate(pods)

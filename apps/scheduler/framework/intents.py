@@ -1,4 +1,4 @@
-"""What a decision asks the cluster to write: the binding, and what goes before it."""
+"""The writes that a decision requests: the binding, and what has to precede it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Binding:
     name: str
     uid: str
     node: str
-    #: the extender that has bound the pod, or says so: it may be on that node already
+    #: the extender that has bound the pod: the pod may be on that node already
     bound_by: str = ""
 
 
@@ -31,20 +31,20 @@ class MergePatch:
     namespace: str
     name: str
     patch: Mapping[str, Any]
-    #: "status" if that is what is patched
+    #: "status" to patch the status
     subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod has to make room: it is deleted after its status was given a condition."""
+    """Evict a pod: a condition is added to its status, then it is deleted."""
 
     namespace: str
     name: str
     uid: str
     #: of the condition DisruptionTarget
     message: str
-    #: False for a pod that is not bound yet: it goes back to the queue instead
+    #: False for a pod that is not bound yet: it returns to the queue instead
     delete: bool = True
 
 
@@ -75,7 +75,7 @@ class _Intents:
 
 
 def add(state: CycleState, intent: Intent) -> None:
-    """Ask for a write, to be committed in one transaction with the decision."""
+    """Request a write, to be committed in one transaction with the decision."""
     intents = state.find(_KEY, _Intents)
     if intents is None:
         intents = _Intents()
@@ -84,6 +84,6 @@ def add(state: CycleState, intent: Intent) -> None:
 
 
 def of(state: CycleState) -> tuple[Intent, ...]:
-    """What was asked for in this cycle, in order."""
+    """The writes requested in this cycle, in order."""
     intents = state.find(_KEY, _Intents)
     return tuple(intents.items) if intents is not None else ()

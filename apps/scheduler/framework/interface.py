@@ -1,24 +1,24 @@
 """The extension points of a scheduling profile: what a plugin may implement.
 
 A plugin is a class with a ``name`` and any of the methods below; the Protocols say which, in the
-order of a scheduling cycle. Columns go in and columns come out: a method about nodes gets a
-NodeTable and answers for all of its lines at once. ``None`` in place of a Status is Success, and in
-place of Verdicts "every node passes".
+order of a scheduling cycle. Columns go in and columns come out: a method about nodes gets
+NodeColumns and answers for all of their rows at once. ``None`` in place of a Status is Success, and
+in place of Verdicts "every node passes".
 
-A table is either the whole snapshot or an Overlay: one to a few of its rows, possibly with pods
-added or removed. Filter must be right for both, since it is asked again about modified nodes:
+NodeColumns are either the whole snapshot or an Overlay: one to a few of its rows, possibly with
+pods added or removed. Filter must be right for both, since it is called again for modified nodes:
 
 - *nominated pods*: a row to which pods of equal or higher priority are nominated must pass twice,
   with these pods added and without them;
-- *preemption's dry run*: pods of lower priority are removed from a row, filters are asked, and pods
-  are given back one by one for as long as the filters pass.
+- *preemption's dry run*: pods of lower priority are removed from a row, and are added again one by
+  one as long as the filters pass.
 
-Each time the per-cycle state of plugins that look beyond the row itself (topology domains, claims
-in use) has to follow: CycleState is cloned, and AddPod/RemovePod of PreFilterExtensions are called
-on the clone for every pod that the overlay gains or loses. Filter then combines the (cloned) state
-with the lines it is given. A filter whose plugin has no PreFilterExtensions depends on nothing but
-the line, so many rows may be asked about in one overlay; where any active plugin has them, rows are
-asked about one at a time, each with its own clone of the state.
+Each time the per-cycle state of plugins that use more than the row itself (topology domains, claims
+in use) has to be updated: CycleState is cloned, and AddPod/RemovePod of PreFilterExtensions are
+called on the clone for every pod that is added to the overlay or removed from it. Filter then
+combines the (cloned) state with its rows. A filter whose plugin has no PreFilterExtensions depends
+on nothing but the row, so many rows may be filtered in one overlay; if any active plugin has them,
+rows are filtered one at a time, each with its own clone of the state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.cycle_state import CycleState
     from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
     from apps.scheduler.framework.events import ClusterEventWithHint
-    from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
+    from apps.scheduler.framework.nodes import Int64Array, NodeColumns, UInt16Array
     from apps.scheduler.framework.status import Status
     from apps.scheduler.framework.types import PodInfo
     from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
@@ -42,11 +42,11 @@ MIN_NODE_SCORE = 0
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """A filter's answer for every line of a table."""
+    """A filter's answer for every row of a table."""
 
     #: (n,) uint16, index into ``statuses``; 0 = the node passes
     ids: UInt16Array
-    #: entry 0 stands for success and is never looked at; may be longer than what is used
+    #: entry 0 means success and is never read; there may be unused entries
     statuses: Sequence[Status | None]
 
 
@@ -57,7 +57,7 @@ class PreFilterResult:
     node_names: frozenset[str] | None = None
 
     def merge(self, other: PreFilterResult) -> PreFilterResult:
-        """The nodes which both allow."""
+        """The nodes that both allow."""
         if self.node_names is None:
             return other
         if other.node_names is None:
@@ -67,17 +67,17 @@ class PreFilterResult:
 
 @dataclass(frozen=True, slots=True)
 class NominatingInfo:
-    """What shall become of the pod's ``status.nominatedNodeName``: "" clears it."""
+    """The new value of the pod's ``status.nominatedNodeName``; "" clears it."""
 
     nominated_node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The pods whose eviction from a node makes room there, the most important first."""
+    """The pods to evict from a node to make room there, the most important first."""
 
     pods: tuple[PodInfo, ...]
-    #: how many of the evictions break a PodDisruptionBudget
+    #: how many of the evictions violate a PodDisruptionBudget
     pdb_violations: int = 0
 
 
@@ -94,20 +94,20 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What PostFilter found. ``nominating`` None = leave the nomination as it is."""
+    """The result of PostFilter. ``nominating`` None = do not change the nomination."""
 
     nominating: NominatingInfo | None = None
     victims: tuple[PodInfo, ...] = ()
     candidates: tuple[Candidate, ...] = ()
-    #: rows tried in vain, with the reason
+    #: the reasons for rows that are no candidates
     node_statuses: NodeStatuses | None = None
-    #: names of the candidates which the ranking could not tell apart, sorted
+    #: names of the equally good candidates, sorted
     ties: tuple[str, ...] = ()
-    #: what told the chosen candidate from the others: see preemption.ranking
+    #: the criterion that decided for the chosen candidate: see preemption.ranking
     decided_by: str = ""
-    #: place among the nodes where preemption may help at which the search began
+    #: index of the start of the search among the nodes where preemption may help
     offset: int = 0
-    #: pods that lose their nomination to the chosen node, having lower priority
+    #: pods of lower priority that lose their nomination to the chosen node
     displaced: tuple[PodInfo, ...] = ()
 
 
@@ -119,7 +119,7 @@ class Plugin(Protocol):
 @runtime_checkable
 class EnqueueExtensions(Plugin, Protocol):
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        """Events that may make a pod schedulable which this plugin rejected."""
+        """Events that may make a pod schedulable that this plugin rejected."""
 
 
 @runtime_checkable
@@ -137,7 +137,7 @@ class QueueSortPlugin(Plugin, Protocol):
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         """Compute per-cycle data; may narrow the nodes.
 
@@ -148,22 +148,35 @@ class PreFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreFilterExtensions(Plugin, Protocol):
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
-        """``added`` is now on line 0 of ``nodes`` (an overlay of one row): update ``state``."""
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
+        """``added`` is now on row 0 of ``nodes`` (an overlay of one row): update ``state``."""
 
     def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
-        """``removed`` is no longer on line 0 of ``nodes`` (an overlay of one row)."""
+        """``removed`` is no longer on row 0 of ``nodes`` (an overlay of one row)."""
 
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
-        """Which lines can take the pod. See the module's docstring for what ``nodes`` may be.
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
+        """Which rows can take the pod. See the module's docstring for what ``nodes`` may be.
 
-        Lines that another plugin rejected before are asked about as well; their answer is ignored.
+        ``nodes`` contains rows that another plugin rejected before; the answer for them is ignored.
         """
+
+
+@runtime_checkable
+class RowFilter(Plugin, Protocol):
+    """A filter that is asked only about rows that no filter before it refused.
+
+    For filters whose cost grows with the number of rows; see framework.per_node.
+    """
+
+    def filter_rows(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+    ) -> Verdicts:
+        """As FilterPlugin.filter, for ``rows`` only; the answer for other rows is ignored."""
 
 
 @runtime_checkable
@@ -171,25 +184,25 @@ class PostFilterPlugin(Plugin, Protocol):
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
-        """No node passed: try to make room. Success = a node was nominated, later ones not run."""
+        """No node passed: try to make room. Success = a node was nominated; no other is run."""
 
 
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """Compute per-cycle data for scoring ``lines`` of ``nodes``; Skip = no Score."""
+        """Compute per-cycle data for scoring ``rows`` of ``nodes``; Skip = no Score."""
 
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """(len(lines),) int64: the raw score of each feasible line.
+        """(len(rows),) int64: the raw score of each feasible row.
 
-        ``lines`` is ascending. Without NormalizeScore the scores must be in 0..100. The array is
+        ``rows`` is ascending. Without NormalizeScore the scores must be in 0..100. The array is
         never changed by the framework and must not be changed by the plugin afterwards. An internal
         error is raised as StatusError.
         """
@@ -198,16 +211,16 @@ class ScorePlugin(Plugin, Protocol):
 @runtime_checkable
 class NormalizeScorePlugin(Plugin, Protocol):
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
-        """The scores of all feasible nodes brought into 0..100; a new array or ``scores``."""
+        """The scores of all feasible nodes, normalized to 0..100; a new array or ``scores``."""
 
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Note that the (assumed) pod will run there. After a failure all are unreserved."""
+        """The (assumed) pod will run on the node. After a failure all plugins are unreserved."""
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Undo ``reserve``; called in reverse order, also where reserve was not reached."""
+        """Undo ``reserve``; called in reverse order, also if ``reserve`` was not called."""
 
 
 @runtime_checkable
@@ -215,24 +228,24 @@ class PermitPlugin(Plugin, Protocol):
     def permit(
         self, state: CycleState, pod: PodInfo, node_name: str
     ) -> tuple[Status | None, float]:
-        """Allow, reject, or WAIT for at most so many seconds (for somebody to allow or reject)."""
+        """Allow, reject, or WAIT, for at most so many seconds, to be allowed or rejected."""
 
 
 @runtime_checkable
 class PreBindPlugin(Plugin, Protocol):
     def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Say what has to be written before the binding: ``handle.intents.add(state, ...)``.
+        """Add what has to be written before the binding: ``intents.add(state, ...)``.
 
-        Nothing is written here; whoever runs the scheduler commits the decision's intents and the
-        binding in one transaction and answers with ``Scheduler.bound`` or ``bind_failed``. A plugin
-        from outside the tree may take its time: its PreBind and Bind run in a thread of their own.
+        Nothing is written here; the owner of the scheduler commits the decision's intents and the
+        binding in one transaction and then calls ``Scheduler.bound`` or ``bind_failed``. A plugin
+        from outside the tree may be slow: its PreBind and Bind run in a thread of their own.
         """
 
 
 @runtime_checkable
 class BindPlugin(Plugin, Protocol):
     def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Take on the binding by adding an intent; Skip leaves it to the next bind plugin."""
+        """Bind the pod by adding an intent; Skip leaves it to the next bind plugin."""
 
 
 @runtime_checkable
@@ -259,7 +272,7 @@ EXTENSION_POINTS: Mapping[str, type[Any]] = {
 
 
 def implemented_points(plugin: type[Any]) -> frozenset[str]:
-    """The extension points whose methods a plugin class has, for `config.load`'s known_plugins."""
+    """The extension points whose methods a plugin class has, as configurations name them."""
     return frozenset(
         point
         for point, protocol in EXTENSION_POINTS.items()

@@ -1,4 +1,4 @@
-"""Attributes computed when they are first asked for."""
+"""Attributes computed on first access."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):
-    """functools.cached_property without its lock, which costs more than most values here.
+    """functools.cached_property without its lock, which is slower than most computations here.
 
-    The value lands in the instance's ``__dict__``, where the next access finds it at once.
+    The value is stored in the instance's ``__dict__``, where the next access finds it.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

@@ -1,4 +1,4 @@
-"""What pods mount, reduced to keys: two volumes with equal keys are one and the same."""
+"""The volumes that pods mount, as keys: volumes with equal keys are the same volume."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.scheduler.objects import Pod, Volume
 class MountKind(Enum):
     #: (namespace, claim)
     CLAIM = "claim"
-    #: (namespace, claim, uid of the pod that the claim is made for)
+    #: (namespace, claim, uid of the pod that the claim is created for)
     EPHEMERAL = "ephemeral"
     #: (disk name,)
     GCE_DISK = "gce disk"
@@ -32,15 +32,15 @@ class MountKind(Enum):
 
 class Mount(NamedTuple):
     kind: MountKind
-    #: what makes it this volume and no other; see MountKind
+    #: identifies the volume; see MountKind
     of: tuple[str, ...]
     read_only: bool = False
 
 
 def mounts_of(pod: Pod) -> tuple[Mount, ...]:
-    """The mounts of a pod's volumes without repetition, in order; others than these are left out.
+    """The distinct mounts of a pod's volumes, in order; volumes of other kinds are left out.
 
-    Claims are mounted read-write here: whether a claim is read-only is nobody's question.
+    Claims count as mounted read-write: no plugin needs to know whether a claim is read-only.
     """
     found = (mount for volume in pod.spec.volumes for mount in _mounts(pod, volume))
     return tuple(dict.fromkeys(found))

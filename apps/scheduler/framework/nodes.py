@@ -1,4 +1,4 @@
-"""The table of nodes that plugins compute on: one array per attribute, one line per node."""
+"""The columns that plugins compute on: one array per attribute, one row per node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.mounts import Mount
-    from apps.scheduler.framework.overlay import Overlay
     from apps.scheduler.framework.types import HostPort, NodeInfo
     from apps.scheduler.objects import Taint
 
@@ -22,10 +21,10 @@ Int32Array = NDArray[np.int32]
 UInt16Array = NDArray[np.uint16]
 BoolArray = NDArray[np.bool_]
 
-#: lines of the two resources every node has; other resources: NodeTable.resource_line
+#: resource indices that are the same for all tables; of other resources: NodeColumns.resource_index
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 
-#: what a memoised column is computed from: the Node objects alone, or their pods as well
+#: what a memoized column is computed from: the Node objects alone, or their pods as well
 Depends = Literal["node", "pods"]
 
 
@@ -76,26 +75,26 @@ class ImageColumn:
     present: BoolArray
 
 
-class NodeTable(ABC):
-    """Columns over n lines; either the snapshot itself or an overlay of some of its rows.
+class NodeColumns(ABC):
+    """Columns over n rows: the snapshot itself, or an overlay of some of its rows.
 
-    Every array has one entry per line. The snapshot's lines are its rows: stable slots, of which
-    some may be dead (``alive`` is False; whatever a plugin says about them is ignored). Label
-    values, taint sets and resources are interned in the snapshot and mean the same in every
-    overlay, so per-cycle data indexed by such an id fits both. Arrays are read-only to plugins.
+    Every array has one entry per row. The snapshot's rows are stable slots, of which some may be
+    dead (``alive`` is False; a plugin's answers for them are ignored). Label values, taint sets and
+    resources are interned in the snapshot, and their ids are the same in every overlay, so
+    per-cycle data indexed by such an id fits both. Arrays are read-only to plugins.
     """
 
-    #: (n,) int64, row of the snapshot that each line shows
-    rows: Int64Array
-    #: (n,) bool, the line is a node
+    #: (n,) int64, the snapshot's row of each row
+    snapshot_rows: Int64Array
+    #: (n,) bool, the row is a node
     alive: BoolArray
-    #: (resources, n) int64; line CPU in milli-CPU, the others in bytes or whole units
+    #: (resources, n) int64, by resource_index; CPU in milli-CPU, the others in bytes or whole units
     allocatable: Int64Array
-    #: (resources, n) int64, same units: requested by the pods there, assumed ones included
+    #: (resources, n) int64, same units: requested by the pods on the node, assumed ones included
     requested: Int64Array
     #: (2, n) int64, CPU and MEMORY with the defaults of containers without a request
     nonzero_requested: Int64Array
-    #: (n,) int64, pods there and the greatest number the node admits
+    #: (n,) int64, pods on the node, and the greatest number the node allows
     pod_count: Int64Array
     allowed_pods: Int64Array
     #: (n,) bool, spec.unschedulable
@@ -111,23 +110,23 @@ class NodeTable(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def info(self, line: int) -> NodeInfo:
-        """The node of a line with its pods; in an overlay after the pods added or removed."""
+    def info(self, row: int) -> NodeInfo:
+        """The node of a row with its pods; in an overlay with the pods added and removed there."""
 
     @abstractmethod
-    def line_of(self, name: str) -> int:
-        """The line of the node with this name, -1 if the table has none."""
+    def row_of(self, name: str) -> int:
+        """The row of the node with this name, -1 if the table has none."""
 
     @abstractmethod
     def label(self, key: str) -> LabelColumn: ...
 
     @abstractmethod
     def image(self, name: str) -> ImageColumn | None:
-        """The normalised image name's column; None when no node of the cluster has the image."""
+        """The column of a normalized image name; None when no node of the cluster has the image."""
 
     @abstractmethod
-    def resource_line(self, name: str) -> int:
-        """Line of ``allocatable`` and ``requested`` for a resource, -1 if no node knows it."""
+    def resource_index(self, name: str) -> int:
+        """Index of a resource in ``allocatable`` and ``requested``; -1 if no node has it."""
 
     @abstractmethod
     def port_conflicts(self, wanted: Sequence[HostPort]) -> BoolArray:
@@ -139,50 +138,43 @@ class NodeTable(ABC):
 
     @property
     @abstractmethod
-    def modified_lines(self) -> Collection[int]:
-        """Lines whose pods are not those of the snapshot; see Overlay."""
+    def modified_rows(self) -> Collection[int]:
+        """Rows whose pods are not those of the snapshot; see Overlay."""
 
     @abstractmethod
     def memo(
         self,
         key: Hashable,
-        compute: Callable[[NodeTable], NDArray[Any]],
+        compute: Callable[[NodeColumns], NDArray[Any]],
         *,
         depends: Depends,
     ) -> NDArray[Any]:
-        """``compute(self)``, kept from cycle to cycle and brought up to date line by line.
+        """``compute(self)``, cached across cycles and updated row by row.
 
         ``compute`` must be local: entry i of its result (any dtype, nodes on the last axis) may
-        depend only on line i (and on what ``key`` says). The snapshot then calls it for the few
-        rows that changed since the last time, as a small overlay. Put into ``key`` everything
-        else it reads: the plugin's name, its arguments, the part of the pod it looks at. With
+        depend only on row i (and on ``key``). The snapshot then calls it for the few rows that
+        changed since the last time, as a small overlay. Put into ``key`` everything else it
+        reads: the plugin's name, its arguments, the part of the pod that it uses. With
         ``depends="node"`` only changes of Node objects count, with "pods" also those of pods.
-        The result is read-only and is never changed afterwards; it may be kept in a Decision.
+        The result is read-only and never changes afterwards; it may be stored in a Decision.
         """
 
     @abstractmethod
-    def select(self, lines: Int64Array) -> Overlay:
-        """A table of k of these lines, on which pods can be added and removed (see Overlay).
-
-        It shows the snapshot's nodes, without pods that were added or removed here.
-        """
-
-    @abstractmethod
-    def fork(self, lines: Int64Array) -> Overlay:
-        """The same with the pods that were added and removed here."""
+    def select(self, rows: Int64Array) -> NodeColumns:
+        """An Overlay of k of these rows, without pods that were added or removed here."""
 
 
 @lru_cache(maxsize=64)
-def constant(lines: int, value: int) -> Int64Array:
-    """(lines,) int64, all ``value``; shared and read-only."""
-    column = np.full(lines, value, dtype=np.int64)
+def constant(length: int, value: int) -> Int64Array:
+    """(length,) int64, all ``value``; shared and read-only."""
+    column = np.full(length, value, dtype=np.int64)
     column.setflags(write=False)
     return column
 
 
-def take(column: NDArray[Any], lines: Int64Array) -> NDArray[Any]:
-    """``column`` at ``lines`` (ascending, distinct); the column itself where that is all of it."""
-    if len(lines) == column.shape[-1]:
+def take(column: NDArray[Any], rows: Int64Array) -> NDArray[Any]:
+    """``column`` at ``rows`` (ascending, distinct); the column itself where that is all of it."""
+    if len(rows) == column.shape[-1]:
         return column
     # Several times as fast as indexing, above all for matrices.
-    return column.take(lines, axis=-1)
+    return column.take(rows, axis=-1)

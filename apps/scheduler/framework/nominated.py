@@ -1,14 +1,13 @@
-"""The nominated pods as columns, so that a cycle's cost hardly grows with their number."""
+"""The nominated pods as columns, so that the cost of a cycle hardly depends on their number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from apps.scheduler.framework.handle import PodNominator
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, PodChange, amounts_of
 from apps.scheduler.framework.types import PodInfo
 
@@ -18,49 +17,64 @@ if TYPE_CHECKING:
 _SPARE = 64
 
 
+class PodNominator(Protocol):
+    """Pods that are nominated to a node and wait in the queue."""
+
+    def pods_for_node(self, node_name: str) -> Sequence[PodInfo]: ...
+
+    def __iter__(self) -> Iterator[tuple[str, PodInfo]]: ...
+
+    def __len__(self) -> int: ...
+
+    def subscribe(self, listener: Callable[[PodInfo, str, int], None]) -> None:
+        """Call ``listener`` for every nomination (pod, node name, 1) and withdrawal (…, -1).
+
+        It is called at once for the nominations that exist already.
+        """
+
+
 class NominatedPods:
-    """Follows a nominator. Entries are in no particular order: the last one fills every gap."""
+    """Follows a nominator. Entries are in no order: the last one replaces a removed one."""
 
     def __init__(self, nominator: PodNominator, nodes: Snapshot) -> None:
-        self.nominator = nominator
         self._nodes = nodes
         self._pods: list[PodInfo] = []
         self._node_names: list[str] = []
         self._place_of: dict[str, int] = {}
         #: uids of the entries whose columns are not filled in yet
-        self._unread: set[str] = set()
+        self._pending: set[str] = set()
         #: names by row when the columns were filled in; new names may mean other rows
         self._names: Sequence[str] = ()
-        #: (capacity,) int64: row of the node, -1 if there is none of that name
+        #: (capacity,) int64: row of the node in the snapshot, -1 if there is none of that name
         self._rows = np.empty(0, dtype=np.int64)
         self._priorities = np.empty(0, dtype=np.int64)
         #: (resources + 3, capacity) int64: see `amounts_of`
         self._amounts = np.empty((0, 0), dtype=np.int64)
         nominator.subscribe(self._change)
 
-    def respected_by(self, pod: PodInfo, nodes: NodeTable) -> PodChange | None:
-        """The other nominated pods of equal or higher priority on lines of ``nodes``, if any."""
+    def pods_to_respect(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
+        """The other nominated pods of equal or higher priority on rows of ``nodes``, if any."""
         if not self._pods:
             return None
-        self._read()
+        self._fill_columns()
         count = len(self._pods)
         relevant = (self._priorities[:count] >= pod.priority) & (self._rows[:count] >= 0)
         own = self._place_of.get(pod.uid)
         if own is not None:
             relevant[own] = False
         places = np.flatnonzero(relevant)
-        lines = self._rows[places]
+        rows = self._rows[places]
         if nodes is not self._nodes:
-            line_of_row = np.full(len(self._nodes), -1, dtype=np.int64)
-            line_of_row[nodes.rows] = np.arange(len(nodes))
-            lines = line_of_row[lines]
-            places, lines = places[lines >= 0], lines[lines >= 0]
-        return self._by_line(places, lines) if len(places) else None
+            row_by_snapshot_row = np.full(len(self._nodes), -1, dtype=np.int64)
+            row_by_snapshot_row[nodes.snapshot_rows] = np.arange(len(nodes))
+            rows = row_by_snapshot_row[rows]
+            places, rows = places[rows >= 0], rows[rows >= 0]
+        return self._by_row(places, rows) if len(places) else None
 
-    def _by_line(self, places: Int64Array, lines: Int64Array) -> PodChange:
-        distinct, first, which = np.unique(lines, return_index=True, return_inverse=True)
+    def _by_row(self, places: Int64Array, rows: Int64Array) -> PodChange:
+        distinct, first, which = np.unique(rows, return_index=True, return_inverse=True)
         amounts = self._amounts[:, places]
-        if len(distinct) == len(lines):
+        if len(distinct) == len(rows):
             return PodChange(distinct, amounts[:, first], lambda i: [self._pods[places[first[i]]]])
         order = np.argsort(which, kind="stable")
         starts = np.searchsorted(which[order], np.arange(len(distinct) + 1))
@@ -77,32 +91,32 @@ class NominatedPods:
             self._place_of[pod.uid] = len(self._pods)
             self._pods.append(pod)
             self._node_names.append(node_name)
-            self._unread.add(pod.uid)
+            self._pending.add(pod.uid)
             return
         place = self._place_of.pop(pod.uid)
-        self._unread.discard(pod.uid)
+        self._pending.discard(pod.uid)
         last, last_name = self._pods.pop(), self._node_names.pop()
         if last.uid != pod.uid:
             self._pods[place], self._node_names[place] = last, last_name
             self._place_of[last.uid] = place
-            self._unread.add(last.uid)
+            self._pending.add(last.uid)
 
-    def _read(self) -> None:
-        """Fill in the columns of new entries; of all where rows or resources are others now."""
+    def _fill_columns(self) -> None:
+        """Fill in the columns of new entries; of all if the rows or the resources have changed."""
         height = len(self._nodes.requested) + BESIDES_RESOURCES
         if self._nodes.names is not self._names or len(self._amounts) != height:
             self._names = self._nodes.names
-            self._unread.update(self._place_of)
+            self._pending.update(self._place_of)
         if len(self._amounts) != height or len(self._pods) > len(self._rows):
             capacity = max(2 * len(self._pods), _SPARE)
             self._rows = np.empty(capacity, dtype=np.int64)
             self._priorities = np.empty(capacity, dtype=np.int64)
             self._amounts = np.empty((height, capacity), dtype=np.int64)
-            self._unread.update(self._place_of)
-        for uid in self._unread:
+            self._pending.update(self._place_of)
+        for uid in self._pending:
             place = self._place_of[uid]
             pod = self._pods[place]
-            self._rows[place] = self._nodes.line_of(self._node_names[place])
+            self._rows[place] = self._nodes.row_of(self._node_names[place])
             self._priorities[place] = pod.priority
             self._amounts[:, place] = amounts_of(pod, self._nodes)
-        self._unread.clear()
+        self._pending.clear()

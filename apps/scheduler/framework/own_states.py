@@ -1,4 +1,4 @@
-"""Overlays of many rows in cycles where plugins look beyond the row: each row has its own state."""
+"""Overlays of many rows in cycles that are not local: each row has a state of its own."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.types import NodeInfo
 
 
-class OneLine(Overlay):
-    """A line of an overlay as the overlay shows it, also later; for looking at only."""
+class OneRow(Overlay):
+    """A read-only view of one row of an overlay; it follows the overlay's changes."""
 
-    def __init__(self, whole: Overlay, line: int) -> None:
-        super().__init__(whole.base, whole.rows[line : line + 1])
+    def __init__(self, whole: Overlay, row: int) -> None:
+        super().__init__(whole.base, whole.snapshot_rows[row : row + 1])
         self._whole = whole
-        self._line = line
+        self._row = row
         self._modified.add(0)
         # The overlay changes its columns in place, so these slices follow it.
-        self.__dict__["requested"] = whole.requested[:, line : line + 1]
-        self.__dict__["pod_count"] = whole.pod_count[line : line + 1]
+        self.__dict__["requested"] = whole.requested[:, row : row + 1]
+        self.__dict__["pod_count"] = whole.pod_count[row : row + 1]
 
     @lazy
     def nonzero_requested(self) -> Int64Array:
-        return self._whole.nonzero_requested[:, self._line : self._line + 1]
+        return self._whole.nonzero_requested[:, self._row : self._row + 1]
 
-    def info(self, line: int) -> NodeInfo:
-        return self._whole.info(self._line)
+    def info(self, row: int) -> NodeInfo:
+        return self._whole.info(self._row)
 
 
 class OwnStates:
-    """For every line of an overlay a clone of the cycle's state, as if the line were alone.
+    """A clone of the cycle's state for every row of an overlay, as if the row were alone.
 
-    Plugins with PreFilterExtensions are told of pods that come to a line or leave it, and filter
-    it, each time with the line's own state; what they look at is a table of this line only.
+    AddPod, RemovePod and the filters of plugins with PreFilterExtensions run on each row with the
+    row's own state and a table of this row only.
     """
 
     def __init__(self, nodes: Overlay, states: list[CycleState]) -> None:
         self._nodes = nodes
-        #: by line
+        #: by row
         self.states = states
-        self._views: dict[int, OneLine] = {}
+        self._views: dict[int, OneRow] = {}
 
-    def view(self, line: int) -> OneLine:
-        known = self._views.get(line)
+    def view(self, row: int) -> OneRow:
+        known = self._views.get(row)
         if known is None:
-            known = self._views[line] = OneLine(self._nodes, line)
+            known = self._views[row] = OneRow(self._nodes, row)
         return known
 
-    def fork(self, lines: Int64Array, nodes: Overlay) -> OwnStates:
-        """Copies of the states of ``lines``, for an overlay of just these."""
-        return OwnStates(nodes, [self.states[line].clone() for line in lines.tolist()])
+    def fork(self, rows: Int64Array, nodes: Overlay) -> OwnStates:
+        """Copies of the states of ``rows``, for an overlay of just these."""
+        return OwnStates(nodes, [self.states[row].clone() for row in rows.tolist()])
 
-    def filter_lines(self, plugin: FilterPlugin, pod: PodInfo, lines: Int64Array) -> Verdicts:
-        """What the plugin says of these lines; of the others it says nothing."""
+    def filter_rows(self, plugin: FilterPlugin, pod: PodInfo, rows: Int64Array) -> Verdicts:
+        """The plugin's verdicts on these rows; all others pass."""
         ids = np.zeros(len(self._nodes), dtype=np.uint16)
         statuses: list[Status | None] = [None]
-        for line in lines.tolist():
-            found = plugin.filter(self.states[line], pod, self.view(line))
+        for row in rows.tolist():
+            found = plugin.filter(self.states[row], pod, self.view(row))
             if found is not None and found.ids[0]:
                 status = found.statuses[int(found.ids[0])]
                 if status not in statuses:
                     statuses.append(status)
-                ids[line] = statuses.index(status)
+                ids[row] = statuses.index(status)
         return Verdicts(ids, statuses)

@@ -1,8 +1,8 @@
-"""The one place where plugins may look at one node at a time: plugins as users like to write them.
+"""Plugins whose methods are called for one node at a time.
 
 In-tree plugins take and return columns (framework.interface). A class that inherits
-``PerNodePlugin`` may have these methods instead, which are about one node; whatever else it has
-(PreEnqueue, Reserve, Permit …) is as in framework.interface:
+``PerNodePlugin`` may have these methods for single nodes instead; its other methods (PreEnqueue,
+Reserve, Permit …) are as in framework.interface:
 
     pre_filter(state, pod, nodes) -> (PreFilterResult | None, Status | None)
     add_pod, remove_pod(state, pod, other, node_info) -> None
@@ -10,24 +10,25 @@ In-tree plugins take and return columns (framework.interface). A class that inhe
     pre_score(state, pod, nodes) -> Status | None
     score(state, pod, node_info) -> int
     normalize_score(state, pod, scores) -> scores
+    explain_refusal(state, pod, node_info, status) -> Details (framework.explanation)
 
-``node_info`` is a NodeInfo, ``nodes`` a sequence of them (made when they are looked at), ``scores``
-a dict from node name to score. ``columnar`` makes of such a class one with columns. A filter is
-asked only about nodes that no plugin before it refused.
+``node_info`` is a NodeInfo, ``nodes`` a sequence of them (created on access), ``scores`` a dict
+from node name to score. ``columnar`` turns such a class into one whose methods take columns. Filter
+is only called for nodes that no filter before it refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from typing import Any, ClassVar, Protocol, overload, runtime_checkable
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.interface import Plugin, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 
@@ -35,9 +36,12 @@ _SCORED = "PerNodeScored/"
 
 
 class PerNodePlugin:
-    """Base of plugins with per-node methods. ``args`` is the profile's pluginConfig, as written."""
+    """Base of plugins with per-node methods.
 
-    #: under this name the plugin is enabled in a profile
+    ``args``: of the class's ``args_type``; without one, the pluginConfig as written, or None.
+    """
+
+    #: the name by which a profile enables the plugin
     name: ClassVar[str]
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -45,25 +49,15 @@ class PerNodePlugin:
         self.handle = handle
 
 
-@runtime_checkable
-class LineFilter(Plugin, Protocol):
-    """A filter that wants to be asked about open lines only, because each costs it something."""
-
-    def filter_lines(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
-    ) -> Verdicts:
-        """As FilterPlugin.filter; what it says of lines that are not asked about is "passes"."""
-
-
 class NodeInfos(Sequence[NodeInfo]):
-    """Lines of a table as NodeInfos."""
+    """Rows of a table as NodeInfos."""
 
-    def __init__(self, nodes: NodeTable, lines: Int64Array) -> None:
+    def __init__(self, nodes: NodeColumns, rows: Int64Array) -> None:
         self._nodes = nodes
-        self._lines = lines
+        self._rows = rows
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._rows)
 
     @overload
     def __getitem__(self, place: int) -> NodeInfo: ...
@@ -71,12 +65,12 @@ class NodeInfos(Sequence[NodeInfo]):
     def __getitem__(self, place: slice) -> Sequence[NodeInfo]: ...
     def __getitem__(self, place: int | slice) -> NodeInfo | Sequence[NodeInfo]:
         if isinstance(place, slice):
-            return NodeInfos(self._nodes, self._lines[place])
-        return self._nodes.info(int(self._lines[place]))
+            return NodeInfos(self._nodes, self._rows[place])
+        return self._nodes.info(int(self._rows[place]))
 
 
 def columnar(plugin: type[PerNodePlugin]) -> type[Any]:
-    """A subclass of ``plugin`` whose per-node methods are about columns."""
+    """A subclass of ``plugin`` whose per-node methods take columns."""
     methods = {
         name: adapt(getattr(plugin, name))
         for name, adapt in _ADAPTERS.items()
@@ -84,12 +78,12 @@ def columnar(plugin: type[PerNodePlugin]) -> type[Any]:
     }
     given = getattr(plugin, "filter", None)
     if given is not None:
-        methods["filter_lines"] = _filter_lines(given)
+        methods["filter_rows"] = _filter_rows(given)
     return type(plugin.__name__, (plugin,), {"__module__": plugin.__module__, **methods})
 
 
 def _pre_filter(given: Callable[..., Any]) -> Callable[..., Any]:
-    def pre_filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Any:
+    def pre_filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Any:
         return given(self, state, pod, NodeInfos(nodes, np.flatnonzero(nodes.alive)))
 
     return pre_filter
@@ -97,7 +91,7 @@ def _pre_filter(given: Callable[..., Any]) -> Callable[..., Any]:
 
 def _pod_change(given: Callable[..., Any]) -> Callable[..., Any]:
     def change(
-        self: Any, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable
+        self: Any, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeColumns
     ) -> None:
         given(self, state, pod, other, nodes.info(0))
 
@@ -105,38 +99,47 @@ def _pod_change(given: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _filter(given: Callable[..., Any]) -> Callable[..., Verdicts]:
-    filter_lines = _filter_lines(given)
+    filter_rows = _filter_rows(given)
 
-    def filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts:
-        return filter_lines(self, state, pod, nodes, np.flatnonzero(nodes.alive))
+    def filter(self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts:
+        return filter_rows(self, state, pod, nodes, np.flatnonzero(nodes.alive))
 
     return filter
 
 
-def _filter_lines(given: Callable[..., Any]) -> Callable[..., Verdicts]:
-    def filter_lines(
-        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+def _filter_rows(given: Callable[..., Any]) -> Callable[..., Verdicts]:
+    def filter_rows(
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Verdicts:
         ids = np.zeros(len(nodes), dtype=np.uint16)
         numbers: dict[Status, int] = {}
-        for line in lines.tolist():
-            status = given(self, state, pod, nodes.info(line))
+        for row in rows.tolist():
+            status = given(self, state, pod, nodes.info(row))
             if status is None:
                 continue
             if not isinstance(status, Status):
                 raise TypeError(f"filter returned {status!r}, which is neither a Status nor None")
             if not status.is_success:
-                ids[line] = numbers.setdefault(status, len(numbers) + 1)
+                ids[row] = numbers.setdefault(status, len(numbers) + 1)
         return Verdicts(ids, [None, *numbers])
 
-    return filter_lines
+    return filter_rows
+
+
+def _explain_refusal(given: Callable[..., Any]) -> Callable[..., Any]:
+    def explain_refusal(
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Any:
+        return given(self, state, pod, nodes.info(0), status)
+
+    return explain_refusal
 
 
 def _pre_score(given: Callable[..., Any]) -> Callable[..., Any]:
     def pre_score(
-        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Any:
-        return given(self, state, pod, NodeInfos(nodes, lines))
+        return given(self, state, pod, NodeInfos(nodes, rows))
 
     return pre_score
 
@@ -153,9 +156,9 @@ class _Scored:
 
 def _score(given: Callable[..., Any]) -> Callable[..., Int64Array]:
     def score(
-        self: Any, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        infos = [nodes.info(line) for line in lines.tolist()]
+        infos = [nodes.info(row) for row in rows.tolist()]
         state.write(_SCORED + self.name, _Scored([info.name for info in infos]))
         return _column("score", [given(self, state, pod, info) for info in infos])
 
@@ -187,6 +190,7 @@ _ADAPTERS: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "add_pod": _pod_change,
     "remove_pod": _pod_change,
     "filter": _filter,
+    "explain_refusal": _explain_refusal,
     "pre_score": _pre_score,
     "score": _score,
     "normalize_score": _normalize_score,

@@ -1,4 +1,4 @@
-"""Pods that come to many nodes at once, or leave them, as columns."""
+"""Pods that are added to many nodes at once, or removed from them, as columns."""
 
 from __future__ import annotations
 
@@ -9,52 +9,50 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 
 if TYPE_CHECKING:
     from apps.scheduler.framework.types import PodInfo
 
-#: lines of amounts after those of the resources: non-zero CPU, non-zero memory, number of pods
+#: entries of amounts after those of the resources: non-zero CPU, non-zero memory, number of pods
 BESIDES_RESOURCES: Final = 3
 
 
 @dataclass(frozen=True)
 class PodChange:
-    """The pods of k lines of a table."""
+    """Pods on k rows of a table."""
 
     #: (k,) int64, distinct
-    lines: Int64Array
-    #: (resources + 3, k) int64, what the pods of each line amount to together: see `amounts_of`
+    rows: Int64Array
+    #: (resources + 3, k) int64, the sums over the pods of each row: see `amounts_of`
     amounts: Int64Array
-    #: the pods of the i-th of the lines
+    #: the pods of the i-th of the rows
     pods: Callable[[int], Sequence[PodInfo]]
 
     @lazy
     def place_of(self) -> dict[int, int]:
-        """Line -> its place among ``lines``."""
-        return {line: place for place, line in enumerate(self.lines.tolist())}
+        """Row -> its index in ``rows``."""
+        return {row: place for place, row in enumerate(self.rows.tolist())}
 
-    def renumbered(self) -> PodChange:
-        """The same for a table of just these lines."""
-        return PodChange(np.arange(len(self.lines)), self.amounts, self.pods)
+    def renumber(self) -> PodChange:
+        """The same for a table of just these rows."""
+        return PodChange(np.arange(len(self.rows)), self.amounts, self.pods)
 
-    def select(self, places: Int64Array, lines: Int64Array) -> PodChange:
-        """The part at ``places``, for a table in which these lines have other numbers."""
-        return PodChange(
-            lines, self.amounts[:, places], lambda place: self.pods(int(places[place]))
-        )
+    def select(self, places: Int64Array, rows: Int64Array) -> PodChange:
+        """The part at the indices ``places``, for a table in which their rows are ``rows``."""
+        return PodChange(rows, self.amounts[:, places], lambda place: self.pods(int(places[place])))
 
 
-def amounts_of(pod: PodInfo, nodes: NodeTable) -> Int64Array:
-    """(resources + 3,) int64: what one pod adds to its node's line of the table.
+def amounts_of(pod: PodInfo, nodes: NodeColumns) -> Int64Array:
+    """(resources + 3,) int64: what one pod adds to its node's row of the table.
 
-    In the order of ``NodeTable.requested``, then CPU and memory of ``nonzero_requested``, then 1
-    for ``pod_count``. Resources that no node knows are left out.
+    In the order of ``NodeColumns.requested``, then CPU and memory of ``nonzero_requested``, then 1
+    for ``pod_count``. Resources that no node has are left out.
     """
     amounts = np.zeros(len(nodes.requested) + BESIDES_RESOURCES, dtype=np.int64)
     for name, amount in pod.requests.items():
-        line = nodes.resource_line(name)
-        if line >= 0:
-            amounts[line] = amount
+        resource_index = nodes.resource_index(name)
+        if resource_index >= 0:
+            amounts[resource_index] = amount
     amounts[-BESIDES_RESOURCES:] = (*pod.nonzero_requests, 1)
     return amounts

@@ -1,8 +1,8 @@
-"""How much a pod takes: requests of containers, sidecars, overhead, the pod's own and resizes.
+"""What a pod requests: containers, sidecars, overhead, pod-level resources and resizes.
 
 Amounts are dicts from resource name to an integer, milli-CPU for ``cpu`` and bytes or whole units
-for everything else. They are summed as exact quantities (in 10⁻⁹ units) and rounded up once, at the
-end, as Kubernetes does. The formula is the one of KEP-753 (sidecar containers), KEP-2837 (pod-level
+for everything else. They are added as exact quantities (in 10⁻⁹ units) and rounded up once, at the
+end, as Kubernetes does. The formula is that of KEP-753 (sidecar containers), KEP-2837 (pod-level
 resources) and KEP-1287 (in-place resize).
 """
 
@@ -17,7 +17,7 @@ from apps.scheduler import quantity
 if TYPE_CHECKING:
     from apps.scheduler.objects import Container, ContainerStatus, Pod, Quantity, ResourceList
 
-    #: what a container names, in its order
+    #: the requests of a container, in its order
     _Requests = tuple[tuple[str, Quantity], ...]
 
 CPU: Final = "cpu"
@@ -26,7 +26,7 @@ EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
 _NATIVE: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
 
-#: what a container without a request is taken to need when nodes are compared
+#: the requests assumed for a container without requests when nodes are scored
 DEFAULT_MILLI_CPU: Final = 100
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 
@@ -41,7 +41,7 @@ _Amounts = dict[str, int]
 
 @lru_cache(maxsize=4096)
 def is_extended(name: str) -> bool:
-    """Whether this is a resource of a vendor's domain (``example.com/gpu``)."""
+    """Whether this is an extended resource (``example.com/gpu``)."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
@@ -56,23 +56,23 @@ def is_scalar(name: str) -> bool:
 
 
 def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, int]:
-    """What the pod asks for, resources the scheduler does not count left out.
+    """The pod's requests, without resources that the scheduler does not count.
 
-    With ``use_status`` a resize in progress counts with the greatest of what the spec wants, what
-    the node has set aside and what is in force: the right view of a pod that is on a node.
+    With ``use_status``, for a pod on a node, a resize in progress counts with the maximum of the
+    spec's, the allocated and the actual resources.
     """
-    if (alone := _alone(pod, use_status=use_status)) is not None:
-        return dict(_of_one_container(alone)[0])
-    return _rounded(_total(pod, use_status=use_status, defaults={}))
+    if (requests := _only_container(pod, use_status=use_status)) is not None:
+        return dict(_single_container_amounts(requests)[0])
+    return _round_up(_total(pod, use_status=use_status, defaults={}))
 
 
 def nonzero_requests(pod: Pod) -> tuple[int, int]:
     """(milli-CPU, bytes) of a pod on a node, with defaults for containers without a request.
 
-    A request on the pod level stands for its containers, so it switches the default off.
+    A pod-level request replaces those of the containers, so no default is used with it.
     """
-    if (alone := _alone(pod, use_status=True)) is not None:
-        amounts = _of_one_container(alone)[1]
+    if (requests := _only_container(pod, use_status=True)) is not None:
+        amounts = _single_container_amounts(requests)[1]
         return amounts[CPU], amounts[MEMORY]
     total = _total(pod, use_status=True, defaults={})
     defaults: Mapping[str, int] = _DEFAULTS
@@ -80,20 +80,20 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in total}
     if defaults:
         total = _total(pod, use_status=True, defaults=defaults)
-    rounded = _rounded(total)
+    rounded = _round_up(total)
     return rounded.get(CPU, 0), rounded.get(MEMORY, 0)
 
 
 def fit_scoring_requests(pod: Pod) -> dict[str, int]:
-    """What NodeResourcesFit scores an incoming pod by: with the defaults, and, as upstream has it,
-    without a look at the pod-level requests."""
-    if (alone := _alone(pod, use_status=True)) is not None:
-        return dict(_of_one_container(alone)[1])
-    return _rounded(_total(pod, use_status=True, defaults=_DEFAULTS, pod_level=False))
+    """The requests by which NodeResourcesFit scores an incoming pod: with the defaults, and, as
+    upstream, without the pod-level requests."""
+    if (requests := _only_container(pod, use_status=True)) is not None:
+        return dict(_single_container_amounts(requests)[1])
+    return _round_up(_total(pod, use_status=True, defaults=_DEFAULTS, pod_level=False))
 
 
 def node_allocatable(allocatable: ResourceList) -> tuple[dict[str, int], int]:
-    """A node's allocatable amounts, and the number of pods it admits."""
+    """A node's allocatable amounts, and the number of pods it allows."""
     amounts = {
         name: _amount(name, quantity.parse(listed).nanos)
         for name, listed in allocatable.items()
@@ -104,7 +104,7 @@ def node_allocatable(allocatable: ResourceList) -> tuple[dict[str, int], int]:
 
 
 def has_resize_status(pod: Pod) -> bool:
-    """Whether the status says anything about resources in force."""
+    """Whether the status contains allocated or actual resources."""
     status = pod.status
     if status.resources is not None or status.allocated_resources:
         return True
@@ -112,8 +112,8 @@ def has_resize_status(pod: Pod) -> bool:
     return any(each.resources is not None or each.allocated_resources for each in statuses)
 
 
-def _alone(pod: Pod, *, use_status: bool) -> _Requests | None:
-    """The requests of a pod's only container; None if anything else counts, too."""
+def _only_container(pod: Pod, *, use_status: bool) -> _Requests | None:
+    """The requests of a pod's only container; None if anything else counts too."""
     spec = pod.spec
     if (
         len(spec.containers) != 1
@@ -127,16 +127,16 @@ def _alone(pod: Pod, *, use_status: bool) -> _Requests | None:
 
 
 @lru_cache(maxsize=4096)
-def _of_one_container(requests: _Requests) -> tuple[_Amounts, _Amounts]:
-    """What it occupies, without the defaults and with them: pods of one sort ask for the same."""
+def _single_container_amounts(requests: _Requests) -> tuple[_Amounts, _Amounts]:
+    """The amounts without and with the defaults; cached, as pods of one workload are equal."""
     amounts = _nanos(dict(requests))
-    return _rounded(amounts), _rounded({**_DEFAULTS, **amounts})
+    return _round_up(amounts), _round_up({**_DEFAULTS, **amounts})
 
 
 def _total(
     pod: Pod, *, use_status: bool, defaults: Mapping[str, int], pod_level: bool = True
 ) -> _Nanos:
-    """Containers and sidecars together, or the greediest init step, then pod level and overhead."""
+    """The containers with sidecars or the largest init step, then pod level and overhead."""
     spec = pod.spec
     resizing = use_status and has_resize_status(pod)
     if len(spec.containers) == 1 and not spec.init_containers and not resizing:
@@ -169,15 +169,15 @@ def _containers_total(pod: Pod, resizing: bool, defaults: Mapping[str, int]) -> 
             amounts = sidecars
         else:
             _add(amounts, sidecars)
-        _maximise(greatest_step, amounts)
-    _maximise(total, greatest_step)
+        _take_maximum(greatest_step, amounts)
+    _take_maximum(total, greatest_step)
     return total
 
 
 class _RequestsOf:
     """The requests of each container of a pod that may be in the middle of a resize.
 
-    What the node has set aside counts only with a report of what is in force.
+    Allocated resources count only if the actual resources are reported too.
     """
 
     def __init__(self, pod: Pod, defaults: Mapping[str, int]) -> None:
@@ -193,13 +193,13 @@ class _RequestsOf:
         in_force = status.resources.requests
         wanted = {} if self._infeasible else container.resources.requests
         amounts = _nanos(wanted)
-        _maximise(amounts, _nanos(in_force))
-        _maximise(amounts, _nanos(status.allocated_resources))
+        _take_maximum(amounts, _nanos(in_force))
+        _take_maximum(amounts, _nanos(status.allocated_resources))
         return _with_defaults(amounts, self._defaults)
 
 
 def _pod_level(pod: Pod, use_status: bool) -> _Nanos:
-    """The pod-level requests, for the resources that can be given there."""
+    """The pod-level requests, for the resources that can be set there."""
     assert pod.spec.resources is not None
     wanted = _nanos(pod.spec.resources.requests)
     status = pod.status
@@ -207,8 +207,8 @@ def _pod_level(pod: Pod, use_status: bool) -> _Nanos:
         if _resize_is_infeasible(pod):
             wanted = {}
         in_force = status.resources.requests if status.resources is not None else {}
-        _maximise(wanted, _without(in_force, pod.spec.overhead))
-        _maximise(wanted, _without(status.allocated_resources, pod.spec.overhead))
+        _take_maximum(wanted, _subtract(in_force, pod.spec.overhead))
+        _take_maximum(wanted, _subtract(status.allocated_resources, pod.spec.overhead))
     return {name: amount for name, amount in wanted.items() if _is_pod_level(name)}
 
 
@@ -242,7 +242,7 @@ def _nanos(listed: ResourceList) -> _Nanos:
     return {name: quantity.parse(amount).nanos for name, amount in listed.items()}
 
 
-def _without(listed: ResourceList, overhead: ResourceList) -> _Nanos:
+def _subtract(listed: ResourceList, overhead: ResourceList) -> _Nanos:
     amounts = _nanos(listed)
     for name, amount in _nanos(overhead).items():
         if name in amounts:
@@ -255,13 +255,13 @@ def _add(total: _Nanos, amounts: Mapping[str, int]) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def _maximise(total: _Nanos, amounts: Mapping[str, int]) -> None:
+def _take_maximum(total: _Nanos, amounts: Mapping[str, int]) -> None:
     for name, amount in amounts.items():
         if amount > total.get(name, -1):
             total[name] = amount
 
 
-def _rounded(total: Mapping[str, int]) -> dict[str, int]:
+def _round_up(total: Mapping[str, int]) -> dict[str, int]:
     return {
         name: _amount(name, nanos)
         for name, nanos in total.items()

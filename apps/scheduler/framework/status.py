@@ -1,4 +1,4 @@
-"""What a plugin answers: a code, the reasons for people, and the plugin that said it."""
+"""The status that a plugin returns: a code, human-readable reasons, and the plugin's name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LABELS = {
     Code.PENDING: "Pending",
 }
 
-#: Codes which say "not now" about a pod, as against "something is broken".
+#: codes of a rejected pod, in contrast to an internal error
 REJECTIONS = frozenset(
     {Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING},
 )
@@ -41,7 +41,7 @@ REJECTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One answer. ``plugin`` is filled in by the framework, not by the plugin."""
+    """``plugin`` is set by the framework, not by the plugin."""
 
     code: Code
     reasons: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Status:
         return self.code in REJECTIONS
 
     def by(self, plugin: str) -> Status:
-        """The same answer, signed by ``plugin`` unless somebody has signed it already."""
+        """The same status with the plugin's name, unless it has one already."""
         return self if self.plugin else replace(self, plugin=plugin)
 
 
@@ -88,12 +88,12 @@ def unresolvable(*reasons: str) -> Status:
 
 
 def error(*reasons: str) -> Status:
-    """Something is broken; the attempt ends and the pod backs off as after an error."""
+    """An internal error: the attempt ends and the pod backs off."""
     return Status(Code.ERROR, reasons)
 
 
 class StatusError(Exception):
-    """Raised by a plugin in the middle of column arithmetic; the framework returns its status."""
+    """Raised by a plugin instead of returning a status; the framework returns its status."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.message)

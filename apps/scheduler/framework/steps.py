@@ -1,7 +1,7 @@
-"""What may take its time in a binding cycle, as steps that can be run somewhere else.
+"""The slow steps of a binding cycle, which can run in another thread.
 
-Scheduling goes on meanwhile, so the cycle is a generator: it yields such a step and is sent the
-step's answer. Whoever drives it runs the step at once, or has it run and comes back.
+Other pods are scheduled meanwhile, so the cycle is a generator: it yields a step and is sent the
+step's status. The caller runs the step at once, or in another thread, and then resumes the cycle.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apps.scheduler.framework.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call. ``run`` raises nothing."""
+    """One call. ``run`` does not raise."""
 
     #: plugin, or extender
     name: str

@@ -1,4 +1,4 @@
-"""The time an extension point takes, and each plugin's part of it."""
+"""The time of an extension point, and of each of its plugins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from apps.scheduler.framework.cycle_state import CycleState
 
 
 class Stopwatch:
-    """Runs from its making to ``stop``; each ``lap`` belongs to the plugin that ran since the last.
+    """Runs until ``stop``; the time since the last ``lap`` belongs to the plugin of the next.
 
-    Times of a point that is run twice in a cycle are added.
+    Times of a point that runs twice in a cycle are added.
     """
 
     __slots__ = ("_before", "_point", "_spent", "_start", "_state")

@@ -1,4 +1,4 @@
-"""Pods and nodes as the scheduler holds them: the API object and what is computed from it once."""
+"""Pods and nodes in the scheduler: the API object and what is computed from it once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from apps.scheduler.framework.mounts import Mount, mounts_of
 if TYPE_CHECKING:
     from apps.scheduler.objects import Node, Pod, PodAffinityTerm, WeightedPodAffinityTerm
 
-#: (namespace, labels, terminating): pods which no label selector can tell apart
+#: (namespace, labels, terminating): pods of one class match the same label selectors
 LabelClass = tuple[str, frozenset[tuple[str, str]], bool]
 
-#: host IPs which stand for all addresses of a node
+#: host IPs that mean all addresses of a node
 ANY_IP = frozenset({"", "0.0.0.0"})
 
 
@@ -35,12 +35,12 @@ class HostPort:
         return (self.protocol, self.port)
 
     def conflicts_with(self, ip: str) -> bool:
-        """Whether the same port on ``ip`` is already this one (a wildcard takes every address)."""
+        """Whether the same port on ``ip`` conflicts (a wildcard means every address)."""
         return self.ip == ip or self.ip in ANY_IP or ip in ANY_IP
 
 
 class PodInfo:
-    """A pod with everything that plugins would otherwise compute again for every cycle.
+    """A pod with everything that plugins would otherwise compute again in every cycle.
 
     Immutable: an updated pod is a new PodInfo. Requests are plain dicts from resource name to an
     integer: milli-CPU for ``cpu``, bytes or whole units for everything else.
@@ -57,13 +57,13 @@ class PodInfo:
         return f"PodInfo({self.key})"
 
     def with_pod(self, pod: Pod) -> PodInfo:
-        """The same for another version of the pod that differs in nothing computed here."""
+        """The same for another version of the pod, with equal computed values."""
         other = copy(self)
         other.pod = pod
         return other
 
-    def takes_the_same_room(self, other: PodInfo) -> bool:
-        """Whether ``other``, a version of this pod, differs in nothing that is computed here."""
+    def has_same_footprint(self, other: PodInfo) -> bool:
+        """Whether all computed values of ``other``, a version of this pod, are equal."""
         ours, theirs = self.pod, other.pod
         return (
             self.key == other.key
@@ -89,29 +89,29 @@ class PodInfo:
 
     @lazy
     def requests(self) -> dict[str, int]:
-        """What the pod occupies on its node, in-place resize status and overhead included."""
+        """The requests that count on its node, with in-place resizes and overhead."""
         return resources.pod_requests(self.pod, use_status=True)
 
     @lazy
     def spec_requests(self) -> dict[str, int]:
-        """What a pod that has no node yet asks for: its spec alone."""
+        """The requests of a pod without a node: by its spec alone."""
         if resources.has_resize_status(self.pod):
             return resources.pod_requests(self.pod, use_status=False)
         return self.requests
 
     @lazy
     def nonzero_requests(self) -> tuple[int, int]:
-        """(milli-CPU, bytes) with 100m and 200Mi for each container that names no request."""
+        """(milli-CPU, bytes) with 100m and 200Mi for each container without a request."""
         return resources.nonzero_requests(self.pod)
 
     @lazy
     def fit_scoring_requests(self) -> dict[str, int]:
-        """What NodeResourcesFit scores the pod by; see framework.resources."""
+        """The requests by which NodeResourcesFit scores the pod; see framework.resources."""
         return resources.fit_scoring_requests(self.pod)
 
     @lazy
     def host_ports(self) -> tuple[HostPort, ...]:
-        """Ports of the node taken by containers and by restartable init containers."""
+        """Host ports of containers and of restartable init containers."""
         return tuple(_host_ports(self.pod))
 
     @lazy
@@ -144,7 +144,7 @@ class PodInfo:
 
     @lazy
     def has_pod_affinity(self) -> bool:
-        """Whether the pod carries any inter-pod affinity or anti-affinity term."""
+        """Whether the pod has any inter-pod affinity or anti-affinity term."""
         affinity = self.pod.spec.affinity
         return affinity is not None and bool(
             self.required_affinity_terms
@@ -169,7 +169,7 @@ class PodInfo:
 
     @lazy
     def mounts(self) -> tuple[Mount, ...]:
-        """The volumes that pods may share, or that count against a limit."""
+        """The volumes that pods may share or that count against a limit."""
         return mounts_of(self.pod) if self.pod.spec.volumes else ()
 
 
@@ -193,14 +193,14 @@ def _claim_names(pod: Pod) -> Iterable[str]:
 class NodeInfo:
     """A node and the pods on it, assumed ones included.
 
-    ``node`` is None while pods are known on a node which is not (yet, or any more) there; such a
-    NodeInfo has no row in the snapshot.
+    ``node`` is None if there are pods on it but no Node object (yet, or any more); such a NodeInfo
+    has no row in the snapshot.
     """
 
     name: str
     node: Node | None = None
     pods: dict[str, PodInfo] = field(default_factory=dict)
-    #: what the pods occupy, in the units of PodInfo.requests
+    #: sum of the pods' requests, in the units of PodInfo.requests
     requested: dict[str, int] = field(default_factory=dict)
     nonzero_cpu: int = 0
     nonzero_memory: int = 0
@@ -221,7 +221,7 @@ class NodeInfo:
         self.allocatable, self.allowed_pods = resources.node_allocatable(listed)
 
     def add_pod(self, pod: PodInfo) -> None:
-        """Count ``pod`` in; it must not be here yet."""
+        """Add ``pod``, which must not be here yet."""
         self.pods[pod.key] = pod
         if pod.has_pod_affinity:
             self.pods_with_affinity[pod.key] = pod
@@ -232,7 +232,7 @@ class NodeInfo:
             self.used_ports.setdefault(port.key, set()).add(port.ip)
 
     def remove_pod(self, key: str) -> PodInfo:
-        """Count the pod out; returns what was counted in under this key. KeyError if absent."""
+        """Remove and return the pod with this key. KeyError if there is none."""
         pod = self.pods.pop(key)
         self.pods_with_affinity.pop(key, None)
         self.pods_with_required_anti_affinity.pop(key, None)
@@ -242,13 +242,13 @@ class NodeInfo:
         return pod
 
     def replace_pod(self, pod: PodInfo) -> None:
-        """``pod`` is a version of a pod here that takes the same room."""
+        """Replace a pod by a version of it with the same footprint."""
         for pods in (self.pods, self.pods_with_affinity, self.pods_with_required_anti_affinity):
             if pod.key in pods:
                 pods[pod.key] = pod
 
-    def list_pods_as(self, keys: Iterable[str]) -> None:
-        """List the pods in this order; ``keys`` are those of all of them."""
+    def reorder_pods(self, keys: Iterable[str]) -> None:
+        """List the pods in this order; ``keys`` contains the key of each of them."""
         self.pods = {key: self.pods[key] for key in keys}
 
     def _count(self, pod: PodInfo, sign: int) -> None:
@@ -263,7 +263,7 @@ class NodeInfo:
                 del self.mounts[mount]
 
     def _release(self, port: HostPort) -> None:
-        """Free ``port``, like upstream without counting: two pods never share one host port."""
+        """Free ``port``; as upstream without counting, since pods never share a host port."""
         ips = self.used_ports.get(port.key)
         if ips is not None:
             ips.discard(port.ip)
@@ -271,13 +271,13 @@ class NodeInfo:
                 del self.used_ports[port.key]
 
     def port_conflicts(self, wanted: Iterable[HostPort]) -> bool:
-        """Whether any of the wanted host ports is taken here."""
+        """Whether any of the wanted host ports is in use here."""
         return any(
             port.conflicts_with(ip) for port in wanted for ip in self.used_ports.get(port.key, ())
         )
 
     def clone(self) -> NodeInfo:
-        """A copy to which pods may be added and from which they may be removed."""
+        """An independent copy."""
         return NodeInfo(
             name=self.name,
             node=self.node,

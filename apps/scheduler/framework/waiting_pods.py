@@ -1,4 +1,4 @@
-"""Pods that Permit plugins hold: assumed and reserved, but not yet to be bound."""
+"""Pods that Permit plugins hold: assumed and reserved, but not to be bound yet."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ MAX_PERMIT_TIMEOUT = 15 * 60.0
 
 @dataclass(slots=True)
 class WaitingPod:
-    """One held pod; it may go when every plugin that holds it has allowed it.
+    """One held pod; it is bound when every plugin that holds it has allowed it.
 
-    ``allow`` and ``reject`` may be called from any thread; the scheduler acts on them when it next
-    looks.
+    ``allow`` and ``reject`` may be called from any thread; the scheduler acts on them in its next
+    ``resolve_waiting``.
     """
 
     pod: PodInfo
     node_name: str
-    #: time (of the scheduler's clock) since which it is held
+    #: since when it is held, by the scheduler's clock
     since: float
-    #: plugin -> seconds after which it gives up
+    #: plugin -> seconds after which it rejects the pod
     timeouts: Mapping[str, float]
-    #: told of every answer
-    changed: Callable[[], None]
+    #: called after every answer
+    on_change: Callable[[], None]
     #: plugins that have not allowed it yet
     pending: set[str] = field(default_factory=set)
     #: set when a plugin has rejected the pod
     rejection: Status | None = None
 
     def allow(self, plugin: str) -> None:
-        """This plugin does not hold the pod any longer."""
+        """The plugin no longer holds the pod."""
         self.pending.discard(plugin)
         if not self.pending:
-            self.changed()
+            self.on_change()
 
     def reject(self, plugin: str, message: str) -> None:
         """The pod is not to be bound."""
         self._refuse(unschedulable(message).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> None:
-        """The pod loses its room to a pod of higher priority; it is tried again after a pause."""
+        """A pod of higher priority preempts this one; it is retried after its backoff."""
         self._refuse(error(f"waiting on permit for pod: {message}").by(plugin))
 
     def _refuse(self, status: Status) -> None:
         if self.rejection is None:
             self.rejection = status
-            self.changed()
+            self.on_change()
 
     @property
     def deadline(self) -> float:
-        """When the first of the plugins that hold it gives up; 0 if none holds it."""
+        """When the first of the plugins that hold it times out; 0 if none holds it."""
         return self.since + min((self.timeouts[name] for name in self.pending), default=-self.since)
 
     def outcome(self, now: float) -> Status | None:
@@ -75,9 +75,9 @@ class WaitingPod:
 class WaitingPods:
     """The held pods by uid."""
 
-    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
         self._pods: dict[str, WaitingPod] = {}
-        self._changed = changed
+        self._on_change = on_change
 
     def __iter__(self) -> Iterator[WaitingPod]:
         return iter(list(self._pods.values()))
@@ -92,7 +92,7 @@ class WaitingPods:
         self, pod: PodInfo, node_name: str, timeouts: Mapping[str, float], now: float
     ) -> WaitingPod:
         """Hold a pod until every plugin of ``timeouts`` (seconds) has allowed it."""
-        waiting = WaitingPod(pod, node_name, now, timeouts, self._changed, set(timeouts))
+        waiting = WaitingPod(pod, node_name, now, timeouts, self._on_change, set(timeouts))
         self._pods[pod.uid] = waiting
         return waiting
 
@@ -100,5 +100,5 @@ class WaitingPods:
         self._pods.pop(uid, None)
 
     def next_deadline(self) -> float | None:
-        """When somebody has to look again at the latest; None if no pod is held."""
+        """The earliest deadline of a held pod; None if no pod is held."""
         return min((waiting.deadline for waiting in self._pods.values()), default=None)

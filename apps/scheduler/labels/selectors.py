@@ -1,6 +1,6 @@
 """Selectors as values, and what they match: label selectors and node selectors.
 
-A `Selector` is immutable and hashable, so that equal selectors can share what was computed for one.
+A `Selector` is immutable and hashable, so that equal selectors can share cached results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be read; the message is for the user."""
+    """An invalid selector; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -81,7 +81,7 @@ class _Parser:
             self._next()
         key = self._next()
         if key in _SYMBOLS:
-            raise _unparsable(f"found '{key}', expected: identifier")
+            raise _parse_error(f"found '{key}', expected: identifier")
         if negated:
             return Requirement(key, DOES_NOT_EXIST)
         if self._peek() in ("", ","):
@@ -89,10 +89,10 @@ class _Parser:
         sign = self._next()
         operator = _OPERATOR.get(sign)
         if operator is None:
-            raise _unparsable(f"found '{sign}', expected: {_EXPECTED_OPERATOR}")
+            raise _parse_error(f"found '{sign}', expected: {_EXPECTED_OPERATOR}")
         values = self._values() if sign in ("in", "notin") else (self._exact_value(),)
         if operator in (GREATER_THAN, LESS_THAN) and parse_int64(values[0]) is None:
-            raise _unparsable(f'invalid value "{values[0]}" for {sign}: it must be an integer')
+            raise _parse_error(f'invalid value "{values[0]}" for {sign}: it must be an integer')
         return Requirement(key, operator, tuple(sorted(set(values))))
 
     def _exact_value(self) -> str:
@@ -100,14 +100,14 @@ class _Parser:
             return ""
         value = self._next()
         if value in _SYMBOLS:
-            raise _unparsable(f"found '{value}', expected: identifier")
+            raise _parse_error(f"found '{value}', expected: identifier")
         return value
 
     def _values(self) -> tuple[str, ...]:
-        """What stands in parentheses: `(a, b)`; `(,)` holds an empty value twice."""
+        """The values in parentheses: `(a, b)`; `(,)` contains an empty value twice."""
         opening = self._next()
         if opening != "(":
-            raise _unparsable(f"found '{opening}' expected: '('")
+            raise _parse_error(f"found '{opening}' expected: '('")
         values: list[str] = []
         value = ""
         while True:
@@ -118,7 +118,7 @@ class _Parser:
                 if token == ")":
                     return tuple(values)
             elif token in _SYMBOLS or value:
-                raise _unparsable(f"found '{token}', expected: ',', or identifier")
+                raise _parse_error(f"found '{token}', expected: ',', or identifier")
             else:
                 value = token
 
@@ -131,5 +131,5 @@ class _Parser:
         return token
 
 
-def _unparsable(reason: str) -> SelectorError:
+def _parse_error(reason: str) -> SelectorError:
     return SelectorError(f"unable to parse requirement: {reason}")

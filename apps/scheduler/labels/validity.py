@@ -1,6 +1,6 @@
 """What Kubernetes allows as the key and the value of a label, and as a resource name.
 
-Each function returns the faults in Kubernetes' words; no faults, an empty list.
+Each function returns the faults in Kubernetes' words, or an empty list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one finished attempt adds to the metrics."""
+"""The metrics of a finished attempt."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import NANO, SchedulerMetrics
+from apps.scheduler.metrics.series import NANO, MetricsRegistry
 
-#: the label of a pod that took this many attempts or more
+#: the label of a pod that needed this many attempts or more
 _MANY_ATTEMPTS = 15
 #: extension points at which a pod that has a node can be refused, in their order
-_AFTER_THE_CHOICE = ("Reserve", "Permit", "PreBind", "Bind")
+_BINDING_POINTS = ("Reserve", "Permit", "PreBind", "Bind")
 _SUCCESS, _WAIT, _SKIP = Code.SUCCESS.label, Code.WAIT.label, Code.SKIP.label
 
 
 def note_attempt(
-    metrics: SchedulerMetrics,
+    metrics: MetricsRegistry,
     decision: Decision,
     *,
     now_ns: int,
@@ -28,8 +28,8 @@ def note_attempt(
 ) -> None:
     """Add a final `decision`, whose binding (if any) is being written at `now_ns`.
 
-    `now_ns` is `perf_counter_ns`; `at` is when it was made, in seconds of the cluster's clock;
-    `points` are the plugins of its profile by extension point, in their order.
+    `now_ns` is `perf_counter_ns`; `at` is the time of the decision, in seconds of the cluster's
+    clock; `points` are the plugins of its profile by extension point, in their order.
     """
     result, profile = decision.result, decision.profile
     labels = (result.value, profile)
@@ -57,21 +57,21 @@ def note_attempt(
         _note_plugins(metrics, decision)
 
 
-def _note_scheduled(metrics: SchedulerMetrics, decision: Decision, at: float) -> None:
+def _note_scheduled(metrics: MetricsRegistry, decision: Decision, at: float) -> None:
     attempts = decision.attempt
     metrics.observe(definitions.POD_ATTEMPTS, (), attempts)
     if decision.initial_attempt_at is not None:
         label = str(attempts) if attempts < _MANY_ATTEMPTS else f"{_MANY_ATTEMPTS}+"
-        # a clock that is set by hand may have been set back
+        # A clock that is set manually may have been set back.
         seconds = max(0.0, at - decision.initial_attempt_at)
         metrics.observe(definitions.SLI_DURATION, (label,), seconds)
     if decision.after_flush:
         metrics.count(definitions.SCHEDULED_AFTER_FLUSH)
 
 
-def _note_plugins(metrics: SchedulerMetrics, decision: Decision) -> None:
+def _note_plugins(metrics: MetricsRegistry, decision: Decision) -> None:
     for point, plugins in decision.plugin_durations.items():
-        statuses = _PLUGIN_STATUSES.get(point, _after_the_choice)(decision)
+        statuses = _PLUGIN_STATUSES.get(point, _binding_statuses)(decision)
         for plugin, nanoseconds in plugins.items():
             where = (plugin, point, statuses.get(plugin, _SUCCESS))
             metrics.observe(definitions.PLUGIN_DURATION, where, nanoseconds * NANO)
@@ -83,7 +83,7 @@ def _pre_filter(decision: Decision) -> dict[str, str]:
 
 
 def _filter(decision: Decision) -> dict[str, str]:
-    """Plugins that refused some node, with the first of what they said."""
+    """Plugins that refused some node, with their first status."""
     found: dict[str, str] = {}
     for status in decision.node_statuses.statuses if decision.node_statuses is not None else ():
         if status is not None:
@@ -104,7 +104,7 @@ def _score(decision: Decision) -> dict[str, str]:
     return {}
 
 
-def _after_the_choice(decision: Decision) -> dict[str, str]:
+def _binding_statuses(decision: Decision) -> dict[str, str]:
     waited = decision.permit_wait.timeouts if decision.permit_wait is not None else ()
     found = dict.fromkeys(waited, _WAIT)
     if decision.rejection is not None:
@@ -123,8 +123,8 @@ _PLUGIN_STATUSES: Mapping[str, Callable[[Decision], dict[str, str]]] = {
 
 
 def _extension_points(decision: Decision) -> Iterator[tuple[str, str, int]]:
-    """(extension point, status, nanoseconds) of those that were run."""
-    run = [point for point in decision.durations if point in _AFTER_THE_CHOICE]
+    """(extension point, status, nanoseconds) of the extension points that ran."""
+    run = [point for point in decision.durations if point in _BINDING_POINTS]
     for point, nanoseconds in decision.durations.items():
         status = _SUCCESS
         if point == "PreFilter":
@@ -143,13 +143,13 @@ def _extension_points(decision: Decision) -> Iterator[tuple[str, str, int]]:
 def evaluations(
     decision: Decision, points: Mapping[str, tuple[str, ...]]
 ) -> Iterator[tuple[str, str, int]]:
-    """(plugin, extension point, how often it was asked), as kube-scheduler counts.
+    """(plugin, extension point, number of calls), as kube-scheduler counts them.
 
-    There a filter is asked node by node, and only of nodes that no filter before it has refused.
+    There a filter is called for each node that no filter before it has refused.
     """
     asked = points.get("preFilter", ())
     refusal = decision.pre_filter
-    # after a plain Unschedulable the other plugins are asked all the same
+    # After a plain Unschedulable the other plugins still run.
     ended = refusal.code not in (Code.SUCCESS, Code.UNSCHEDULABLE)
     if ended and refusal.plugin in asked:
         asked = asked[: asked.index(refusal.plugin) + 1]
@@ -172,7 +172,7 @@ def evaluations(
 
 
 def _refusals(decision: Decision) -> dict[str, int]:
-    """Plugin -> nodes it was the first to refuse."""
+    """Plugin -> number of nodes that it was the first to refuse."""
     statuses = decision.node_statuses
     assert statuses is not None
     if len(statuses.statuses) == 1:

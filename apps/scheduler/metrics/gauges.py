@@ -1,4 +1,4 @@
-"""How things stand in a scheduler between two batches."""
+"""The gauges of a scheduler, set between two batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def note_state(sched: Scheduler, bound: Collection[str] = ()) -> None:
-    """Set the gauges; `bound` are uids of pods whose attempt ends with what is being written."""
+    """Set the gauges; `bound` are uids of pods whose binding is being written."""
     cache, metrics = sched.cache, sched.metrics
     sizes = {"nodes": len(cache.nodes), "pods": len(cache.pods), "assumed_pods": cache.assumed_pods}
     metrics.set(definitions.CACHE_SIZE, {(name,): size for name, size in sizes.items()})

@@ -1,7 +1,7 @@
-"""Time series in memory: cheap to add to, folded with NumPy, and plain values for safekeeping.
+"""Time series in memory: fast to add to, summed with NumPy, and saved as plain values.
 
-The parts of the scheduler add to one `SchedulerMetrics` in its own thread; whoever runs the
-scheduler takes `dump` whenever it writes, and `restore`s the next scheduler with it.
+The parts of the scheduler add to one `MetricsRegistry` in the scheduler's thread; the owner of the
+scheduler saves `dump` with its other writes, and `restore`s the next scheduler from it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from apps.scheduler.metrics.definitions import Metric
 
 Labels = tuple[str, ...]
 NANO = 1e-9
-#: plugins are timed in one attempt of so many, as upstream does, for there are many of them
+#: plugins are timed in one of so many attempts, as upstream, because there are many of them
 SAMPLE = 10
 
 
 class HistogramSeries(msgspec.Struct, frozen=True, array_like=True):
-    """One histogram: observations per bucket (not cumulated; the last one +Inf), their sum."""
+    """One histogram: observations per bucket (not cumulative; the last one +Inf), their sum."""
 
     labels: Labels
     counts: tuple[int, ...]
@@ -40,13 +40,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Histogram:
-    """The series of one histogram metric; observations wait in lists until they are folded."""
+    """The series of one histogram metric; observations are summed when they are dumped."""
 
     def __init__(self, metric: Metric) -> None:
         self._bounds = np.array(metric.buckets)
         #: labels -> row of the arrays below
         self._rows: dict[Labels, int] = {}
-        #: (series, buckets + 1) int64, observations in each bucket alone
+        #: (series, buckets + 1) int64, observations in each bucket, not cumulative
         self._counts: NDArray[np.int64] = np.zeros((0, len(metric.buckets) + 1), dtype=np.int64)
         #: (series,) float64
         self._sums: NDArray[np.float64] = np.zeros(0)
@@ -66,7 +66,7 @@ class Histogram:
         return [HistogramSeries(labels, tuple(counts), total) for labels, counts, total in rows]
 
     def restore(self, series: Sequence[HistogramSeries]) -> None:
-        """Go on from `series`; such as have other buckets than today's are left out."""
+        """Continue from `series`; those whose buckets differ from the current ones are left out."""
         known = [each for each in series if len(each.counts) == len(self._bounds) + 1]
         self._rows = {each.labels: row for row, each in enumerate(known)}
         shape = len(known), len(self._bounds) + 1
@@ -83,15 +83,15 @@ class Histogram:
         if not self._observed:
             return
         rows, values = np.array(self._observed_rows), np.array(self._observed)
-        # a bucket holds what is less than or equal to its bound
+        # A bucket counts what is less than or equal to its bound.
         places = rows * width + np.searchsorted(self._bounds, values, side="left")
         self._counts += np.bincount(places, minlength=self._counts.size).reshape(-1, width)
         self._sums += np.bincount(rows, weights=values, minlength=len(self._sums))
         self._observed_rows, self._observed = [], []
 
 
-class SchedulerMetrics:
-    """Every series of one scheduler that is counted as things happen."""
+class MetricsRegistry:
+    """All series of one scheduler."""
 
     def __init__(self) -> None:
         self._counters: dict[str, Counter[Labels]] = {}
@@ -107,7 +107,7 @@ class SchedulerMetrics:
         self.is_dirty = False
 
     def is_sampled(self) -> bool:
-        """True for the first of every `SAMPLE` calls: what is only measured now and then."""
+        """True for the first of every `SAMPLE` calls, for what is only measured in samples."""
         self._turn = (self._turn + 1) % SAMPLE
         return self._turn == 1
 
@@ -116,16 +116,16 @@ class SchedulerMetrics:
         self.is_dirty = True
 
     def observe(self, metric: Metric, labels: Labels, value: float) -> None:
-        """`value` in the metric's unit: seconds, or a number of things."""
+        """`value` in the metric's unit: seconds, or a count."""
         self._histograms[metric.name].observe(labels, value)
         self.is_dirty = True
 
     def observe_since(self, metric: Metric, labels: Labels, start: int) -> None:
-        """`start` as `perf_counter_ns` gave it."""
+        """`start` is a value of `perf_counter_ns`."""
         self.observe(metric, labels, (perf_counter_ns() - start) * NANO)
 
     def set(self, metric: Metric, values: Mapping[Labels, float]) -> None:
-        """How things stand now; labels that are not among `values` are forgotten."""
+        """Set the current values of a gauge; labels that are not in `values` are removed."""
         if self._gauges.get(metric.name) != values:
             self._gauges[metric.name] = dict(values)
             self.is_dirty = True
@@ -143,7 +143,7 @@ class SchedulerMetrics:
         )
 
     def restore(self, values: Values) -> None:
-        """Go on counting from what another scheduler of this cluster dumped."""
+        """Continue from the dump of another scheduler of this cluster."""
         for name, counters in self._counters.items():
             counters.update({tuple(labels): int(n) for labels, n in values.counters.get(name, [])})
         for name, histogram in self._histograms.items():

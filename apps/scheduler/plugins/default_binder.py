@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 
-NAME = names.DEFAULT_BINDER
+NAME: Final = "DefaultBinder"
 
 
 class DefaultBinder:

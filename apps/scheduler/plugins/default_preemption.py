@@ -3,36 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from apps.scheduler.config.args import DefaultPreemptionArgs
+from apps.scheduler.config.checks import check_range
+from apps.scheduler.config.errors import Problems
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
-    QueueingHint,
     Resource,
+    never_queue,
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import Pod
-from apps.scheduler.plugins import names
+from apps.scheduler.objects.meta import Int32
 from apps.scheduler.preemption.evaluator import Evaluator
 
-NAME = names.DEFAULT_PREEMPTION
+NAME: Final = "DefaultPreemption"
 REASON_IN_FLIGHT: Final = "waiting for the preemption for this pod to be finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultPreemptionArgs:
+    #: Percent of the nodes, 0–100.
+    min_candidate_nodes_percentage: Int32 = 10
+    min_candidate_nodes_absolute: Int32 = 100
 
 
 class DefaultPreemption:
     name = NAME
+    args_type = DefaultPreemptionArgs
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
-        self._evaluator = Evaluator(NAME, args or DefaultPreemptionArgs(), handle)
+        args = args or DefaultPreemptionArgs()
+        self._evaluator = Evaluator(
+            NAME,
+            handle,
+            min_candidate_nodes_percentage=args.min_candidate_nodes_percentage,
+            min_candidate_nodes_absolute=args.min_candidate_nodes_absolute,
+        )
+
+    @staticmethod
+    def check_args(args: DefaultPreemptionArgs, path: str, problems: Problems) -> None:
+        percentage = args.min_candidate_nodes_percentage
+        absolute = args.min_candidate_nodes_absolute
+        percentage_path = f"{path}.minCandidateNodesPercentage"
+        absolute_path = f"{path}.minCandidateNodesAbsolute"
+        check_range(percentage, 0, 100, percentage_path, problems)
+        if absolute < 0:
+            problems.invalid(absolute_path, absolute, "not in valid range [0, inf)")
+        if percentage == absolute == 0:
+            both = "cannot be zero at the same time as"
+            problems.invalid(percentage_path, 0, f"{both} minCandidateNodesAbsolute")
+            problems.invalid(absolute_path, 0, f"{both} minCandidateNodesPercentage")
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """A pod whose victims are still there had better not try again yet."""
@@ -48,10 +76,6 @@ class DefaultPreemption:
         return result, status
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        # Preemption never speaks for a retry: the plugins that rejected the pod do, when it helps.
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
-        return (ClusterEventWithHint(deleted, _hint_pod_deleted),)
-
-
-def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
-    """Preemption never speaks for a retry: the plugins that rejected the pod do, when it helps."""
-    return QueueingHint.QUEUE_SKIP
+        return (ClusterEventWithHint(deleted, never_queue),)

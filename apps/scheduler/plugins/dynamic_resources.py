@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from apps.scheduler.config.args import DynamicResourcesArgs
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import Duration
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import (
@@ -15,16 +18,23 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 
-NAME = names.DYNAMIC_RESOURCES
+NAME: Final = "DynamicResources"
 REASON_NO_CLAIMS = "no new claims to deallocate"
 #: what upstream says, by accident, when another plugin's PreFilter has ended the cycle before
 REASON_NOT_REACHED = "not found"
 REASON_NOT_SERVED = "resource claims are not served by this cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicResourcesArgs:
+    #: Seconds; 0 = no limit.
+    filter_timeout: Duration = 10.0
+    #: Seconds, at least 1.
+    binding_timeout: Duration = 600.0
 
 
 class _Reached:
@@ -38,22 +48,35 @@ class DynamicResources:
     """What upstream's plugin does for pods without claims, and a clear refusal of the others."""
 
     name = NAME
+    args_type = DynamicResourcesArgs
+    default_weight = 2
 
     def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
         pass
+
+    @staticmethod
+    def check_args(args: DynamicResourcesArgs, path: str, problems: Problems) -> None:
+        if args.filter_timeout < 0:
+            problems.invalid(
+                f"{path}.filterTimeout", f"{args.filter_timeout:g}s", "must be zero or positive"
+            )
+        if args.binding_timeout < 1:
+            problems.invalid(
+                f"{path}.bindingTimeout", f"{args.binding_timeout:g}s", "must be at least 1 second"
+            )
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         return unresolvable(REASON_NOT_SERVED) if pod.pod.spec.resource_claims else None
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         if pod.pod.spec.resource_claims:
             return None, unresolvable(REASON_NOT_SERVED)
         state.write(NAME, _Reached())
         return None, SKIP
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         return None
 
     def post_filter(
@@ -64,7 +87,7 @@ class DynamicResources:
         return None, unschedulable(REASON_NO_CLAIMS)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         return constant(len(lines), 0)
 

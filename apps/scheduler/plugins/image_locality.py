@@ -10,12 +10,11 @@ import numpy as np
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
-from apps.scheduler.plugins import names
 
-NAME = names.IMAGE_LOCALITY
+NAME: Final = "ImageLocality"
 
 _MEGABYTE: Final = 1024 * 1024
 #: bytes: less than this counts as nothing
@@ -26,12 +25,13 @@ MAX_CONTAINER_THRESHOLD: Final = 1000 * _MEGABYTE
 
 class ImageLocality:
     name = NAME
+    default_weight = 1
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """Bytes present, each image scaled by the share of nodes that have it, as 0..100."""
         bytes_there: Int64Array | None = None

@@ -17,13 +17,12 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeTable, UInt16Array
+from apps.scheduler.framework.nodes import NodeColumns, UInt16Array
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
 
-NAME = names.NODE_DECLARED_FEATURES
+NAME: Final = "NodeDeclaredFeatures"
 REASON: Final = "node declared features check failed - unsatisfied requirements: "
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
@@ -36,14 +35,14 @@ class NodeDeclaredFeatures:
         pass
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         return None, None if required_features(pod.pod) else SKIP
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         required = required_features(pod.pod)
 
-        def missing(table: NodeTable) -> UInt16Array:
+        def missing(table: NodeColumns) -> UInt16Array:
             """Bit i stands for ``required[i]``."""
             bits = np.zeros(len(table), dtype=np.uint16)
             for line in np.flatnonzero(table.alive).tolist():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,15 +15,15 @@ from apps.scheduler.framework.events import (
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeTable
-from apps.scheduler.framework.status import unresolvable
+from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
 
-NAME = names.NODE_NAME
+NAME: Final = "NodeName"
 REASON: Final = "node(s) didn't match the requested node name"
 _STATUSES = (None, unresolvable(REASON))
 
@@ -34,15 +34,21 @@ class NodeName:
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = pod.pod.spec.node_name
         if not wanted:
             return None
         ids = np.ones(len(nodes), dtype=np.uint16)
-        line = nodes.line_of(wanted)
+        line = nodes.row_of(wanted)
         if line >= 0:
             ids[line] = 0
         return Verdicts(ids, _STATUSES)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        wanted = pod.pod.spec.node_name
+        yield Detail(f"the pod asks for node {wanted}", {"wanted": wanted})
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         added = ClusterEvent(Resource.NODE, ActionType.ADD)

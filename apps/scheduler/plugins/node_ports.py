@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from apps.scheduler.framework.cycle_state import CycleState
@@ -13,15 +13,16 @@ from apps.scheduler.framework.events import (
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.node_text import listed
 
-NAME = names.NODE_PORTS
+NAME: Final = "NodePorts"
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 _STATUSES = (None, unschedulable(REASON))
 
@@ -33,18 +34,37 @@ class NodePorts:
         pass
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         return None, None if pod.host_ports else SKIP
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         return Verdicts(nodes.port_conflicts(pod.host_ports).astype("uint16"), _STATUSES)
+
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        """The host ports that are taken, and the pods that have them."""
+        for wanted in pod.host_ports:
+            takers = [
+                other.key
+                for other in nodes.info(0).pods.values()
+                for port in other.host_ports
+                if port.key == wanted.key and port.conflicts_with(wanted.ip)
+            ]
+            if takers:
+                yield Detail(
+                    f"host port {wanted.protocol} {wanted.port} is taken by {listed(takers)}",
+                    {"port": wanted.port, "protocol": wanted.protocol, "pods": takers},
+                )
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(Resource.NODE, ActionType.ADD)
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         return (
-            ClusterEventWithHint(deleted, _hint_pod_deleted),
+            ClusterEventWithHint(
+                deleted, _hint_pod_deleted, looks_for="that holds a host port this pod wants"
+            ),
             ClusterEventWithHint(node, _hint_node_added),
         )
 

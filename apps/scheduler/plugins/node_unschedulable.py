@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
+    ITSELF,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeTable
-from apps.scheduler.framework.status import unresolvable
+from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.taints import UNSCHEDULABLE_TAINT, tolerated
 
-NAME = names.NODE_UNSCHEDULABLE
+NAME: Final = "NodeUnschedulable"
 REASON: Final = "node(s) were unschedulable"
 _STATUSES = (None, unresolvable(REASON))
 
@@ -33,18 +34,23 @@ class NodeUnschedulable:
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         cordoned = nodes.unschedulable
         if not cordoned.any() or tolerated(pod.pod.spec.tolerations, UNSCHEDULABLE_TAINT):
             return None
         return Verdicts(cordoned.astype("uint16"), _STATUSES)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        yield Detail("the node is cordoned", {"unschedulable": True})
+
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
         toleration = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
-            ClusterEventWithHint(node, _hint_node_changed),
-            ClusterEventWithHint(toleration, _hint_toleration_added),
+            ClusterEventWithHint(node, _hint_node_changed, looks_for="that is not cordoned"),
+            ClusterEventWithHint(toleration, _hint_toleration_added, looks_for=ITSELF),
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.plugins import names
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
 
-NAME = names.PRIORITY_SORT
+NAME: Final = "PrioritySort"
 
 
 class PrioritySort:

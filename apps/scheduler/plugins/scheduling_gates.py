@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from apps.scheduler.framework.events import (
+    ITSELF,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
@@ -15,9 +17,8 @@ from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
-from apps.scheduler.plugins import names
 
-NAME = names.SCHEDULING_GATES
+NAME: Final = "SchedulingGates"
 
 
 class SchedulingGates:
@@ -34,7 +35,7 @@ class SchedulingGates:
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         gone = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-        return (ClusterEventWithHint(gone, _hint_gates_eliminated),)
+        return (ClusterEventWithHint(gone, _hint_gates_eliminated, looks_for=ITSELF),)
 
 
 def _hint_gates_eliminated(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:

@@ -2,58 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import (
+    ITSELF,
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     QueueingHint,
     Resource,
 )
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, Taint, Toleration
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.helper.node_text import taint_text
 from apps.scheduler.plugins.helper.normalize import default_normalize_score
 from apps.scheduler.plugins.helper.taints import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
     has_untolerated,
     tolerated,
 )
 
-NAME = names.TAINT_TOLERATION
+NAME: Final = "TaintToleration"
 REASON: Final = "node(s) had untolerated taint(s)"
 _STATUSES = (None, unresolvable(REASON))
 
 
 class TaintToleration:
     name = NAME
+    default_weight = 3
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         tolerations = pod.pod.spec.tolerations
         refused = [has_untolerated(taints, tolerations) for taints in nodes.taint_sets]
         if not any(refused):
             return None
         return Verdicts(np.array(refused, dtype=np.uint16)[nodes.taint_ids], _STATUSES)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        """Every taint that keeps pods away and that the pod does not tolerate."""
+        node = nodes.info(0).node
+        for taint in node.spec.taints if node is not None else ():
+            if taint.effect not in (NO_SCHEDULE, NO_EXECUTE):
+                continue
+            if not tolerated(pod.pod.spec.tolerations, taint):
+                text = taint_text(taint)
+                yield Detail(f"the pod does not tolerate the taint {text}", {"taint": text})
+
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
         tolerations = pod.pod.spec.tolerations
@@ -69,8 +86,10 @@ class TaintToleration:
         node = ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
         toleration = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
-            ClusterEventWithHint(node, _hint_node_changed),
-            ClusterEventWithHint(toleration, _hint_toleration_added),
+            ClusterEventWithHint(
+                node, _hint_node_changed, looks_for="whose taints the pod tolerates"
+            ),
+            ClusterEventWithHint(toleration, _hint_toleration_added, looks_for=ITSELF),
         )
 
 

@@ -19,14 +19,13 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Pod
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.storage import claim_not_found
 
-NAME = names.VOLUME_RESTRICTIONS
+NAME: Final = "VolumeRestrictions"
 REASON_DISK: Final = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
@@ -67,7 +66,7 @@ class VolumeRestrictions:
         self._handle = handle
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         exclusive = set()
         for mount in pod.mounts:
@@ -86,15 +85,15 @@ class VolumeRestrictions:
         state.write(_PRE_FILTER_STATE, PreFilterState(claims, in_use))
         return None, None
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
         state.read(_PRE_FILTER_STATE, PreFilterState).count(added, 1)
 
     def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
         state.read(_PRE_FILTER_STATE, PreFilterState).count(removed, -1)
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         disks = [rival for mount in pod.mounts for rival in rivals(mount)]
         users = state.read(_PRE_FILTER_STATE, PreFilterState).users
         if not disks and users <= 0:
@@ -107,7 +106,9 @@ class VolumeRestrictions:
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         claim = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
         return (
-            ClusterEventWithHint(deleted, _hint_pod_deleted),
+            ClusterEventWithHint(
+                deleted, _hint_pod_deleted, looks_for="that uses a disk or claim this pod wants"
+            ),
             ClusterEventWithHint(ClusterEvent(Resource.NODE, ActionType.ADD)),
             ClusterEventWithHint(claim, _hint_claim_added),
         )

@@ -19,11 +19,10 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import MountKind
-from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.nodes import BoolArray, NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.csi_migration import (
     BETA_REGION,
     BETA_ZONE,
@@ -39,7 +38,7 @@ from apps.scheduler.plugins.helper.storage import (
     volume_not_found,
 )
 
-NAME = names.VOLUME_ZONE
+NAME: Final = "VolumeZone"
 REASON: Final = "node(s) had no available volume zone"
 REASON_NO_CLASS: Final = "PersistentVolumeClaim had no pv name and storageClass name"
 REASON_NO_VOLUME: Final = "PersistentVolume had no name"
@@ -70,7 +69,7 @@ class VolumeZone:
         self._handle = handle
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         topologies: set[tuple[str, frozenset[str]]] = set()
         for mount in pod.mounts:
@@ -110,7 +109,7 @@ class VolumeZone:
             return unresolvable(REASON_NO_VOLUME)
         return {}
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         topologies = state.read(_PRE_FILTER_STATE, PreFilterState).topologies
         refused = nodes.memo(
             (NAME, topologies), lambda table: ~allows(topologies, table), depends="node"
@@ -157,7 +156,7 @@ def _hint_volume_changed(
     return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
 
 
-def allows(topologies: Topologies, nodes: NodeTable) -> BoolArray:
+def allows(topologies: Topologies, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes in the zones and regions; a node without any such label is everywhere."""
     columns = {key: nodes.label(key) for key in TOPOLOGY_LABELS}
     nowhere, matching = np.ones((2, len(nodes)), dtype=np.bool_)

@@ -1,16 +1,16 @@
-"""PodDisruptionBudgets: which evictions would break one."""
+"""PodDisruptionBudgets: which evictions would violate one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.scheduler.cache.listers import Lister
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector, SelectorError, from_label_selector
 from apps.scheduler.objects import PodDisruptionBudget
 
-#: label classes whose budgets are remembered
+#: label classes whose budgets are cached
 _MAX_KNOWN = 1 << 16
 
 
@@ -18,9 +18,9 @@ _MAX_KNOWN = 1 << 16
 class _Budget:
     namespace: str
     selector: Selector
-    #: disruptions allowed at the moment
+    #: disruptions currently allowed
     allowed: int
-    #: names of pods whose disruption has been granted and counted already
+    #: names of pods whose disruption was granted and is counted already
     disrupted: frozenset[str]
 
 
@@ -35,11 +35,11 @@ class Budgets:
 
     @property
     def version(self) -> int:
-        """Stays the same while no budget changes."""
+        """Changes when a budget changes."""
         return self._lister.version
 
     def violating(self, pods: Sequence[PodInfo]) -> list[bool]:
-        """For each pod: if all are evicted in this order, does its eviction break a budget?"""
+        """For each pod: if all are evicted in this order, does its eviction violate a budget?"""
         self._refresh()
         if not self._budgets:
             return [False] * len(pods)
@@ -56,7 +56,7 @@ class Budgets:
         return violates
 
     def _budgets_of(self, pod: PodInfo) -> tuple[int, ...]:
-        """Numbers of the budgets that cover the pod; none cover a pod without labels."""
+        """Indices of the budgets that cover the pod; no budget covers a pod without labels."""
         known = self._known.get(pod.label_class)
         if known is None:
             if len(self._known) >= _MAX_KNOWN:

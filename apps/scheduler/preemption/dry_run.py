@@ -1,8 +1,8 @@
-"""The dry run: which pods of a node would have to go for the incoming pod to fit there.
+"""The dry run: which pods of a node would have to be evicted for the incoming pod to fit there.
 
-All pods of lower priority are taken away first. If the incoming pod then fits, they are given back
-one by one for as long as it still fits, the most important first, but before all others those whose
-eviction would break a PodDisruptionBudget. What cannot be given back is the node's victims.
+First all pods of lower priority are removed. If the incoming pod then fits, they are added again
+one by one as long as it still fits: first those whose eviction would violate a PodDisruptionBudget,
+then the others, the most important first. The pods that cannot be added again are the victims.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.filtering import Filters
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
-from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.status import Status, StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.evictable import Evictable, EvictablePods, Outcome
@@ -26,7 +27,7 @@ from apps.scheduler.preemption.importance import amounts_below
 from apps.scheduler.preemption.reprieve import Reprieve
 from apps.scheduler.preemption.trial import Trial
 
-#: rows on which pods are given back together, at least
+#: on at least so many rows pods are added again together
 _FEWEST: Final = 16
 
 
@@ -35,25 +36,26 @@ class DryRun:
 
     def __init__(
         self,
-        framework: Framework,
+        filters: Filters,
+        snapshot: Snapshot,
         state: CycleState,
         pod: PodInfo,
         evictable_pods: EvictablePods,
     ) -> None:
-        self._framework = framework
-        self._snapshot = framework.handle.snapshot
+        self._filters = filters
+        self._snapshot = snapshot
         self._state = state
         self._pod = pod
         self._evictable_pods = evictable_pods
 
     def refusals(self, rows: Int64Array) -> NodeStatuses:
-        """For each row why it would not help to take away all its pods of lower priority.
+        """For each row why it would not help to remove all its pods of lower priority.
 
-        Only what can be told of many rows at once: where filters are not all local, `outcomes` may
-        refuse more.
+        Only by filters that can run on many rows at once: if the cycle is not local, `outcomes` may
+        refuse more rows.
         """
         if len(rows):
-            # An internal error must not do harm to other rows than its own.
+            # An internal error on one row must not affect the others.
             with suppress(StatusError):
                 return self._refusals(rows)
         return NodeStatuses(np.zeros(len(rows), dtype=np.int32), [None])
@@ -63,39 +65,41 @@ class DryRun:
         key = ("amounts of pods below", priority)
         amounts = self._snapshot.memo(key, partial(amounts_below, priority), depends="pods")
 
-        def evictable(line: int) -> Sequence[PodInfo]:
-            pods = self._snapshot.info(int(rows[line])).pods.values()
+        def evictable(index: int) -> Sequence[PodInfo]:
+            pods = self._snapshot.info(int(rows[index])).pods.values()
             return [pod for pod in pods if pod.priority < priority]
 
-        trial = Trial(self._framework, self._state, self._pod, rows, told=False)
+        trial = Trial(
+            self._filters, self._state, self._pod, self._snapshot.select(rows), notify_plugins=False
+        )
         trial.remove_pods(PodChange(np.arange(len(rows)), amounts.take(rows, axis=1), evictable))
         return trial.local_refusals()
 
     def outcomes(self, rows: Int64Array, missing: Callable[[], int]) -> Iterator[Outcome]:
-        """Select victims on each row in turn; these rows are not refused.
+        """Select victims on each of these rows, which were not refused, in order.
 
-        Rows are tried together; ``missing`` tells how many more successes the caller is waiting
-        for, so that not too many are tried in vain.
+        Rows are tried in groups; ``missing`` returns how many more successes the caller needs, so
+        that few rows are tried unnecessarily.
         """
         while len(rows):
             size = max(missing(), _FEWEST)
             group, rows = rows[:size], rows[size:]
             try:
-                yield from self._together(group)
+                yield from self._select_victims_together(group)
             except StatusError:
-                # Something is broken on one of them; the others must not suffer.
-                yield from map(self.alone, group.tolist())
+                # An internal error on one row must not affect the others.
+                yield from map(self.select_victims_on_node, group.tolist())
 
-    def alone(self, row: int) -> Outcome:
-        """Select victims on one row, telling plugins of every pod that comes or goes."""
+    def select_victims_on_node(self, row: int) -> Outcome:
+        """Select victims on one row, calling AddPod or RemovePod for every pod."""
         try:
-            return self._alone(row)
+            return self._select_victims(row)
         except StatusError as failure:
             return failure.status
 
-    def _together(self, rows: Int64Array) -> list[Outcome]:
+    def _select_victims_together(self, rows: Int64Array) -> list[Outcome]:
         evictable = [self._evictable(row) for row in rows.tolist()]
-        trial = Trial(self._framework, self._state, self._pod, rows)
+        trial = Trial(self._filters, self._state, self._pod, self._snapshot.select(rows))
         found = Reprieve(trial, evictable).run()
         names = self._snapshot.names
         return [
@@ -106,23 +110,23 @@ class DryRun:
     def _evictable(self, row: int) -> Evictable:
         return self._evictable_pods.of(row, self._pod.priority)
 
-    def _alone(self, row: int) -> Outcome:
-        framework, pod = self._framework, self._pod
+    def _select_victims(self, row: int) -> Outcome:
+        filters, pod = self._filters, self._pod
         evictable = self._evictable(row)
         state, nodes = self._state.clone(), self._snapshot.select(np.array([row]))
 
         def refusal() -> Status | None:
-            return framework.run_filter_plugins_with_nominated_pods(state, pod, nodes).at(0)
+            return filters.run_filter_plugins_with_nominated_pods(state, pod, nodes).at(0)
 
         for each in evictable.pods:
-            framework.remove_pod(state, pod, each, nodes)
+            filters.remove_pod(state, pod, each, nodes)
         status = refusal()
         if status is not None:
             return status
         places = []
         for place, each in enumerate(evictable.pods):
-            framework.add_pod(state, pod, each, nodes)
+            filters.add_pod(state, pod, each, nodes)
             if refusal() is not None:
-                framework.remove_pod(state, pod, each, nodes)
+                filters.remove_pod(state, pod, each, nodes)
                 places.append(place)
         return evictable.outcome(places, self._snapshot.names[row])

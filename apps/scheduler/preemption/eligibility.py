@@ -16,14 +16,14 @@ _PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 
 
 def why_not_eligible(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> str:
-    """The reason, "" if it may.
+    """The reason why the pod may not preempt, "" if it may.
 
-    A pod whose victims are still terminating on its nominated node waits for them, unless that node
-    has become hopeless.
+    A pod whose victims are still terminating on its nominated node waits for them, unless it cannot
+    fit on that node any more.
     """
     if pod.pod.spec.preemption_policy == "Never":
         return REASON_NEVER
-    row = snapshot.line_of(pod.pod.status.nominated_node_name)
+    row = snapshot.row_of(pod.pod.status.nominated_node_name)
     if row < 0:
         return ""
     status = diagnosis.node_statuses.at(row)
@@ -37,7 +37,7 @@ def why_not_eligible(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> 
 
 
 def is_terminating_by_preemption(pod: PodInfo) -> bool:
-    """Whether the pod is on its way out because a scheduler preempted it."""
+    """Whether the pod is terminating because a scheduler preempted it."""
     if not pod.is_terminating:
         return False
     for condition in pod.pod.status.conditions:

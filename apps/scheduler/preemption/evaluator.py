@@ -1,4 +1,4 @@
-"""Preemption, step by step: from a pod that fits nowhere to a node and the pods that must leave."""
+"""Preemption, step by step: for a pod that fits on no node, select a node and its victims."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.config.args import DefaultPreemptionArgs
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis, fit_error_message
@@ -24,7 +23,7 @@ from apps.scheduler.preemption.evictable import EvictablePods
 from apps.scheduler.preemption.extenders import ask_extenders
 from apps.scheduler.preemption.in_flight import InFlight
 from apps.scheduler.preemption.ranking import rank_candidates
-from apps.scheduler.preemption.search import Found, find_candidates, potential_rows
+from apps.scheduler.preemption.search import SearchResult, find_candidates, potential_rows
 from apps.scheduler.preemption.shortlist import num_candidates
 
 NO_CANDIDATE: Final = "no candidate node for preemption"
@@ -35,19 +34,28 @@ Outcome = tuple[PostFilterResult | None, Status]
 class Evaluator:
     """One for each profile; ``name`` is the plugin on whose behalf it acts."""
 
-    def __init__(self, name: str, args: DefaultPreemptionArgs, handle: Handle) -> None:
+    def __init__(
+        self,
+        name: str,
+        handle: Handle,
+        *,
+        min_candidate_nodes_percentage: int,
+        min_candidate_nodes_absolute: int,
+    ) -> None:
         self._name = name
-        self._args = args
+        self._min_percentage = min_candidate_nodes_percentage
+        self._min_absolute = min_candidate_nodes_absolute
         self._handle = handle
         budgets = Budgets(handle.listers.pod_disruption_budgets)
         self._evictable_pods = EvictablePods(handle.snapshot, budgets)
         self.in_flight = InFlight(handle.find_pod)
 
     def preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
-        """Nominate a node and ask for its victims' eviction.
+        """Nominate a node and request the eviction of its victims.
 
-        Without a result the pod's nomination stays as it is: it is not eligible (it may be waiting
-        for its victims), or something failed. When no eviction would help, it is withdrawn.
+        Without a result the pod's nomination does not change: the pod is not eligible (it may be
+        waiting for its victims), or there was an error. If no eviction would help, the nomination
+        is withdrawn.
         """
         snapshot = self._handle.snapshot
         reason = why_not_eligible(pod, snapshot, diagnosis)
@@ -57,7 +65,7 @@ class Evaluator:
         offset = self._handle.draw(len(rows)) if len(rows) else 0
         found = self._find_candidates(state, pod, np.roll(rows, -offset))
         if not found.candidates:
-            return self._nothing_helps(found, offset)
+            return self._no_candidates(found, offset)
         try:
             candidates = ask_extenders(self._handle.extenders, pod, found.candidates)
         except ExtenderError as failure:
@@ -81,18 +89,20 @@ class Evaluator:
             SUCCESS,
         )
 
-    def _find_candidates(self, state: CycleState, pod: PodInfo, rows: Int64Array) -> Found:
+    def _find_candidates(self, state: CycleState, pod: PodInfo, rows: Int64Array) -> SearchResult:
         wanted = num_candidates(
             len(rows),
-            self._args.min_candidate_nodes_percentage,
-            self._args.min_candidate_nodes_absolute,
+            self._min_percentage,
+            self._min_absolute,
         )
-        dry_run = DryRun(self._handle.framework, state, pod, self._evictable_pods)
+        dry_run = DryRun(
+            self._handle.filters, self._handle.snapshot, state, pod, self._evictable_pods
+        )
         return find_candidates(self._handle.snapshot, pod, dry_run, rows, wanted)
 
-    def _nothing_helps(self, found: Found, offset: int) -> Outcome:
+    def _no_candidates(self, found: SearchResult, offset: int) -> Outcome:
         if found.errors:
-            return None, error(_together(found.errors))
+            return None, error(_join_messages(found.errors))
         message = fit_error_message(Diagnosis(found.statuses), self._handle.snapshot.total_nodes)
         result = PostFilterResult(NominatingInfo(), node_statuses=found.statuses, offset=offset)
         return result, unschedulable(message)
@@ -100,10 +110,10 @@ class Evaluator:
     def _prepare(
         self, state: CycleState, pod: PodInfo, node: str, victims: Victims
     ) -> tuple[PodInfo, ...]:
-        """Ask for everything that makes room; returns pods that lose their nomination to the node.
+        """Request the evictions; returns the pods that lose their nomination to the node.
 
-        Pods nominated there that have lower priority may no longer fit: they had better look for
-        another node at once. Victims that are terminating already need no further request.
+        Pods of lower priority that are nominated to the node may no longer fit there, so their
+        nomination is withdrawn. Nothing is requested for victims that are terminating already.
         """
         live = [victim for victim in victims.pods if not victim.is_terminating]
         if not live:
@@ -123,7 +133,7 @@ class Evaluator:
         return displaced
 
     def _evict(self, state: CycleState, pod: PodInfo, victim: PodInfo) -> None:
-        """Delete the victim; one that is held or not yet bound only goes back to the queue."""
+        """Delete the victim; a pod that is not bound yet returns to the queue instead."""
         waiting = self._handle.waiting_pods.get(victim.uid)
         if waiting is not None:
             waiting.preempt(self._name, PREEMPTED)
@@ -143,7 +153,7 @@ class Evaluator:
         )
 
 
-def _together(messages: Iterable[str]) -> str:
-    """Distinct messages as upstream joins errors: several in brackets."""
+def _join_messages(messages: Iterable[str]) -> str:
+    """Distinct messages as upstream joins errors: more than one in brackets."""
     distinct = list(dict.fromkeys(messages))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

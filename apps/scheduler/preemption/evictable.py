@@ -1,4 +1,4 @@
-"""The pods that could be taken off a node, in the order in which they are given back."""
+"""The pods that could be evicted from a node, in the order in which they are reprieved."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.importance import importance
 
-#: what a node's dry run comes to: whom to evict, or why that does not help
+#: the result of a node's dry run: the pods to evict, or why that does not help
 Outcome = Victims | Status
 
 
@@ -24,22 +24,22 @@ Outcome = Victims | Status
 class Evictable:
     """A node's pods below some priority.
 
-    The most important come first, but before all others those whose eviction breaks a budget, and
-    equally important ones as the node lists them.
+    First those whose eviction violates a budget, then the others; the most important first, and
+    equally important ones in the order of the node's list.
     """
 
     pods: tuple[PodInfo, ...]
-    #: the eviction of the first so many breaks a budget
+    #: how many of them, from the first, violate a budget when they are evicted
     violating: int
-    #: (pods, resources + 3) int64, what each amounts to: see `amounts_of`
+    #: (pods, resources + 3) int64, the amounts of each pod: see `amounts_of`
     amounts: Int64Array
     _victims: dict[tuple[int, ...], Victims] = field(default_factory=dict)
 
     def outcome(self, gone: Sequence[int], node: str) -> Outcome:
-        """The pods at the places ``gone`` (ascending) of the node could not be given back."""
+        """The outcome if the pods with the indices ``gone`` (ascending) cannot be reprieved."""
         if not gone:
             return error(f'expected at least one victim pod on node "{node}"')
-        # Preemptors are mostly alike, and so are their victims.
+        # Most preemptors are similar, and so are their victims.
         known = self._victims.get(tuple(gone))
         if known is None:
             known = self._victims[tuple(gone)] = self._victims_at(gone)
@@ -55,7 +55,7 @@ class Evictable:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was found for a row, and everything it depends on."""
+    """The evictable pods of a row, and everything they depend on."""
 
     listed: list[PodInfo]
     priority: int
@@ -65,15 +65,15 @@ class _Known:
 
 
 class EvictablePods:
-    """The evictable pods of every row, found again when something they depend on has changed."""
+    """The evictable pods of every row, computed again when something they depend on has changed."""
 
-    def __init__(self, nodes: NodeTable, budgets: Budgets) -> None:
+    def __init__(self, nodes: NodeColumns, budgets: Budgets) -> None:
         self._nodes = nodes
         self._budgets = budgets
         self._known: dict[int, _Known] = {}
 
     def of(self, row: int, priority: int) -> Evictable:
-        """The pods on the row whose priority is lower."""
+        """The pods of lower priority on the row."""
         # PodInfo is immutable, so the same objects in the same order are the same pods.
         listed = list(self._nodes.info(row).pods.values())
         width = len(self._nodes.requested) + BESIDES_RESOURCES

@@ -1,4 +1,4 @@
-"""Extenders have a say in which candidates are possible."""
+"""Extenders may drop candidates, or change their victims."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from apps.scheduler.framework.types import PodInfo
 def ask_extenders(
     extenders: Iterable[Extender], pod: PodInfo, candidates: Mapping[str, Victims]
 ) -> Mapping[str, Victims]:
-    """What every interested extender, one after the other, leaves of the candidates.
+    """The candidates that remain after every interested extender was called, one after the other.
 
-    Raises ExtenderError when one fails that must not be ignored.
+    Raises ExtenderError if an extender fails that is not ignorable.
     """
     for extender in extenders:
         if not extender.supports_preemption or not extender.is_interested(pod):
@@ -25,14 +25,14 @@ def ask_extenders(
             if extender.is_ignorable:
                 continue
             raise
-        candidates = _checked(extender, answer)
+        candidates = _check(extender, answer)
         if not candidates:
             break
     return candidates
 
 
-def _checked(extender: Extender, answer: Mapping[str, Victims]) -> Mapping[str, Victims]:
-    """The answer without nodes that come without victims."""
+def _check(extender: Extender, answer: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    """The answer without nodes that have no victims."""
     for node, victims in answer.items():
         if not victims.pods and not extender.is_ignorable:
             raise ExtenderError(f'expected at least one victim pod on node "{node}"')

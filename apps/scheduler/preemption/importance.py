@@ -1,4 +1,4 @@
-"""Which pods matter more than others, and what those of lower priority amount to."""
+"""The importance of pods, and the sums over pods of lower priority."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.types import PodInfo
 
-#: the start of a pod that has not started: after that of every other
+#: start time of a pod that has not started: later than any other
 NOT_STARTED: Final = int(np.iinfo(np.int64).max)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def start_time(pod: PodInfo) -> int:
-    """When the pod started, in microseconds since the Unix epoch; NOT_STARTED if it has not."""
+    """When the pod started, in microseconds since the Unix epoch, or NOT_STARTED."""
     started = pod.pod.status.start_time
     return NOT_STARTED if started is None else _microseconds(started)
 
 
 def importance(pod: PodInfo) -> tuple[int, int]:
-    """Pods in ascending order of this are in descending order of importance.
+    """A sort key: the most important pods come first.
 
     Priority counts first, then how long the pod has been running.
     """
@@ -42,25 +42,25 @@ def _microseconds(time: str) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def lowest_priority(nodes: NodeTable) -> Int64Array:
-    """(n,) int64: the lowest priority of the pods on each line; the greatest int64 without pods.
+def lowest_priority(nodes: NodeColumns) -> Int64Array:
+    """(n,) int64: the lowest priority of the pods on each row; the greatest int64 without pods.
 
-    Local, so that NodeTable.memo may keep it.
+    Local, as NodeColumns.memo requires.
     """
     lowest = np.full(len(nodes), np.iinfo(np.int64).max)
-    for line in np.flatnonzero(nodes.pod_count > 0).tolist():
-        lowest[line] = min(pod.priority for pod in nodes.info(line).pods.values())
+    for row in np.flatnonzero(nodes.pod_count > 0).tolist():
+        lowest[row] = min(pod.priority for pod in nodes.info(row).pods.values())
     return lowest
 
 
-def amounts_below(priority: int, nodes: NodeTable) -> Int64Array:
-    """(resources + 3, n) int64: what the pods of lower priority on each line amount to together.
+def amounts_below(priority: int, nodes: NodeColumns) -> Int64Array:
+    """(resources + 3, n) int64: the sums over the pods of lower priority on each row.
 
-    In the order of framework.pod_change.amounts_of. Local, so that NodeTable.memo may keep it.
+    In the order of framework.pod_change.amounts_of. Local, as NodeColumns.memo requires.
     """
     amounts = np.zeros((len(nodes.requested) + BESIDES_RESOURCES, len(nodes)), dtype=np.int64)
-    for line in np.flatnonzero(nodes.pod_count > 0).tolist():
-        pods = [pod for pod in nodes.info(line).pods.values() if pod.priority < priority]
+    for row in np.flatnonzero(nodes.pod_count > 0).tolist():
+        pods = [pod for pod in nodes.info(row).pods.values() if pod.priority < priority]
         for pod in pods:
-            amounts[:, line] += amounts_of(pod, nodes)
+            amounts[:, row] += amounts_of(pod, nodes)
     return amounts

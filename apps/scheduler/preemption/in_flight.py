@@ -1,4 +1,4 @@
-"""Preemption under way: from the decision until the victims are gone."""
+"""Preemptions that are not finished: from the decision until the victims are deleted."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Callable, Iterable
 
 from apps.scheduler.framework.types import PodInfo
 
-#: preemptors remembered before those that are done are looked for
+#: so many preemptors are stored before finished ones are removed
 _SWEEP = 64
 
 
 class InFlight:
     """Which pods wait for their victims.
 
-    The scheduler goes on with other pods while victims are being deleted; until that has happened,
-    another attempt of the preemptor would only find the room still taken.
+    Other pods are scheduled while victims are being deleted. Until they are, another attempt to
+    schedule the preemptor would fail, because its room is still in use.
     """
 
     def __init__(self, find_pod: Callable[[str], PodInfo | None]) -> None:
-        #: the pod with this uid as it takes room on a node, None if it does not
+        #: the pod with this uid, if it is assumed or bound
         self._find_pod = find_pod
         #: uid of the preemptor -> uids of its victims
         self._victims: dict[str, tuple[str, ...]] = {}
-        #: number of preemptors at which those that need not wait any more are forgotten
+        #: number of preemptors at which finished ones are removed next
         self._sweep_at = _SWEEP
 
     def __len__(self) -> int:
         return len(self._victims)
 
     def start(self, preemptor: PodInfo, victims: Iterable[PodInfo]) -> None:
-        """The deletion of ``victims`` has been asked for."""
+        """The deletion of ``victims`` was requested."""
         self._victims[preemptor.uid] = tuple(victim.uid for victim in victims)
         if len(self._victims) >= self._sweep_at:
             for uid in list(self._victims):
@@ -37,7 +37,7 @@ class InFlight:
             self._sweep_at = 2 * len(self._victims) + _SWEEP
 
     def is_running(self, uid: str) -> bool:
-        """Whether a victim of the pod is neither gone nor terminating."""
+        """Whether a victim of the pod is neither deleted nor terminating."""
         victims = self._victims.get(uid)
         if victims is None:
             return False

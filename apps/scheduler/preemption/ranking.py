@@ -1,4 +1,4 @@
-"""Which of several nodes is taken: the one where evictions do the least harm."""
+"""Which of several candidate nodes is chosen: the one where evictions do the least harm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.scheduler.preemption.importance import start_time
 
 
 class Criterion(StrEnum):
-    """What told the chosen node from all others."""
+    """The criterion that decided for the chosen node."""
 
     ONLY_CANDIDATE = "only candidate"
     PDB_VIOLATIONS = "fewest PodDisruptionBudget violations"
@@ -23,7 +23,7 @@ class Criterion(StrEnum):
     PRIORITY_SUM = "smallest sum of the victims' priorities"
     VICTIM_COUNT = "fewest victims"
     START_TIME = "latest start of the most important victims"
-    #: nothing did
+    #: none: several nodes were equally good
     TIE = "tie"
 
 
@@ -35,7 +35,7 @@ CRITERIA: Final = (
     Criterion.VICTIM_COUNT,
     Criterion.START_TIME,
 )
-#: added to each priority before summing, so that a further victim of negative priority is a loss
+#: added to each priority before summing, so that a victim of negative priority counts too
 PRIORITY_SHIFT: Final = 2**31
 
 
@@ -43,15 +43,15 @@ PRIORITY_SHIFT: Final = 2**31
 class Ranking:
     """The outcome of comparing candidates."""
 
-    #: all of them with their figures, in the order in which they were found
+    #: all candidates with their figures, in the order of the search
     candidates: tuple[Candidate, ...]
-    #: the nodes that nothing tells apart, sorted; one of them is to be taken
+    #: the equally good nodes, sorted by name; one of them is chosen
     ties: tuple[str, ...]
     decided_by: Criterion
 
 
 def rank_candidates(found: Mapping[str, Victims]) -> Ranking:
-    """Compare by one criterion after the other until one node is left; at least one is given."""
+    """Compare by one criterion after the other until one node is left; there is at least one."""
     candidates = tuple(_candidate(node, victims) for node, victims in found.items())
     table = np.array([candidate.figures for candidate in candidates], dtype=np.int64).T
     left, decided_by = np.arange(len(candidates)), Criterion.ONLY_CANDIDATE
@@ -67,7 +67,7 @@ def rank_candidates(found: Mapping[str, Victims]) -> Ranking:
     return Ranking(candidates, tuple(ties), decided_by)
 
 
-# Preemptors are mostly alike, and meet the same candidates.
+# Most preemptors are similar, and have the same candidates.
 @lru_cache(maxsize=1 << 14)
 def _candidate(node: str, victims: Victims) -> Candidate:
     keys = tuple(pod.key for pod in victims.pods)

@@ -1,4 +1,4 @@
-"""Giving pods back: which of the pods taken off a node may stay there after all."""
+"""Reprieve: which of the pods removed from a node may stay there after all."""
 
 from __future__ import annotations
 
@@ -16,66 +16,66 @@ from apps.scheduler.preemption.trial import Trial
 
 
 class Reprieve:
-    """Takes the evictable pods off k lines and gives them back in rounds, one per line in each."""
+    """Removes the evictable pods from k rows and adds them again in rounds, one pod per row."""
 
     def __init__(self, trial: Trial, evictable: Sequence[Evictable]) -> None:
-        """Each line of the trial has evictable pods; there is at least one line."""
+        """Each row of the trial has evictable pods; there is at least one row."""
         self._trial = trial
         self._evictable = evictable
         #: (k,) int64
         self._counts = np.array([len(each.pods) for each in evictable])
         amounts = np.concatenate([each.amounts for each in evictable])
-        lines = np.repeat(np.arange(len(evictable)), self._counts)
+        rows = np.repeat(np.arange(len(evictable)), self._counts)
         ends = self._counts.cumsum()
-        places = np.arange(len(amounts)) - (ends - self._counts)[lines]
-        #: (k, most pods of a line, resources + 3) int64, 0 after a line's last pod
+        places = np.arange(len(amounts)) - (ends - self._counts)[rows]
+        #: (k, most pods of a row, resources + 3) int64, 0 after a row's last pod
         self._amounts = np.zeros(
             (len(evictable), int(self._counts.max()), amounts.shape[1]), dtype=np.int64
         )
-        self._amounts[lines, places] = amounts
+        self._amounts[rows, places] = amounts
 
     def run(self) -> list[list[int] | Status]:
-        """For each line the places (ascending) of the pods that have to stay away.
+        """For each row the indices (ascending) of the pods that cannot be added again.
 
-        A status where the incoming pod does not fit although all are away.
+        A status for a row on which the incoming pod does not fit even without all of them.
         """
-        self._take_away()
+        self._remove_all()
         statuses = self._trial.statuses()
         fits = statuses.ids == NodeStatuses.FEASIBLE
-        found = [statuses.at(line) or list[int]() for line in range(len(self._evictable))]
+        found = [statuses.at(row) or list[int]() for row in range(len(self._evictable))]
         for place in range(self._amounts.shape[1]):
             change = self._pods_at(place, np.flatnonzero(fits & (self._counts > place)))
-            for line in self._give_back(change).tolist():
-                gone = found[line]
+            for row in self._add_back(change).tolist():
+                gone = found[row]
                 assert isinstance(gone, list)
                 gone.append(place)
         return found
 
-    def _take_away(self) -> None:
+    def _remove_all(self) -> None:
         if not self._trial.is_local:
-            # Plugins are told of one pod at a time, and look at a node without this one.
+            # RemovePod is called for one pod at a time, when the node is without it.
             for place in range(self._amounts.shape[1]):
                 self._trial.remove_pods(self._pods_at(place, np.flatnonzero(self._counts > place)))
             return
-        lines = np.arange(len(self._evictable))
+        rows = np.arange(len(self._evictable))
         amounts = self._amounts.sum(axis=1).T
-        self._trial.remove_pods(PodChange(lines, amounts, lambda i: self._evictable[i].pods))
+        self._trial.remove_pods(PodChange(rows, amounts, lambda i: self._evictable[i].pods))
 
-    def _give_back(self, change: PodChange) -> Int64Array:
-        """Let the pods stay unless the incoming pod then does not fit any more.
+    def _add_back(self, change: PodChange) -> Int64Array:
+        """Add the pods again unless the incoming pod then no longer fits.
 
-        Returns the lines where they may not.
+        Returns the rows on which they were removed again.
         """
-        if not len(change.lines):
-            return change.lines
+        if not len(change.rows):
+            return change.rows
         self._trial.add_pods(change)
-        refused = np.flatnonzero(~self._trial.fits()[change.lines])
+        refused = np.flatnonzero(~self._trial.fits()[change.rows])
         if len(refused):
-            self._trial.remove_pods(change.select(refused, change.lines[refused]))
-        return change.lines[refused]
+            self._trial.remove_pods(change.select(refused, change.rows[refused]))
+        return change.rows[refused]
 
-    def _pods_at(self, place: int, lines: Int64Array) -> PodChange:
+    def _pods_at(self, place: int, rows: Int64Array) -> PodChange:
         def pods(number: int) -> tuple[PodInfo]:
-            return (self._evictable[lines[number]].pods[place],)
+            return (self._evictable[rows[number]].pods[place],)
 
-        return PodChange(lines, self._amounts[lines, place].T, pods)
+        return PodChange(rows, self._amounts[rows, place].T, pods)

@@ -21,31 +21,31 @@ NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
 @dataclass(slots=True)
-class Found:
-    """What the search came to."""
+class SearchResult:
+    """The result of the search."""
 
-    #: rows tried in vain
+    #: the reasons for rows that are no candidates
     statuses: NodeStatuses
-    #: node -> victims, as many as are wanted; those that break no budget come first
+    #: node -> victims, at most as many as wanted; those that violate no budget come first
     candidates: dict[str, Victims] = field(default_factory=dict)
     #: messages of internal errors
     errors: list[str] = field(default_factory=list)
 
 
 def potential_rows(snapshot: Snapshot, diagnosis: Diagnosis) -> Int64Array:
-    """Rows where fewer pods might help, in visiting order."""
+    """Rows where evicting pods might help, in visiting order."""
     helpful = diagnosis.node_statuses.with_code(Code.UNSCHEDULABLE)
     return snapshot.order[helpful[snapshot.order]]
 
 
 def find_candidates(
     snapshot: Snapshot, pod: PodInfo, dry_run: DryRun, rows: Int64Array, wanted: int
-) -> Found:
+) -> SearchResult:
     """Dry-run preemption on ``rows`` in their order until there are ``wanted`` candidates.
 
-    The search goes on while all candidates break a budget.
+    The search continues while all candidates violate a budget.
     """
-    found = Found(NodeStatuses.empty(len(snapshot)))
+    found = SearchResult(NodeStatuses.empty(len(snapshot)))
     found.statuses.absent = NOT_HELPFUL
     lowest = snapshot.memo("lowest priority of a pod", lowest_priority, depends="pods")[rows]
     places = np.flatnonzero(lowest < pod.priority)

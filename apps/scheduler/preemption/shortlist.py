@@ -1,4 +1,4 @@
-"""How many candidates preemption shortlists before it picks one."""
+"""How many candidates preemption looks for before it chooses one."""
 
 from __future__ import annotations
 

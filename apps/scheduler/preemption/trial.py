@@ -1,126 +1,124 @@
-"""Rows on which pods are taken away and given back to see whether the incoming pod then fits."""
+"""Rows on which pods are removed and added again to see whether the incoming pod then fits."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.filtering import ExtensionMethod, Filters
+from apps.scheduler.framework.nodes import BoolArray
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
-from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.types import PodInfo
 
 
 class Trial:
     """Many rows at once, each as if it were alone.
 
-    Where plugins look beyond the row (not `Framework.is_local`) every row has its own state, and
-    these plugins are told of each pod. Rows to which pods are nominated that the incoming pod has
-    to respect are kept twice, with and without these pods: it has to fit both times.
+    If the cycle is not local (`Filters.is_local`), every row has a state of its own, and AddPod or
+    RemovePod is called for each pod. Rows to which pods are nominated that the incoming pod has to
+    respect exist twice, with and without these pods: the incoming pod has to fit both times.
     """
 
     def __init__(
         self,
-        framework: Framework,
+        filters: Filters,
         state: CycleState,
         pod: PodInfo,
-        rows: Int64Array,
+        nodes: Overlay,
         *,
-        told: bool = True,
+        notify_plugins: bool = True,
     ) -> None:
-        """``told`` False: plugins are not told of pods; then only `local_refusals` may be asked."""
-        self._framework = framework
+        """Without ``notify_plugins`` only `local_refusals` may be called."""
+        self._filters = filters
         self._state = state
         self._pod = pod
-        self._nodes = framework.handle.snapshot.select(rows)
-        #: whether nobody has to be told of single pods
-        self.is_local = framework.is_local(state)
+        self._nodes = nodes
+        #: whether pods can be added and removed without calling plugins
+        self.is_local = filters.is_local(state)
         self._own: OwnStates | None = None
-        if told and not self.is_local:
-            self._own = OwnStates(self._nodes, [state.clone() for _ in range(len(rows))])
-        self._nominated = framework.nominated_pods(pod, self._nodes)
+        if notify_plugins and not self.is_local:
+            self._own = OwnStates(self._nodes, [state.clone() for _ in range(len(nodes))])
+        self._nominated = filters.nominated_pods(pod, self._nodes)
         if self._nominated is not None:
-            #: the lines of ``_nodes`` that are kept twice
-            lines = self._nominated.lines
-            #: each line's number among them, or -1
-            self._place_of = np.full(len(rows), -1, dtype=np.int64)
-            self._place_of[lines] = np.arange(len(lines))
-            self._promised = self._nodes.fork(lines)
-            self._promises = self._nominated.renumbered()
+            #: the rows of ``_nodes`` that exist twice
+            rows = self._nominated.rows
+            #: each row's index among them, or -1
+            self._place_of = np.full(len(nodes), -1, dtype=np.int64)
+            self._place_of[rows] = np.arange(len(rows))
+            self._nominated_nodes = self._nodes.fork(rows)
+            self._nominated_pods = self._nominated.renumber()
 
     def add_pods(self, change: PodChange) -> None:
-        """Give pods back; one on each line, unless the trial is local."""
+        """Add pods; one on each row, unless the trial is local."""
         self._nodes.add_pods(change)
-        self._tell("add_pod", change, self._own)
+        self._run_extensions("add_pod", change, self._own)
         if self._nominated is not None:
-            self._promised.add_pods(self._of_promised(change))
+            self._nominated_nodes.add_pods(self._on_nominated_rows(change))
 
     def remove_pods(self, change: PodChange) -> None:
         self._nodes.remove_pods(change)
-        self._tell("remove_pod", change, self._own)
+        self._run_extensions("remove_pod", change, self._own)
         if self._nominated is not None:
-            self._promised.remove_pods(self._of_promised(change))
+            self._nominated_nodes.remove_pods(self._on_nominated_rows(change))
 
     def statuses(self) -> NodeStatuses:
-        """The refusal of every line as it is now; with the nominated pods if these matter."""
+        """The refusal of every row as it is now; with the nominated pods if these matter."""
         found = self._filter(self._nodes, self._own)
         if self._nominated is not None:
-            found.overrule(self._nominated.lines, self._with_nominated_pods())
+            found.overrule(self._nominated.rows, self._with_nominated_pods())
         return found
 
     def local_refusals(self) -> NodeStatuses:
-        """As ``statuses``, but only refusals for which nobody needed to be told of single pods."""
-        found = self._framework.run_local_filter_plugins(self._state, self._pod, self._nodes)
+        """As ``statuses``, but only by filters that need no call for each pod."""
+        found = self._filters.run_local_filter_plugins(self._state, self._pod, self._nodes)
         if self._nominated is not None:
-            lines = self._nominated.lines
-            self._promised.add_pods(self._promises)
-            others = self._framework.run_local_filter_plugins(
-                self._state, self._pod, self._promised
+            rows = self._nominated.rows
+            self._nominated_nodes.add_pods(self._nominated_pods)
+            others = self._filters.run_local_filter_plugins(
+                self._state, self._pod, self._nominated_nodes
             )
-            self._promised.remove_pods(self._promises)
-            # What is refused for the nominated pods' sake goes before what is refused anyway.
-            found.ids[lines] = NodeStatuses.FEASIBLE
-            found.overrule(lines, others)
+            self._nominated_nodes.remove_pods(self._nominated_pods)
+            # A refusal because of the nominated pods comes before any other.
+            found.ids[rows] = NodeStatuses.FEASIBLE
+            found.overrule(rows, others)
         return found
 
     def fits(self) -> BoolArray:
-        """(k,) bool: the lines on which the incoming pod fits now."""
+        """(k,) bool: the rows on which the incoming pod fits now."""
         fits: BoolArray = self._filter(self._nodes, self._own).ids == NodeStatuses.FEASIBLE
         if self._nominated is not None:
             promised = self._with_nominated_pods().ids == NodeStatuses.FEASIBLE
-            fits[self._nominated.lines] &= promised
+            fits[self._nominated.rows] &= promised
         return fits
 
     def _filter(self, nodes: Overlay, own: OwnStates | None) -> NodeStatuses:
-        return self._framework.run_filter_plugins(self._state, self._pod, nodes, own)
+        return self._filters.run_filter_plugins(self._state, self._pod, nodes, own)
 
     def _with_nominated_pods(self) -> NodeStatuses:
-        """Of the lines kept twice.
+        """The statuses of the rows that exist twice.
 
-        The nominated pods come last: a host port that they share with a pod that was taken away is
-        taken all the same.
+        The nominated pods are added last: a host port that they share with a removed pod stays in
+        use.
         """
         assert self._nominated is not None
-        own = self._own and self._own.fork(self._nominated.lines, self._promised)
-        self._promised.add_pods(self._promises)
-        self._tell("add_pod", self._promises, own)
-        found = self._filter(self._promised, own)
-        self._promised.remove_pods(self._promises)
+        own = self._own and self._own.fork(self._nominated.rows, self._nominated_nodes)
+        self._nominated_nodes.add_pods(self._nominated_pods)
+        self._run_extensions("add_pod", self._nominated_pods, own)
+        found = self._filter(self._nominated_nodes, own)
+        self._nominated_nodes.remove_pods(self._nominated_pods)
         return found
 
-    def _tell(
-        self, what: Literal["add_pod", "remove_pod"], change: PodChange, own: OwnStates | None
+    def _run_extensions(
+        self, method: ExtensionMethod, change: PodChange, own: OwnStates | None
     ) -> None:
         if own is not None:
-            self._framework.tell_each(what, own, self._pod, change)
+            self._filters.run_pre_filter_extensions(method, own, self._pod, change)
 
-    def _of_promised(self, change: PodChange) -> PodChange:
-        """The part of the change that is about lines kept twice, in their numbering."""
-        numbers = self._place_of[change.lines]
+    def _on_nominated_rows(self, change: PodChange) -> PodChange:
+        """The part of the change on rows that exist twice, by their indices there."""
+        numbers = self._place_of[change.rows]
         places = np.flatnonzero(numbers >= 0)
         return change.select(places, numbers[places])

@@ -1,1 +1,1 @@
-"""The scheduling queue: which pod is next, and what the others wait for."""
+"""The scheduling queue: which pod is next, and what the others are waiting for."""

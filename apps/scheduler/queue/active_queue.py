@@ -30,7 +30,7 @@ class ActiveQueue:
         self._heap.put(info)
 
     def update(self, key: str, pod_info: PodInfo) -> QueuedPodInfo | None:
-        """Give the pod its new version and place; None if it is not here."""
+        """Update the pod and its position; None if it is not here."""
         info = self._heap.get(key)
         if info is not None:
             info.pod_info = pod_info

@@ -1,8 +1,8 @@
-"""backoffQ: the pods that deserve another attempt, but only after a pause.
+"""backoffQ: the pods that are to be retried, but only after their backoff.
 
-Two heaps stand behind it. Pods that a plugin rejected wait in the one that Pop may draw from when
-activeQ is empty; pods whose attempt ended with an error (an unreachable API, a failed binding) wait
-in the other and always sit out their time, so that a broken dependency is not hammered.
+It consists of two heaps. Pods that a plugin rejected are in the one from which Pop may take when
+activeQ is empty; pods whose attempt ended with an error (an unreachable API, a failed binding) are
+in the other and always complete their backoff, so that a failing dependency is not overloaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 DEFAULT_POD_INITIAL_BACKOFF_SECONDS = 1.0
 DEFAULT_POD_MAX_BACKOFF_SECONDS = 10.0
 
-#: Expiries are truncated to multiples of this; within one window pods are ordered as in activeQ.
+#: expiries are truncated to multiples of this; within one window pods are ordered as in activeQ
 ORDERING_WINDOW_SECONDS = 1.0
 
 
@@ -55,7 +55,7 @@ class BackoffQueue:
         heap.put(info)
 
     def update(self, key: str, pod_info: PodInfo) -> QueuedPodInfo | None:
-        """Give the pod its new version and place; None if it is not here."""
+        """Update the pod and its position; None if it is not here."""
         for heap in (self._rejected, self._failed):
             info = heap.get(key)
             if info is not None:
@@ -84,14 +84,14 @@ class BackoffQueue:
         return completed
 
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
-        """True until the second named by the expiry is over."""
+        """True until the end of the second in which the backoff expires."""
         expiry = self.expiry(info)
         return expiry is not None and expiry >= _window_of(self._clock.now())
 
     def expiry(self, info: QueuedPodInfo) -> float | None:
-        """The second in which the pod's backoff ends; None if it need not back off at all.
+        """The second in which the pod's backoff ends; None if it has no backoff.
 
-        Worked out once per failure and kept in `info.backoff_expiry`.
+        Computed once per failure and stored in `info.backoff_expiry`.
         """
         failures = info.consecutive_errors_count or info.unschedulable_count
         if self._max == 0 or failures == 0:
@@ -101,12 +101,12 @@ class BackoffQueue:
         return info.backoff_expiry
 
     def _duration(self, failures: int) -> float:
-        """Seconds: doubled with every failure from the initial to the maximal backoff."""
-        # 2**1000 overflows no float, and no backoff takes that long.
+        """Seconds: doubled with every failure, from the initial to the maximum backoff."""
+        # 2**1000 does not overflow a float, and is longer than any maximum.
         return min(self._initial * 2.0 ** min(failures - 1, 1000), self._max)
 
     def in_order(self) -> list[QueuedPodInfo]:
-        """The rejected pods in the order of their turns, then the failed ones in theirs."""
+        """The rejected pods in their order, then the failed ones in theirs."""
         return list(chain(self._rejected.in_order(), self._failed.in_order()))
 
 

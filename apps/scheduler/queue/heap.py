@@ -1,8 +1,8 @@
-"""A heap whose items have names: besides push and pop, an item can be looked up, moved and removed.
+"""A heap with named items: besides push and pop, an item can be found, moved and removed.
 
-Removal is lazy: an item's tuple stays in the heap until it comes to the top, where it is recognised
-by its serial number. When the dead outnumber the living the heap is built anew, so every operation
-costs O(log n) amortised.
+Removal is lazy: an item's tuple stays in the heap until it reaches the top, where it is recognized
+by its serial number. When there are more stale than valid tuples the heap is rebuilt, so every
+operation costs O(log n) amortized.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-#: Anything with a total order; equal keys are ordered by the item's name.
+#: anything with a total order; equal ranks are ordered by the item's name
 Rank = Any
 
 
 class KeyedHeap(Generic[T]):
-    """`key` names an item, `rank` orders it; the rank is taken when the item is put in."""
+    """`key` names an item, `rank` orders it; the rank is computed when the item is added."""
 
     def __init__(self, key: Callable[[T], str], rank: Callable[[T], Rank]) -> None:
         self._key = key
@@ -42,17 +42,17 @@ class KeyedHeap(Generic[T]):
         return found[1] if found else None
 
     def put(self, item: T) -> None:
-        """Add the item, or give the one of this name its new value and place."""
+        """Add the item, or replace the one of this name and update its position."""
         self._serial += 1
         key = self._key(item)
         self._items[key] = (self._serial, item)
         heapq.heappush(self._heap, (self._rank(item), key, self._serial))
-        self._drop_the_dead()
+        self._drop_stale_entries()
 
     def delete(self, key: str) -> T | None:
         """Remove and return the item of this name; None if there is none."""
         found = self._items.pop(key, None)
-        self._drop_the_dead()
+        self._drop_stale_entries()
         return found[1] if found else None
 
     def peek(self) -> T | None:
@@ -73,15 +73,15 @@ class KeyedHeap(Generic[T]):
 
     def in_order(self) -> list[T]:
         """All items in the order in which they would be popped."""
-        return [self._items[key][1] for _, key, _ in sorted(self._living())]
+        return [self._items[key][1] for _, key, _ in sorted(self._valid_entries())]
 
-    def _living(self) -> Iterator[tuple[Rank, str, int]]:
+    def _valid_entries(self) -> Iterator[tuple[Rank, str, int]]:
         for entry in self._heap:
             found = self._items.get(entry[1])
             if found and found[0] == entry[2]:
                 yield entry
 
-    def _drop_the_dead(self) -> None:
+    def _drop_stale_entries(self) -> None:
         if len(self._heap) > 2 * len(self._items) + 16:
-            self._heap = list(self._living())
+            self._heap = list(self._valid_entries())
             heapq.heapify(self._heap)

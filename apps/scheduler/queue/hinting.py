@@ -1,7 +1,7 @@
-"""Whether an event makes a rejected pod worth another attempt, by the word of its rejectors.
+"""Whether an event is a reason to retry a rejected pod, according to the plugins that rejected it.
 
-Only the plugins that rejected the pod are asked, each by the hint function it registered for the
-event: nobody else's opinion can change the result.
+Only the plugins that rejected the pod are asked, each by the hint function that it registered for
+the event: other plugins cannot change the result.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.in_flight import ObservedEvent
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 logger = logging.getLogger(__name__)
 
-#: One profile's registrations: event -> the plugins that registered it, with their hint functions.
+#: one profile's registrations: event -> the plugins that registered it, with their hint functions
 QueueingHintMap = dict[ClusterEvent, list[tuple[str, QueueingHintFn]]]
 
 
@@ -41,20 +41,20 @@ def always_queue(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
 def build_queueing_hint_map(
     registrations: Iterable[tuple[str, Sequence[ClusterEventWithHint]]],
 ) -> QueueingHintMap:
-    """Gather what the plugins of a profile registered: (plugin name, its events).
+    """Collect the registrations of a profile's plugins: (plugin name, its events).
 
-    A plugin that wants to hear of new nodes, but not of taint updates, is given the latter too: a
-    node is often added with a taint and only becomes usable, for every plugin, when the taint goes.
+    A plugin that registers added nodes, but not taint updates, gets the latter too: a node is often
+    added with a taint and only becomes usable, for any plugin, when the taint is removed.
     """
     hint_map: QueueingHintMap = {}
     for plugin, events in registrations:
-        for registered in [*events, *_implied(events)]:
+        for registered in [*events, *_implied_events(events)]:
             hint = registered.hint or always_queue
             hint_map.setdefault(registered.event, []).append((plugin, hint))
     return hint_map
 
 
-def _implied(events: Sequence[ClusterEventWithHint]) -> list[ClusterEventWithHint]:
+def _implied_events(events: Sequence[ClusterEventWithHint]) -> list[ClusterEventWithHint]:
     node_actions = ActionType(0)
     for registered in events:
         if registered.event.resource == Resource.NODE:
@@ -65,7 +65,7 @@ def _implied(events: Sequence[ClusterEventWithHint]) -> list[ClusterEventWithHin
 
 
 class QueueingStrategy(IntEnum):
-    """What to do with a rejected pod after an event; a higher value outdoes a lower one."""
+    """What to do with a rejected pod after an event; a higher value takes precedence."""
 
     SKIP = 0
     AFTER_BACKOFF = 1
@@ -90,12 +90,10 @@ _Listeners = tuple[tuple[str, QueueingHintFn], ...]
 class QueueingHints:
     """The hint maps of all profiles, by scheduler name."""
 
-    def __init__(
-        self, by_profile: Mapping[str, QueueingHintMap], metrics: SchedulerMetrics
-    ) -> None:
+    def __init__(self, by_profile: Mapping[str, QueueingHintMap], metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._by_profile = by_profile
-        #: what `_listening` found, per (scheduler name, event)
+        #: the results of `_find_listeners`, by (scheduler name, event)
         self._listeners: dict[tuple[str, ClusterEvent], _Listeners] = {}
         self._interested: dict[ClusterEvent, frozenset[str]] = {}
 
@@ -106,21 +104,21 @@ class QueueingHints:
             known = frozenset(
                 plugin
                 for profile in self._by_profile
-                for plugin, _ in self._listening(profile, event)
+                for plugin, _ in self._find_listeners(profile, event)
             )
             self._interested[event] = known
         return known
 
-    def hears(self, plugin: str, event: ClusterEvent) -> bool:
+    def is_registered(self, plugin: str, event: ClusterEvent) -> bool:
         """Whether the plugin, in any profile, registered the event."""
         return plugin in self.interested_plugins(event)
 
     def judge(self, info: QueuedPodInfo, event: ClusterEvent, old: Any, new: Any) -> Verdict:
-        """Ask the plugins that rejected the pod. The best of their answers counts.
+        """Ask the plugins that rejected the pod; the highest of their verdicts counts.
 
-        Queue from a plugin the pod is pending for lets it skip backoff. A pod without rejectors
-        failed by an error and is always worth a retry. A wildcard event is meant for all pods, or
-        for the one pod it carries as its new object.
+        After Queue from a plugin for which the pod is pending the pod skips its backoff. A pod
+        without rejectors failed with an error and is always retried. A wildcard event is for all
+        pods, or for the one pod that is its new object.
         """
         if not info.rejector_plugins:
             return AFTER_BACKOFF
@@ -130,10 +128,10 @@ class QueueingHints:
         profile = info.pod.spec.scheduler_name
         if profile not in self._by_profile:
             return AFTER_BACKOFF
-        return self._ask(info, event, self._listening(profile, event), old, new)
+        return self._ask(info, event, self._find_listeners(profile, event), old, new)
 
     def judge_all(self, info: QueuedPodInfo, observed: Iterable[ObservedEvent]) -> Verdict:
-        """The best verdict on any of the events; the first of equals."""
+        """The highest verdict on any of the events; the first of equal ones."""
         if not info.rejector_plugins:
             return AFTER_BACKOFF
         best = SKIP
@@ -169,7 +167,7 @@ class QueueingHints:
                 break
         return best
 
-    def _listening(self, profile: str, event: ClusterEvent) -> _Listeners:
+    def _find_listeners(self, profile: str, event: ClusterEvent) -> _Listeners:
         known = self._listeners.get((profile, event))
         if known is None:
             known = tuple(
@@ -190,6 +188,6 @@ def _run_hint(plugin: str, hint_fn: QueueingHintFn, info: QueuedPodInfo, old: An
     try:
         return hint_fn(info.pod_info, old, new).value
     except Exception:
-        # A plugin's mistake must not leave the pod waiting for the five-minute flush.
+        # A bug in a plugin must not make the pod wait for the five-minute flush.
         logger.exception("the queueing hint of %s failed for pod %s", plugin, info.key)
         return "Error"

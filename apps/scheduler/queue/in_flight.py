@@ -1,8 +1,8 @@
 """Pods in flight (popped, not yet done) and the events that happen meanwhile.
 
-An event that comes while a pod is being tried may be the very one that undoes the pod's rejection,
-so it must not be lost. All events that arrive while any pod is in flight are kept in one list; each
-pod remembers how long the list was when it was popped.
+An event that happens during an attempt may be the one after which the pod fits, so it must not be
+lost. All events while any pod is in flight are stored in one list; for each pod the length of the
+list when it was popped is stored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ObservedEvent:
 @dataclass(slots=True)
 class _Flight:
     info: QueuedPodInfo
-    #: how many events had ever been recorded when the pod was popped
+    #: how many events had been recorded, ever, when the pod was popped
     start: int
     #: the pod's newest version, if it was updated in flight
     latest: PodInfo | None = None
@@ -36,10 +36,10 @@ class _Flight:
 
 class InFlight:
     def __init__(self) -> None:
-        #: by uid, in the order of the pops, hence with rising `start`
+        #: by uid, in the order of the pops, so `start` increases
         self._flights: dict[str, _Flight] = {}
         self._events: list[ObservedEvent] = []
-        #: how many events were recorded and forgotten before `_events[0]`
+        #: how many events were recorded and removed before `_events[0]`
         self._forgotten = 0
 
     def __len__(self) -> int:
@@ -60,17 +60,17 @@ class InFlight:
         self._flights[info.uid] = _Flight(info, self._forgotten + len(self._events))
 
     def record(self, event: ClusterEvent, old: Any, new: Any) -> None:
-        """Keep the event for the pods in flight; without any, nobody will ask for it."""
+        """Store the event for the pods in flight, if there are any."""
         if self._flights:
             self._events.append(ObservedEvent(event, old, new))
 
     def events_since(self, uid: str) -> Sequence[ObservedEvent]:
-        """What happened since the pod was popped; nothing is known if it is not in flight."""
+        """The events since the pod was popped; none if it is not in flight."""
         flight = self._flights.get(uid)
         return self._events[flight.start - self._forgotten :] if flight else ()
 
-    def tracked(self, done: Container[str]) -> Counter[str]:
-        """How many events of each label are kept for pods that are not `done`."""
+    def count_events(self, done: Container[str]) -> Counter[str]:
+        """How many events of each label are stored for pods that are not in `done`."""
         for uid, flight in self._flights.items():
             if uid not in done:
                 kept = self._events[flight.start - self._forgotten :]
@@ -78,11 +78,11 @@ class InFlight:
         return Counter()
 
     def update(self, pod_info: PodInfo) -> None:
-        """Keep the pod's new version for after its flight; the attempt goes on with the old."""
+        """Store the pod's new version until its attempt, which uses the old one, has ended."""
         self._flights[pod_info.uid].latest = pod_info
 
-    def newest(self, uid: str) -> PodInfo:
-        """The version that came last, in flight or before; KeyError if it is not in flight."""
+    def newest_version(self, uid: str) -> PodInfo:
+        """The pod's newest version; KeyError if it is not in flight."""
         flight = self._flights[uid]
         return flight.latest or flight.info.pod_info
 
@@ -93,7 +93,7 @@ class InFlight:
         return uid in self._flights and self._flights[uid].deleted
 
     def done(self, uid: str) -> QueuedPodInfo | None:
-        """End the pod's flight and forget the events that no other pod needs."""
+        """Remove the pod, and the events that no other pod needs."""
         flight = self._flights.pop(uid, None)
         if flight is None:
             return None

@@ -1,7 +1,7 @@
-"""Which pods have been promised a node: after preemption, or by another component.
+"""Which pods are nominated to a node: by preemption, or by another component.
 
 The filter phase counts a nominated pod as if it ran on its node, so that no pod of lower priority
-takes the room that is being made. The nomination kept here may run ahead of the pod's status.
+uses the room that preemption makes. A nomination here may be newer than the pod's status.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apps.scheduler.objects import Pod
 class Nomination:
     pod_info: PodInfo
     node_name: str
-    #: rises with every nomination
+    #: increases with every nomination
     number: int
 
 
@@ -39,9 +39,9 @@ class Nominator:
                 yield node_name, nomination.pod_info
 
     def add(self, pod_info: PodInfo, node_name: str | None = None) -> None:
-        """Nominate the pod to the node; it joins the end of the node's list.
+        """Nominate the pod to the node; it is added at the end of the node's list.
 
-        None takes the node from the pod's status; "" withdraws any nomination.
+        None uses the node of the pod's status; "" withdraws any nomination.
         """
         self.delete(pod_info.uid)
         node = pod_info.pod.status.nominated_node_name if node_name is None else node_name
@@ -52,8 +52,8 @@ class Nominator:
     def update(self, old: Pod, pod_info: PodInfo) -> None:
         """Follow an update of the pod.
 
-        A status that names no node, before and after, does not withdraw a nomination made here:
-        such updates are seen between the nomination and the write of the pod's status.
+        If the status names no node, before and after, a nomination made here stays: such updates
+        happen between the nomination and the write of the pod's status.
         """
         known = self._by_uid.get(old.metadata.uid)
         silent = not (old.status.nominated_node_name or pod_info.pod.status.nominated_node_name)
@@ -67,12 +67,12 @@ class Nominator:
             del others[uid]
             if not others:
                 del self._by_node[nomination.node_name]
-            self._tell(nomination, -1)
+            self._notify(nomination, -1)
 
     def subscribe(self, listener: Callable[[PodInfo, str, int], None]) -> None:
-        """Tell ``listener`` of every nomination (pod, node name, 1) and withdrawal (…, -1).
+        """Call ``listener`` for every nomination (pod, node name, 1) and withdrawal (…, -1).
 
-        It is told at once of the nominations there are.
+        It is called at once for the nominations that exist already.
         """
         self._listeners.append(listener)
         for node_name, pod_info in self:
@@ -86,7 +86,7 @@ class Nominator:
         return [nomination.pod_info for nomination in self._by_node.get(node_name, {}).values()]
 
     def restore(self, nominations: list[Nomination]) -> None:
-        """Take over nominations with the numbers they had."""
+        """Restore nominations with their numbers."""
         for nomination in sorted(nominations, key=lambda n: n.number):
             self._put(nomination)
             self._last_number = nomination.number
@@ -95,8 +95,8 @@ class Nominator:
         uid = nomination.pod_info.uid
         self._by_uid[uid] = nomination
         self._by_node.setdefault(nomination.node_name, {})[uid] = nomination
-        self._tell(nomination, 1)
+        self._notify(nomination, 1)
 
-    def _tell(self, nomination: Nomination, sign: int) -> None:
+    def _notify(self, nomination: Nomination, sign: int) -> None:
         for listener in self._listeners:
             listener(nomination.pod_info, nomination.node_name, sign)

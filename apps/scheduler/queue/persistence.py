@@ -1,4 +1,4 @@
-"""The queue as plain entries, and the queue from plain entries: nothing is lost with a process."""
+"""Dump the queue as plain entries and restore it from them, so that it survives the process."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.nominator import Nomination
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
-from apps.scheduler.queue.records import QueueChanges, QueueEntry, SubQueue
+from apps.scheduler.queue.records import QueueChanges, SavedEntry, SubQueue
 from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 
 
-def dump(parts: SubQueues) -> list[QueueEntry]:
+def dump(parts: SubQueues) -> list[SavedEntry]:
     """One entry per pod, in flight or waiting, each sub-queue in its order.
 
-    The unschedulable pods, which have none, by the time they have waited.
+    The unschedulable pods, which have no order, by the time they have waited.
     """
     flying = [info for info in parts.in_flight if not parts.in_flight.is_deleted(info.uid)]
     entries = [_entry_in_flight(parts, info) for info in flying]
@@ -29,7 +29,7 @@ def dump(parts: SubQueues) -> list[QueueEntry]:
 
 
 def take_changes(parts: SubQueues) -> QueueChanges:
-    """The entries that changed, and the pods that left, since this was last asked."""
+    """The entries that changed, and the pods that were removed, since the last call."""
     saved, removed = [], []
     for uid, key in parts.take_changed().items():
         entry = _current_entry(parts, uid, key)
@@ -41,11 +41,11 @@ def take_changes(parts: SubQueues) -> QueueChanges:
 
 
 def restore(
-    parts: SubQueues, entries: Iterable[QueueEntry], pod_by_uid: Callable[[str], Pod | None]
+    parts: SubQueues, entries: Iterable[SavedEntry], pod_by_uid: Callable[[str], Pod | None]
 ) -> None:
-    """Fill an empty queue; entries whose pod is no more are left out.
+    """Fill an empty queue; entries whose pod no longer exists are left out.
 
-    Gates are tried, because nothing but a change of the pod would open them later.
+    PreEnqueue plugins run again, because later only a change of the pod would make them run.
     """
     nominations = []
     for entry in entries:
@@ -67,7 +67,7 @@ def restore(
     parts.nominator.restore(nominations)
 
 
-def _current_entry(parts: SubQueues, uid: str, key: str) -> QueueEntry | None:
+def _current_entry(parts: SubQueues, uid: str, key: str) -> SavedEntry | None:
     flying = parts.in_flight.get(uid)
     if flying is not None and not parts.in_flight.is_deleted(uid):
         return _entry_in_flight(parts, flying)
@@ -77,14 +77,14 @@ def _current_entry(parts: SubQueues, uid: str, key: str) -> QueueEntry | None:
     return _entry(parts, found[1], found[0])
 
 
-def _entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> QueueEntry:
-    """A pod in flight is saved as it was before it was popped: its attempt may never end."""
+def _entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> SavedEntry:
+    """A pod in flight is saved as it was before it was popped: its attempt may be lost."""
     return _entry(parts, replace(info, attempts=info.attempts - 1), SubQueue.ACTIVE)
 
 
-def _entry(parts: SubQueues, info: QueuedPodInfo, queue: SubQueue) -> QueueEntry:
+def _entry(parts: SubQueues, info: QueuedPodInfo, queue: SubQueue) -> SavedEntry:
     nomination = parts.nominator.get(info.uid)
-    return QueueEntry(
+    return SavedEntry(
         pod_key=info.key,
         pod_uid=info.uid,
         queue=queue,
@@ -103,7 +103,7 @@ def _entry(parts: SubQueues, info: QueuedPodInfo, queue: SubQueue) -> QueueEntry
     )
 
 
-def _info(entry: QueueEntry, pod: Pod) -> QueuedPodInfo:
+def _info(entry: SavedEntry, pod: Pod) -> QueuedPodInfo:
     return QueuedPodInfo(
         PodInfo(pod),
         timestamp=entry.timestamp,

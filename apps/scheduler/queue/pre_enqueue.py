@@ -19,9 +19,9 @@ class PreEnqueueGate:
         self._plugins = plugins
 
     def run(self, info: QueuedPodInfo) -> Status:
-        """Let the plugins judge the pod; the first refusal gates it and is returned.
+        """Run the plugins; the first refusal gates the pod and is returned.
 
-        The plugin that gated the pod before is asked first: most likely it still does.
+        The plugin that gated the pod before runs first: most likely it still does.
         """
         plugins = self._plugins.get(info.pod.spec.scheduler_name, ())
         for name, pre_enqueue in sorted(plugins, key=lambda p: p[0] != info.gating_plugin):

@@ -1,4 +1,4 @@
-"""What can be seen of the queue from outside, and its state for safekeeping."""
+"""The readable state of the queue, and its dump and restore."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from apps.scheduler.objects import Pod
 from apps.scheduler.queue import persistence
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
-from apps.scheduler.queue.records import QueueChanges, QueueEntry, SubQueue
+from apps.scheduler.queue.records import QueueChanges, SavedEntry, SubQueue
 from apps.scheduler.queue.sub_queues import SubQueues
 
 
 class QueueView:
     def __init__(self, parts: SubQueues, max_in_unschedulable: float) -> None:
-        #: how many pods were ever popped
+        #: how many pods were popped in all
         self.scheduling_cycle = 0
-        #: how long a pod may stay unschedulable, in seconds; may be changed at any time
+        #: how long a pod may stay unschedulable, in seconds; can be changed at any time
         self.max_in_unschedulable = max_in_unschedulable
         self._parts = parts
 
@@ -41,7 +41,7 @@ class QueueView:
         return self._parts.active.in_order()
 
     def backoff_pods(self) -> list[QueuedPodInfo]:
-        """Those that a plugin rejected, in the order of their turns, then those with an error."""
+        """Those that a plugin rejected, in their order, then those with an error."""
         return self._parts.backoff.in_order()
 
     def unschedulable_pods(self) -> list[QueuedPodInfo]:
@@ -53,17 +53,17 @@ class QueueView:
         return list(self._parts.in_flight)
 
     def events_in_flight(self, done: Container[str] = ()) -> Counter[str]:
-        """What is kept for the pods in flight that are not as good as `done` (uids).
+        """What is stored for the pods in flight, without those in `done` (uids).
 
-        Events by their label, and as "PodPopped" those pods.
+        Events by their label, and the number of these pods as "PodPopped".
         """
         flight = self._parts.in_flight
-        tracked = flight.tracked(done)
+        tracked = flight.count_events(done)
         tracked["PodPopped"] = sum(info.uid not in done for info in flight)
         return tracked
 
     def pending_pods(self) -> tuple[list[Pod], str]:
-        """All waiting pods, and how many are where, in one line for people."""
+        """All waiting pods, and a summary of the sub-queues' sizes in one line."""
         parts = self._parts
         infos = [*self.active_pods(), *self.backoff_pods(), *self.unschedulable_pods()]
         summary = (
@@ -74,30 +74,30 @@ class QueueView:
 
     @property
     def nominator(self) -> Nominator:
-        """To be read only; nominate with `PriorityQueue.add_nominated_pod`, so that it is saved."""
+        """Read-only; nominate with `PriorityQueue.add_nominated_pod`, which also saves it."""
         return self._parts.nominator
 
     def has_pod_to_pop(self) -> bool:
         return bool(len(self._parts.active) or self._parts.backoff.has_pod_to_pop())
 
-    def dump(self) -> list[QueueEntry]:
-        """Everything the queue knows, as plain values; a pod in flight as if it were in activeQ."""
+    def dump(self) -> list[SavedEntry]:
+        """The whole state as plain values; a pod in flight as if it were in activeQ."""
         return persistence.dump(self._parts)
 
     def take_changes(self) -> QueueChanges:
-        """What changed since this was last asked (or since the restore)."""
+        """What changed since the last call (or since the restore)."""
         return persistence.take_changes(self._parts)
 
     def restore(
         self,
-        entries: Iterable[QueueEntry],
+        entries: Iterable[SavedEntry],
         pod_by_uid: Callable[[str], Pod | None],
         scheduling_cycle: int = 0,
     ) -> None:
-        """Fill the empty queue with what another one dumped.
+        """Fill the empty queue with the entries of another one's dump.
 
-        `pod_by_uid` gives the pods as they were when the entries were saved; what changed since
-        is told by `update` and `delete` afterwards. An entry whose pod is no more is left out.
+        `pod_by_uid` returns the pods as they were when the entries were saved; changes since then
+        follow with `update` and `delete`. An entry whose pod no longer exists is left out.
         """
         if len(self) or len(self._parts.in_flight):
             raise ValueError("only an empty queue can be restored")

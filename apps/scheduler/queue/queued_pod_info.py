@@ -1,4 +1,4 @@
-"""A pending pod and what the queue remembers of its attempts."""
+"""A pending pod and what the queue stores about its attempts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class QueuedPodInfo:
     """
 
     pod_info: PodInfo
-    #: when the pod entered the queue or last failed: its second rank, and the start of its backoff
+    #: when the pod entered the queue or last failed: the start of its backoff
     timestamp: float
     #: when the pod first became ready for an attempt; None before
     initial_attempt_timestamp: float | None = None
@@ -29,13 +29,13 @@ class QueuedPodInfo:
     consecutive_errors_count: int = 0
     #: the plugins that rejected the pod in its last attempt or before it (PreEnqueue)
     unschedulable_plugins: frozenset[str] = frozenset()
-    #: the plugins that put the pod off (status Pending): when they say Queue, backoff is skipped
+    #: the plugins for which the pod is pending: when one of them says Queue, backoff is skipped
     pending_plugins: frozenset[str] = frozenset()
     #: the PreEnqueue plugin that keeps the pod out of activeQ and backoffQ; "" = not gated
     gating_plugin: str = ""
-    #: a whole second, worked out when first asked for after a failure; None = not (yet) known
+    #: a whole second, computed on first use after a failure; None = not computed, or no backoff
     backoff_expiry: float | None = None
-    #: taken out of the unschedulable pods because of its time there, not because of an event
+    #: moved out of the unschedulable pods because of its time there, not because of an event
     was_flushed_from_unschedulable: bool = False
 
     @property
@@ -56,7 +56,7 @@ class QueuedPodInfo:
 
     @property
     def rejector_plugins(self) -> frozenset[str]:
-        """Empty if the last attempt ended with an error instead of a rejection."""
+        """The plugins that rejected the pod; empty if the last attempt ended with an error."""
         return self.unschedulable_plugins | self.pending_plugins
 
     def note_failure(
@@ -76,5 +76,5 @@ class QueuedPodInfo:
 
 
 def by_priority(info: QueuedPodInfo) -> tuple[int, float]:
-    """The rank of PrioritySort: higher priority first, then the one that waits longer."""
+    """The rank of PrioritySort: higher priority first, then the pod that has waited longer."""
     return -info.pod.spec.priority, info.timestamp

@@ -1,4 +1,4 @@
-"""What the queue tells others of itself: each move as it happens, and its state for safekeeping."""
+"""The records that the queue emits: each move, and its state for saving."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class SubQueue(StrEnum):
-    """Where a pod is. A gated pod waits among the unschedulable ones."""
+    """Where a pod is. Gated pods are among the unschedulable ones."""
 
     OUTSIDE = ""
     ACTIVE = "active"
@@ -22,7 +22,7 @@ class SubQueue(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueMove:
-    """One pod went from one part of the queue to another."""
+    """A pod moved from one part of the queue to another."""
 
     pod_key: str
     pod_uid: str
@@ -32,22 +32,22 @@ class QueueMove:
     event: str
     #: seconds since the Unix epoch
     at: float
-    #: the plugin whose hint, or whose PreEnqueue, decided; "" if none was asked
+    #: the plugin whose hint or PreEnqueue decided; "" if none did
     plugin: str = ""
-    #: "Queue" or "Error", where a hint decided
+    #: "Queue" or "Error" if a hint decided
     hint: str = ""
-    #: why the plugin gates the pod, or whose wish it was
+    #: why the plugin gates the pod, or who requested the move
     reason: str = ""
-    #: attempts so far, one that ends or begins with this move included
+    #: attempts so far, including one that ends or starts with this move
     attempt: int = 0
 
 
 Observer = Callable[[QueueMove], None]
 
 
-def arrival(pod_key: str, pod_uid: str, at: float) -> QueueEntry:
-    """The entry of a pod that came to be at `at` and waits for its first attempt."""
-    return QueueEntry(
+def arrival(pod_key: str, pod_uid: str, at: float) -> SavedEntry:
+    """The entry of a pod that was created at `at` and waits for its first attempt."""
+    return SavedEntry(
         pod_key=pod_key,
         pod_uid=pod_uid,
         queue=SubQueue.ACTIVE,
@@ -56,11 +56,11 @@ def arrival(pod_key: str, pod_uid: str, at: float) -> QueueEntry:
     )
 
 
-class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The queue's knowledge of one pod, in plain values: what a row of queue entries holds.
+class SavedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The queue's state of one pod in plain values, as it is saved.
 
     Times are seconds since the Unix epoch; see QueuedPodInfo for the meaning of the fields. For a
-    pod in flight `attempts` does not count the attempt under way.
+    pod in flight `attempts` does not count the current attempt.
     """
 
     pod_key: str
@@ -79,16 +79,16 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True):
     backoff_expiry: float | None = None
     was_flushed_from_unschedulable: bool = False
     nominated_node: str = ""
-    #: the pods nominated to a node have rising numbers, in the order of their nomination
+    #: numbers of nominations increase in the order of nomination
     nomination: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class QueueChanges:
-    """What has to be written so that the saved entries are again those of `PriorityQueue.dump`."""
+    """The changes to the saved entries that make them equal to `PriorityQueue.dump`."""
 
-    saved: tuple[QueueEntry, ...]
-    #: uids of pods that left the queue; some may never have been saved
+    saved: tuple[SavedEntry, ...]
+    #: uids of pods that were removed; some may never have been saved
     removed: tuple[str, ...]
 
     def __bool__(self) -> bool:

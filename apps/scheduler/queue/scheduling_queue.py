@@ -1,13 +1,13 @@
-"""The scheduling queue: pods that wait for a node, the best of them first.
+"""The scheduling queue: pods that wait for a node, the most urgent first.
 
 It consists of
 
 - activeQ (`active_queue`): pods that are ready for an attempt, in the order of QueueSort;
-- backoffQ (`backoff_queue`): pods that failed, deserve another attempt, and pause before it;
+- backoffQ (`backoff_queue`): pods that are to be retried after their backoff;
 - the unschedulable pods (`unschedulable_pods`): pods that were rejected, or are gated by a
   PreEnqueue plugin, and wait for an event that may change that (`hinting`);
-- the pods in flight (`in_flight`): popped and not yet done, with the events that came meanwhile;
-- the nominator (`nominator`): pods that were promised a node.
+- the pods in flight (`in_flight`): popped and not yet done, with the events since then;
+- the nominator (`nominator`): pods that are nominated to a node.
 
     add ──► activeQ ──pop──► in flight ──done──► (bound)
              ▲   ▲               │
@@ -28,7 +28,7 @@ from apps.scheduler.clock import Clock
 from apps.scheduler.framework import events
 from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource, pod_update_events
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.active_queue import ActiveQueue, RankFn
 from apps.scheduler.queue.backoff_queue import (
@@ -37,6 +37,7 @@ from apps.scheduler.queue.backoff_queue import (
     BackoffQueue,
 )
 from apps.scheduler.queue.hinting import QueueingHintMap, QueueingHints, QueueingStrategy
+from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.pre_enqueue import PreEnqueueGate, PreEnqueuePlugins
 from apps.scheduler.queue.queue_view import QueueView
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
@@ -53,7 +54,8 @@ class PriorityQueue(QueueView):
     """All durations are in seconds. `pre_enqueue` and `hints` are given per scheduler name.
 
     `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
-    looks up the labels of a namespace, for affinity terms with a namespace selector.
+    looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
+    holds the nominations; plugins, which are built before the queue, may know it already.
     """
 
     def __init__(
@@ -70,24 +72,26 @@ class PriorityQueue(QueueView):
             DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS
         ),
         observer: Observer | None = None,
-        metrics: SchedulerMetrics | None = None,
+        metrics: MetricsRegistry | None = None,
+        nominator: Nominator | None = None,
     ) -> None:
-        metrics = metrics or SchedulerMetrics()
+        metrics = metrics or MetricsRegistry()
+        nominator = nominator if nominator is not None else Nominator()
         backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
         gate = PreEnqueueGate(pre_enqueue or {})
-        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, observer, metrics)
+        parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
         super().__init__(parts, pod_max_in_unschedulable_pods_seconds)
         self._clock = clock
         self._hints = QueueingHints(hints or {}, metrics)
         self._namespace_labels = namespace_labels
         self._closed = False
 
-    # --- pods come, change and go -------------------------------------------------------------
+    # --- changes of pending pods ----------------------------------------------------------------
 
     def add(self, pod: Pod, at: float | None = None) -> None:
-        """Take in a new pending pod; one that is here already is only brought up to date.
+        """Add a new pending pod; one that is here already is updated.
 
-        `at` is when it came to be, from which on it waits; None for just now.
+        `at` is when it was created, from when on it waits; None for now.
         """
         known = self._parts.known(pod)
         if known is not None:
@@ -101,10 +105,10 @@ class PriorityQueue(QueueView):
         self._parts.to_active(info, event, SubQueue.OUTSIDE)
 
     def update(self, old: Pod, new: Pod) -> None:
-        """Follow an update of a pending pod; for a rejected pod it may be reason to retry.
+        """Update a pending pod; a rejected pod may be retried because of it.
 
-        A pod in flight keeps its old version for the attempt under way; the new one is taken, and
-        the change is considered, when it comes back. An unknown pod is added.
+        For a pod in flight the current attempt uses the old version; the new version, and the
+        change, count when it returns. An unknown pod is added.
         """
         pod_info = PodInfo(new)
         changes = pod_update_events(old, new)
@@ -136,15 +140,15 @@ class PriorityQueue(QueueView):
                 return
 
     def note_version(self, new: Pod) -> None:
-        """Keep the newest version of a pod in flight, for after its attempt; no retry follows."""
+        """Store the newest version of a pod in flight; the change is no reason to retry it."""
         if new.metadata.uid in self._parts.in_flight:
             self._parts.in_flight.update(PodInfo(new))
 
     def delete(self, pod: Pod) -> None:
-        """Forget the pod, which was deleted, or bound by somebody else.
+        """Remove the pod, which was deleted, or bound by another scheduler.
 
-        Of a pod in flight only the nomination goes: the attempt ends by itself, and a failure then
-        does not bring it back.
+        For a pod in flight only the nomination is removed: the attempt ends by itself, and the pod
+        does not return after a failure.
         """
         uid = pod.metadata.uid
         self._parts.nominator.delete(uid)
@@ -160,10 +164,10 @@ class PriorityQueue(QueueView):
     # --- an attempt ---------------------------------------------------------------------------
 
     def pop(self) -> QueuedPodInfo | None:
-        """Take the best pod for an attempt; None if none is ready, or the queue is closed.
+        """Take the next pod for an attempt; None if none is ready, or the queue is closed.
 
-        When activeQ is empty, the rejected pod in backoffQ that is due first is taken, even before
-        its time: the backoff is there to spare others, and there are none. `done` or
+        If activeQ is empty, the rejected pod in backoffQ whose backoff ends first is taken, even
+        before it ends: backoff gives precedence to other pods, and there are none. `done` or
         `add_unschedulable_if_not_present` must follow.
         """
         while not self._closed:
@@ -176,12 +180,12 @@ class PriorityQueue(QueueView):
                 return None
             if info.uid not in self._parts.in_flight:
                 self.scheduling_cycle += 1
-                self._parts.take_off(info, event, source)
+                self._parts.start_attempt(info, event, source)
                 return info
         return None
 
     def done(self, uid: str) -> None:
-        """The attempt is over and the pod does not come back: it is bound, or gone."""
+        """The attempt has ended and the pod does not return: it is bound or deleted."""
         info = self._parts.in_flight.done(uid)
         if info is not None:
             self._parts.leave(info, events.DONE, SubQueue.IN_FLIGHT)
@@ -193,18 +197,18 @@ class PriorityQueue(QueueView):
         unschedulable_plugins: Iterable[str] = (),
         pending_plugins: Iterable[str] = (),
     ) -> SubQueue:
-        """Take back a pod whose attempt failed, and say where it went (OUTSIDE = not taken).
+        """Add a pod whose attempt failed; returns where it was put (OUTSIDE = not added).
 
-        Without any rejecting plugin it failed by an error and is retried after a pause; otherwise
-        it waits for an event, unless a helpful one came during the attempt. Nothing is taken back
-        if the pod was deleted in flight, or is in the queue again.
+        Without rejecting plugins it failed with an error and is retried after its backoff; else it
+        waits for an event, unless a helpful one happened during the attempt. A pod that was deleted
+        in flight, or is in the queue again, is not added.
         """
         flight = self._parts.in_flight
         if flight.is_deleted(info.uid) or self._parts.find(info.key) is not None:
             self.done(info.uid)
             return SubQueue.OUTSIDE
         if info.uid in flight:
-            info.pod_info = flight.newest(info.uid)
+            info.pod_info = flight.newest_version(info.uid)
         info.note_failure(
             self._clock.now(), frozenset(unschedulable_plugins), frozenset(pending_plugins)
         )
@@ -213,7 +217,7 @@ class PriorityQueue(QueueView):
         failure = events.SCHEDULE_ATTEMPT_FAILURE
         return self._parts.requeue(info, verdict, failure, SubQueue.IN_FLIGHT)
 
-    # --- things happen in the cluster ---------------------------------------------------------
+    # --- events of the cluster ------------------------------------------------------------------
 
     def move_all_to_active_or_backoff_queue(
         self,
@@ -222,7 +226,7 @@ class PriorityQueue(QueueView):
         new: Any = None,
         pre_check: Callable[[Pod], bool] | None = None,
     ) -> None:
-        """Retry the unschedulable pods that the event may help; `pre_check` rules out others."""
+        """Retry the unschedulable pods that the event may help and that pass `pre_check`."""
         plugins = self._hints.interested_plugins(event)
         if event.is_wildcard:
             candidates = list(self._parts.unschedulable)
@@ -235,13 +239,13 @@ class PriorityQueue(QueueView):
         self._move(candidates, event, old, new)
 
     def assigned_pod_added(self, pod: Pod) -> None:
-        """A pod runs somewhere: retry those that want to be near it or to spread from it."""
+        """A pod has a node now: retry pods with affinity to it or that spread from it."""
         self._move_concerned_by(pod, events.EVENT_ASSIGNED_POD_ADD, None)
 
     def assigned_pod_updated(self, old: Pod, new: Pod, event: ClusterEvent) -> None:
         """A running pod changed by `event`, one of `pod_update_events`."""
         if _SCALE_DOWN.matches(event):
-            # Room was made, which may help any pod.
+            # Resources were freed, which may help any pod.
             self.move_all_to_active_or_backoff_queue(event, old, new)
         else:
             self._move_concerned_by(new, event, old)
@@ -259,7 +263,7 @@ class PriorityQueue(QueueView):
         self, candidates: Iterable[QueuedPodInfo], event: ClusterEvent, old: Any, new: Any
     ) -> None:
         for info in candidates:
-            if info.is_gated and not self._hints.hears(info.gating_plugin, event):
+            if info.is_gated and not self._hints.is_registered(info.gating_plugin, event):
                 continue
             if self._parts.is_still_gated(info):
                 continue
@@ -271,10 +275,10 @@ class PriorityQueue(QueueView):
     def activate(
         self, pods: Iterable[Pod], event: str = events.FORCE_ACTIVATE, reason: str = ""
     ) -> None:
-        """Bring these pods to activeQ at once, whatever they wait for.
+        """Move these pods to activeQ at once, whatever they wait for.
 
-        A pod in flight is retried after it comes back; an unknown one, or one in activeQ, is left.
-        `event` and `reason` say why, to the observer.
+        A pod in flight is retried when it returns; an unknown one, or one in activeQ, is ignored.
+        `event` and `reason` are reported to the observer.
         """
         for pod in pods:
             found = self._parts.find(pod.key)
@@ -284,10 +288,10 @@ class PriorityQueue(QueueView):
             elif pod.metadata.uid in self._parts.in_flight:
                 self._parts.in_flight.record(events.EVENT_FORCE_ACTIVATE, None, pod)
 
-    # --- time passes --------------------------------------------------------------------------
+    # --- flushes --------------------------------------------------------------------------------
 
     def flush_backoff_completed(self) -> None:
-        """Move the pods whose backoff is over to activeQ; to be called every second."""
+        """Move the pods whose backoff has ended to activeQ; to be called every second."""
         for info in self._parts.backoff.pop_all_completed():
             self._parts.to_active(info, events.BACKOFF_COMPLETE, SubQueue.BACKOFF)
 
@@ -307,13 +311,13 @@ class PriorityQueue(QueueView):
             self._move(leftover, events.EVENT_UNSCHEDULABLE_TIMEOUT, None, None)
 
     def close(self) -> None:
-        """From now on `pop` returns None. What the queue knows can still be dumped."""
+        """From now on `pop` returns None. The queue can still be dumped."""
         self._closed = True
 
     # --- nominations --------------------------------------------------------------------------
 
     def add_nominated_pod(self, pod_info: PodInfo, node_name: str | None = None) -> None:
-        """Nominate the pod to the node; "" withdraws, None goes by the pod's status."""
+        """Nominate the pod to the node; "" withdraws, None uses the pod's status."""
         self._parts.nominator.add(pod_info, node_name)
         self._parts.note_change_of(pod_info)
 

@@ -1,6 +1,6 @@
 """The parts of the queue and the moves of a pod between them.
 
-Every move is made here: it is reported to the observer, and the pod is noted as changed for the
+Every move happens here: it is reported to the observer, and the pod is marked as changed for the
 next save.
 """
 
@@ -11,7 +11,7 @@ from apps.scheduler.framework import events
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import SchedulerMetrics
+from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import Pod
 from apps.scheduler.queue.active_queue import ActiveQueue
 from apps.scheduler.queue.backoff_queue import BackoffQueue
@@ -23,7 +23,7 @@ from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import Observer, QueueMove, SubQueue
 from apps.scheduler.queue.unschedulable_pods import UnschedulablePods
 
-#: A pod that enters activeQ by one of these is nominated to the node that its status names.
+#: a pod that enters activeQ by one of these is nominated to the node that its status names
 _NOMINATING = frozenset(
     {events.EVENT_UNSCHEDULED_POD_ADD.label, events.EVENT_UNSCHEDULED_POD_UPDATE.label}
 )
@@ -36,19 +36,20 @@ class SubQueues:
         active: ActiveQueue,
         backoff: BackoffQueue,
         gate: PreEnqueueGate,
+        nominator: Nominator,
         observer: Observer | None,
-        metrics: SchedulerMetrics,
+        metrics: MetricsRegistry,
     ) -> None:
         self.metrics = metrics
         self.active = active
         self.backoff = backoff
         self.unschedulable = UnschedulablePods()
         self.in_flight = InFlight()
-        self.nominator = Nominator()
+        self.nominator = nominator
         self._clock = clock
         self._gate = gate
         self._observer = observer
-        #: uid -> key of the pods whose entry changed since `take_changed`
+        #: uid -> key of the pods whose entry changed since the last `take_changed`
         self._changed: dict[str, str] = {}
 
     def find(self, key: str) -> tuple[SubQueue, QueuedPodInfo] | None:
@@ -62,17 +63,17 @@ class SubQueues:
         return None
 
     def known(self, pod: Pod) -> Pod | None:
-        """The version we have of this very pod, waiting or in flight; None if it is new to us."""
+        """The stored version of this pod (same uid), waiting or in flight; None if unknown."""
         uid = pod.metadata.uid
         if uid in self.in_flight and not self.in_flight.is_deleted(uid):
-            return self.in_flight.newest(uid).pod
+            return self.in_flight.newest_version(uid).pod
         found = self.find(pod.key)
         return found[1].pod if found is not None and found[1].uid == uid else None
 
     def requeue(
         self, info: QueuedPodInfo, verdict: Verdict, event: str, source: SubQueue
     ) -> SubQueue:
-        """Put the pod, which is in neither heap, where the verdict says; returns where it went."""
+        """Put the pod, which is in neither heap, where the verdict says; returns where that is."""
         if verdict.strategy is QueueingStrategy.SKIP:
             return self.to_unschedulable(info, event, source)
         if verdict.strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(info):
@@ -80,7 +81,7 @@ class SubQueues:
         return self.to_active(info, event, source, verdict)
 
     def is_still_gated(self, info: QueuedPodInfo) -> bool:
-        """Whether a gated pod would only be gated again, so that it can be left where it is."""
+        """Whether a gated pod would only be gated again, so that it need not move."""
         return info.is_gated and self._gate.still_refuses(info)
 
     def to_active(
@@ -100,42 +101,42 @@ class SubQueues:
             if info.is_gated:
                 return self._to_gated(info, event, source, status)
         if info.initial_attempt_timestamp is None:
-            # a pod that comes from outside waits for its first attempt since it came to be
+            # A pod from outside has waited for its first attempt since it was created.
             is_new = source is SubQueue.OUTSIDE
             info.initial_attempt_timestamp = info.timestamp if is_new else self._clock.now()
         self.unschedulable.delete(info.key)
         self.active.add(info)
         if event in _NOMINATING:
             self.nominator.add(info.pod_info)
-        return self._arrived(info, SubQueue.ACTIVE, event, source, verdict, reason)
+        return self._note_arrival(info, SubQueue.ACTIVE, event, source, verdict, reason)
 
     def to_backoff(
         self, info: QueuedPodInfo, event: str, source: SubQueue, verdict: Verdict = SKIP
     ) -> SubQueue:
         """Put the pod into backoffQ, or among the unschedulable ones if PreEnqueue gates it.
 
-        PreEnqueue is asked on the way in, because Pop may draw from backoffQ directly.
+        PreEnqueue runs before, because Pop may take from backoffQ directly.
         """
         status = self._gate.run(info)
         if info.is_gated:
             return self._to_gated(info, event, source, status)
         self.unschedulable.delete(info.key)
         self.backoff.add(info)
-        return self._arrived(info, SubQueue.BACKOFF, event, source, verdict)
+        return self._note_arrival(info, SubQueue.BACKOFF, event, source, verdict)
 
     def to_unschedulable(self, info: QueuedPodInfo, event: str, source: SubQueue) -> SubQueue:
         self.unschedulable.put(info)
-        return self._arrived(info, place_among_unschedulable(info), event, source, SKIP)
+        return self._note_arrival(info, place_among_unschedulable(info), event, source, SKIP)
 
     def _to_gated(
         self, info: QueuedPodInfo, event: str, source: SubQueue, status: Status
     ) -> SubQueue:
         self.unschedulable.put(info)
         verdict = Verdict(QueueingStrategy.SKIP, plugin=info.gating_plugin)
-        return self._arrived(info, SubQueue.GATED, event, source, verdict, status.message)
+        return self._note_arrival(info, SubQueue.GATED, event, source, verdict, status.message)
 
-    def take_off(self, info: QueuedPodInfo, event: str, source: SubQueue) -> None:
-        """Begin an attempt with a pod that was popped from `source`."""
+    def start_attempt(self, info: QueuedPodInfo, event: str, source: SubQueue) -> None:
+        """Start an attempt with a pod that was popped from `source`."""
         self.in_flight.start(info)
         info.attempts += 1
         self._report(info, SubQueue.IN_FLIGHT, event, source)
@@ -143,7 +144,7 @@ class SubQueues:
             self.note_change(info)
 
     def leave(self, info: QueuedPodInfo, event: str, source: SubQueue) -> None:
-        """The pod is gone from the queue."""
+        """Report that the pod was removed from the queue."""
         self._report(info, SubQueue.OUTSIDE, event, source)
         self.note_change(info)
 
@@ -154,11 +155,11 @@ class SubQueues:
         self._changed[pod_info.uid] = pod_info.key
 
     def take_changed(self) -> dict[str, str]:
-        """uid -> key of the pods whose entry changed since this was last asked."""
+        """uid -> key of the pods whose entry changed since the last call."""
         changed, self._changed = self._changed, {}
         return changed
 
-    def _arrived(
+    def _note_arrival(
         self,
         info: QueuedPodInfo,
         target: SubQueue,

@@ -1,17 +1,20 @@
-"""The pods that were rejected, or that a PreEnqueue plugin gates, and wait for a change."""
+"""The pods that were rejected, or that a PreEnqueue plugin gates, and wait for an event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from apps.scheduler.framework.affinity_terms import AffinityTerm
 from apps.scheduler.objects import Pod
-from apps.scheduler.plugins.names import POD_TOPOLOGY_SPREAD
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
+
+#: the plugin that rejects pods which one more running pod may help, besides their affinity
+_POD_TOPOLOGY_SPREAD: Final = "PodTopologySpread"
 
 
 class UnschedulablePods:
-    """By key, and by rejecting plugin, so that an event only costs the pods it may help."""
+    """Pods by key and by rejecting plugin, so that an event costs only for those it may help."""
 
     def __init__(self) -> None:
         self._infos: dict[str, QueuedPodInfo] = {}
@@ -35,7 +38,7 @@ class UnschedulablePods:
         return self._infos.get(key)
 
     def put(self, info: QueuedPodInfo) -> None:
-        """Add the pod, or list it anew under the plugins that reject it now."""
+        """Add the pod, or list it under the plugins that reject it now."""
         self.delete(info.key)
         self._infos[info.key] = info
         self._plugins[info.key] = info.rejector_plugins
@@ -65,15 +68,15 @@ class UnschedulablePods:
     def concerned_by_assigned_pod(
         self, pod: Pod, namespace_labels: Mapping[str, str]
     ) -> list[QueuedPodInfo]:
-        """The pods which a pod that now runs somewhere may help.
+        """The pods that may fit because `pod` has a node now.
 
-        One more running pod cannot make room. It can only help pods that want to be near it, and
-        pods of its namespace that PodTopologySpread rejected.
+        A running pod frees no resources. It can only help pods with affinity to it, and pods of its
+        namespace that PodTopologySpread rejected.
         """
         namespace = pod.metadata.namespace
         keys = {
             key: None
-            for key in self._keys_by_plugin.get(POD_TOPOLOGY_SPREAD, ())
+            for key in self._keys_by_plugin.get(_POD_TOPOLOGY_SPREAD, ())
             if self._infos[key].pod.metadata.namespace == namespace
         }
         for key, terms in self._affinity_terms.items():

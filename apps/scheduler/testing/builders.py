@@ -26,7 +26,7 @@ def resources(listed: Mapping[str, str | int]) -> dict[str, str | int]:
 
 
 class Builder:
-    """Any object: what it is made from is its body, as in the API."""
+    """Any object, built from its body as in the API."""
 
     def __init__(self, name: str, namespace: str = "") -> None:
         self.body: dict[str, Any] = {
@@ -54,7 +54,7 @@ class Builder:
 
 
 class PodBuilder(Builder):
-    """The pod has one container; ``req`` and ``host_port`` are about it."""
+    """A pod with one container, to which ``req`` and ``host_port`` apply."""
 
     def __init__(self, name: str, namespace: str) -> None:
         super().__init__(name, namespace)
@@ -68,7 +68,7 @@ class PodBuilder(Builder):
         return PodInfo(self.obj())
 
     def spec(self, **fields: Any) -> Self:
-        """Set fields of the spec as they are spelled in the API."""
+        """Set fields of the spec by their names in the API."""
         self.body["spec"] |= fields
         return self
 
@@ -79,7 +79,7 @@ class PodBuilder(Builder):
         return self
 
     def init_req(self, *, sidecar: bool = False, **named: str | int) -> Self:
-        """One more init container with these requests."""
+        """Add an init container with these requests."""
         container: dict[str, Any] = {"name": "i", "resources": {"requests": resources(named)}}
         if sidecar:
             container["restartPolicy"] = "Always"
@@ -210,7 +210,7 @@ class PodBuilder(Builder):
 
 
 class NodeBuilder(Builder):
-    """A node with room for 110 pods and, unless told otherwise, 4 CPUs and 32 GiB."""
+    """A node for 110 pods, by default with 4 CPUs and 32 GiB."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -220,7 +220,7 @@ class NodeBuilder(Builder):
         return decode_as(Node, copy.deepcopy(self.body))
 
     def capacity(self, listed: Mapping[str, str | int] | None = None, **named: str | int) -> Self:
-        """Allocatable amounts; resources that are not named stay as they are."""
+        """Set allocatable amounts; other resources do not change."""
         allocatable = self.body["status"].setdefault("allocatable", {})
         allocatable |= {**(listed or {}), **resources(named)}
         return self

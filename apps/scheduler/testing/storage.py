@@ -29,7 +29,7 @@ def make_volume(name: str) -> VolumeBuilder:
 def make_storage_class(
     name: str, provisioner: str = "kubernetes.io/no-provisioner", **fields: Any
 ) -> StorageClass:
-    """A class that waits for the first consumer; other fields as they are spelled in the API."""
+    """A class that waits for the first consumer; other fields by their names in the API."""
     body = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer", **fields}
     return decode_as(StorageClass, {"metadata": {"name": name}, **body})
 
@@ -51,7 +51,7 @@ class _StorageBuilder(Builder):
         return self
 
     def spec(self, **fields: Any) -> Self:
-        """Set fields of the spec as they are spelled in the API."""
+        """Set fields of the spec by their names in the API."""
         self.body["spec"] |= fields
         return self
 
@@ -68,7 +68,7 @@ class _StorageBuilder(Builder):
 
 
 class ClaimBuilder(_StorageBuilder):
-    """A pending claim for 1 GiB, to be written by one node at a time."""
+    """A pending claim for 1 GiB with access mode ReadWriteOnce."""
 
     def __init__(self, name: str, namespace: str) -> None:
         super().__init__(name, namespace)
@@ -84,7 +84,7 @@ class ClaimBuilder(_StorageBuilder):
         return self.spec(accessModes=list(modes))
 
     def bound_to(self, volume: str) -> Self:
-        """The claim and this volume name each other."""
+        """Bind the claim to this volume."""
         return self.spec(volumeName=volume).annotation(BIND_COMPLETED, "yes").phase("Bound")
 
     def made_for(self, pod_uid: str) -> Self:

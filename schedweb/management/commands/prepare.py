@@ -1,4 +1,4 @@
-"""``manage.py prepare``: bring the database to where this version can run on it."""
+"""``manage.py prepare``: prepare the database for this version."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ ADMIN = "admin"
 
 
 class Command(BaseCommand):
-    # They load every view; this is on the way of each start.
+    # System checks load every view, which would slow down each start.
     requires_system_checks: list[str] = []
-    help = "Migrate, install the broker's schema, make the first user and the demo cluster."
+    help = "Migrate, install the broker's schema, create the first user and the demo cluster."
 
     def handle(self, *args: Any, **options: Any) -> None:
         _check_plugins()
         call_command("migrate", interactive=False, verbosity=0)
-        # After a long rest; while the house runs, beat sees to it.
+        # After a long downtime; while the site runs, beat does this.
         daily.prepare_all()
         if not settings.CONFIG.broker_url:
             broker.install()
-            broker.declare(settings.CELERY_TASK_DEFAULT_QUEUE)
-            broker.sweep()
-        # What is known is of an earlier run; who lives says so again within seconds.
-        heartbeat.distrust()
+            broker.declare_queue(settings.CELERY_TASK_DEFAULT_QUEUE)
+            broker.drop_orphaned_queues()
+        # Old heartbeats are of an earlier run; running processes send new ones within seconds.
+        heartbeat.expire()
         if not User.objects.exists():
-            # The user last: a first start that failed half-way is a first start again.
+            # The user last: if a first start fails before this, the next start is a first start.
             call_command("create_demo")
             self._create_admin()
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
 
 def _check_plugins() -> None:
-    """Say now which of SCHEDWEB_PLUGINS cannot be used, instead of in every worker's log."""
+    """Report invalid SCHEDWEB_PLUGINS here instead of in every worker's log."""
     if settings.SCHEDWEB_PLUGINS:
         from apps.controlplane.profiles.plugins import custom_plugins
 

@@ -60,7 +60,7 @@ def test_why_here_is_told_against_the_runner_up(admin_client: Client, cluster: C
     assert found["here"]["other"] == "node-1"
     assert found["sentence"] == found["here"]["sentence"]
     shares = found["here"]["shares"]
-    assert sum(share["points"] for share in shares) == found["here"]["total"]
+    assert sum(share["weighted"] for share in shares) == found["here"]["total"]
     assert sum(share["difference"] for share in shares) == found["here"]["difference"]
 
 
@@ -96,11 +96,11 @@ def test_a_pending_pod_is_told_why_and_what_would_help(
         ("Free the pod default/first on node-0", 1),
         ("Free the pod default/huge on node-1", 1),
     ]
-    assert found["place"]["sentence"] == "It is not in line: it waits for an event that may help."
+    assert found["place"]["sentence"] == "It is unschedulable and waits for an event that may help."
     assert "A node whose taints the pod tolerates is added or gets or loses taints or a cordon" in [
         each["sentence"] for each in found["wake"]
     ]
-    assert found["wake_by_time"].startswith("Without any event it is tried again 300 s")
+    assert found["wake_by_time"].startswith("Without an event it is retried 300 s")
     assert found["decision"] == decision_of("second")
 
 

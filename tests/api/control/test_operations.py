@@ -30,7 +30,7 @@ def test_a_copy_is_begun_followed_and_cancelled(api: Api, lab: Cluster) -> None:
     cancelled = api.post(f"/operations/{operation['id']}/cancel", {})
     assert (cancelled.status_code, cancelled.json()["state"]) == (200, "cancelled")
     again = api.post(f"/operations/{operation['id']}/cancel", {})
-    assert again.status_code == 409 and "is over" in again.content.decode()
+    assert again.status_code == 409 and "has ended" in again.content.decode()
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_pods_are_activated_by_hand_in_whichever_worker(api: Api, lab: Cluster) 
     held = lease.acquire(lab.pk, "doomed")
     assert held is not None
     doomed = Engine.load(lab, held)
-    activation.carry_out(lab, doomed.scheduler.queue)
+    activation.apply(lab, doomed.scheduler.queue)
     LoopLease.objects.filter(cluster=lab).update(expires_at="2000-01-01T00:00:00Z")
     Engines().run(lab.pk)
     [move] = QueueMove.objects.filter(cluster=lab, event="ManualActivate")
@@ -285,11 +285,11 @@ def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> N
 def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
     (refused,) = api.get("/decisions?result=unschedulable&page_size=1").json()["results"]
     full = api.get(f"/decisions/{refused['id']}").json()
-    (verdict,) = full["verdicts"]
-    assert verdict["plugin"] == "NodeResourcesFit"
-    assert verdict["reasons"] == ["Insufficient cpu"]
-    assert len(verdict["nodes"]) == 3
-    one = api.get(f"/decisions/{refused['id']}/nodes/{verdict['nodes'][0]}").json()
+    (refusal,) = full["refusals"]
+    assert (refusal["extension_point"], refusal["plugin"]) == ("Filter", "NodeResourcesFit")
+    assert refusal["reasons"] == ["Insufficient cpu"]
+    assert refusal["count"] == len(refusal["nodes"]) == 3
+    one = api.get(f"/decisions/{refused['id']}/nodes/{refusal['nodes'][0]}").json()
     assert one["refusal"]["reasons"] == ["Insufficient cpu"]
 
 

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from rest_framework.authtoken.models import Token
 
 from tests.api.control.conftest import Api
-from tests.stack.house import wait_until
+from tests.stack.running_site import wait_until
 
 pytestmark = pytest.mark.django_db
 

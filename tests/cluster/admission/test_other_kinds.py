@@ -1,4 +1,4 @@
-"""What admission makes of the other kinds."""
+"""Admission of other kinds."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def service(**spec):
     return body("Service", spec={"ports": [{"port": 80}], **spec})
 
 
-def test_a_node_offers_what_it_has_in_canonical_amounts():
+def test_allocatable_defaults_to_capacity_in_canonical_form():
     node = admit("Node", body("Node", status={"capacity": {"cpu": "4000m"}}), Cluster())
     assert node["status"]["capacity"] == node["status"]["allocatable"] == {"cpu": "4"}
 
 
-def test_a_new_node_is_tainted_only_where_something_will_remove_the_taint():
+def test_a_new_node_is_tainted_only_if_a_controller_removes_the_taint():
     assert "taints" not in admit("Node", body("Node"), Cluster())["spec"]
     tainted = admit("Node", body("Node"), Cluster(), taint_new_nodes=True)
     taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -48,7 +48,7 @@ def test_a_second_default_priority_class_is_forbidden_but_the_first_may_be_updat
         admit("PriorityClass", {**first, "metadata": {"name": "y"}}, cluster)
 
 
-def test_a_claim_gets_the_default_class_unless_it_asks_for_none():
+def test_a_claim_gets_the_default_class_unless_it_requests_none():
     cluster = Cluster()
     annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
     cluster.post(

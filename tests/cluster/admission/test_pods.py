@@ -1,4 +1,4 @@
-"""What admission makes of pods."""
+"""Admission of pods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pod(**spec):
     }
 
 
-def test_the_given_body_is_left_alone():
+def test_admission_does_not_change_its_argument():
     given = pod(tolerations=[{"key": "a", "operator": "Exists"}], nodeSelector={})
     before = copy.deepcopy(given)
     admit("Pod", given, Cluster())
@@ -60,7 +60,7 @@ def test_admitting_twice_changes_nothing():
     assert admit("Pod", once, Cluster(), old=once) == once
 
 
-def test_a_pod_asks_for_what_its_limits_say_unless_it_requests_something_else():
+def test_requests_default_to_limits():
     resources = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1", "memory": "1024Mi"}}
     admitted = admit(
         "Pod", pod(containers=[{"name": "c", "image": "i", "resources": resources}]), Cluster()
@@ -71,7 +71,7 @@ def test_a_pod_asks_for_what_its_limits_say_unless_it_requests_something_else():
     }
 
 
-def test_pod_level_requests_are_the_sum_of_the_containers_where_the_pod_is_limited():
+def test_pod_level_requests_default_to_the_sum_of_containers_if_the_pod_has_limits():
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}}
     sidecar = {
         "name": "s",
@@ -105,7 +105,7 @@ def test_pod_level_requests_are_the_sum_of_the_containers_where_the_pod_is_limit
         ("Not An Image", "IfNotPresent"),
     ],
 )
-def test_only_the_latest_image_is_always_pulled(image, policy):
+def test_only_images_tagged_latest_are_always_pulled(image, policy):
     admitted = admit("Pod", pod(containers=[{"name": "c", "image": image}]), Cluster())
     assert admitted["spec"]["containers"][0]["imagePullPolicy"] == policy
 
@@ -134,7 +134,7 @@ def test_the_quality_of_service_follows_from_cpu_and_memory(resources, quality):
     assert admitted["status"]["qosClass"] == quality
 
 
-def test_what_a_client_says_about_the_status_is_not_taken():
+def test_the_status_sent_by_a_client_is_ignored():
     given = {**pod(), "status": {"phase": "Running", "nominatedNodeName": "n"}}
     assert admit("Pod", given, Cluster())["status"] == {
         "phase": "Pending",
@@ -142,7 +142,7 @@ def test_what_a_client_says_about_the_status_is_not_taken():
     }
 
 
-def test_a_gated_pod_says_so_in_its_conditions():
+def test_a_gated_pod_has_a_scheduling_gated_condition():
     admitted = admit("Pod", pod(schedulingGates=[{"name": "x.io/g"}]), Cluster())
     [condition] = admitted["status"]["conditions"]
     assert (condition["reason"], condition["status"]) == ("SchedulingGated", "False")
@@ -263,7 +263,7 @@ def test_an_update_keeps_the_priority_that_was_computed(cluster):
         ),
     ],
 )
-def test_a_pod_tolerates_a_lost_node_for_five_minutes_unless_it_says_otherwise(tolerations, added):
+def test_a_pod_tolerates_an_unreachable_node_for_five_minutes_by_default(tolerations, added):
     spec = admit("Pod", pod(tolerations=tolerations), Cluster())["spec"]
     new = spec.get("tolerations", [])[len(tolerations) :]
     assert [toleration["key"] for toleration in new] == added

@@ -1,4 +1,4 @@
-"""Admission plugins that a cluster switches on, and what they make of pods and nodes."""
+"""Optional admission plugins, and their effects on pods and nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cluster(db: None) -> Cluster:
     return create_cluster("c1", user="alice")
 
 
-def switch_on(cluster: Cluster, name: str, **parameters: Any) -> None:
+def enable(cluster: Cluster, name: str, **parameters: Any) -> None:
     change_settings(cluster, {"admission_plugins": {name: parameters}})
 
 
@@ -43,26 +43,26 @@ def pod(cluster: Cluster, name: str = "p", *, requests: Body | None = None, **sp
 
 
 def tolerations(body: Body) -> list[Body]:
-    """Those beside the two that every pod has."""
+    """The tolerations of a pod besides the two default ones."""
     return [each for each in body["spec"]["tolerations"] if each.get("tolerationSeconds") != 300]
 
 
-def test_by_default_none_of_them_acts(cluster: Cluster) -> None:
+def test_no_plugin_is_enabled_by_default(cluster: Cluster) -> None:
     assert cluster.admission_plugins == {}
     assert tolerations(pod(cluster, requests={"cpu": "1", "example.com/gpu": "1"})) == []
 
 
 def test_pods_that_are_not_best_effort_tolerate_memory_pressure(cluster: Cluster) -> None:
-    switch_on(cluster, "PodTolerationRestriction")
+    enable(cluster, "PodTolerationRestriction")
     assert tolerations(pod(cluster, "burstable", requests={"cpu": "1"})) == [MEMORY_PRESSURE]
     assert tolerations(pod(cluster, "best-effort")) == []
 
 
 def test_a_namespace_has_default_tolerations_and_a_whitelist(cluster: Cluster) -> None:
     spot = {"key": "spot", "operator": "Exists"}
-    # all keys, but only for five minutes: what every pod gets
+    # all keys, but only for five minutes: the default tolerations
     short = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-    switch_on(cluster, "PodTolerationRestriction", default=[spot], whitelist=[spot, short])
+    enable(cluster, "PodTolerationRestriction", default=[spot], whitelist=[spot, short])
     assert tolerations(pod(cluster, "p1")) == [spot]
     with pytest.raises(Forbidden, match="conflict with its namespace whitelist"):
         pod(cluster, "p2", tolerations=[{"key": "gpu", "operator": "Exists"}])
@@ -71,28 +71,28 @@ def test_a_namespace_has_default_tolerations_and_a_whitelist(cluster: Cluster) -
         "scheduler.alpha.kubernetes.io/tolerationsWhitelist": "",
     }
 
-    def annotated(body: Body) -> Body:
+    def annotate(body: Body) -> Body:
         return {**body, "metadata": {**body["metadata"], "annotations": own}}
 
-    store.patch(cluster, kinds.NAMESPACE, "", "default", annotated, actor=ACTOR)
+    store.patch(cluster, kinds.NAMESPACE, "", "default", annotate, actor=ACTOR)
     gpu = {"key": "gpu", "operator": "Exists"}
     assert tolerations(pod(cluster, "p2", tolerations=[gpu])) == [gpu]
 
 
-def test_an_annotation_that_is_no_list_is_named(cluster: Cluster) -> None:
-    switch_on(cluster, "PodTolerationRestriction")
+def test_an_invalid_annotation_is_named_in_the_error(cluster: Cluster) -> None:
+    enable(cluster, "PodTolerationRestriction")
     own: Body = {"scheduler.alpha.kubernetes.io/defaultTolerations": "{oops"}
 
-    def annotated(body: Body) -> Body:
+    def annotate(body: Body) -> Body:
         return {**body, "metadata": {**body["metadata"], "annotations": own}}
 
-    store.patch(cluster, kinds.NAMESPACE, "", "default", annotated, actor=ACTOR)
+    store.patch(cluster, kinds.NAMESPACE, "", "default", annotate, actor=ACTOR)
     with pytest.raises(Forbidden, match="defaultTolerations is no list of tolerations"):
         pod(cluster)
 
 
-def test_who_asks_for_a_device_tolerates_its_taint(cluster: Cluster) -> None:
-    switch_on(cluster, "ExtendedResourceToleration")
+def test_a_pod_that_requests_a_device_tolerates_its_taint(cluster: Cluster) -> None:
+    enable(cluster, "ExtendedResourceToleration")
     made = pod(cluster, requests={"cpu": "1", "example.com/gpu": "1", "a.io/b": "2"})
     assert tolerations(made) == [
         {"key": "a.io/b", "operator": "Exists", "effect": "NoSchedule"},
@@ -100,8 +100,8 @@ def test_who_asks_for_a_device_tolerates_its_taint(cluster: Cluster) -> None:
     ]
 
 
-def test_hard_anti_affinity_is_only_about_nodes(cluster: Cluster) -> None:
-    switch_on(cluster, "LimitPodHardAntiAffinityTopology")
+def test_required_anti_affinity_must_use_the_hostname_key(cluster: Cluster) -> None:
+    enable(cluster, "LimitPodHardAntiAffinityTopology")
 
     def apart(key: str) -> Body:
         term = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": key}
@@ -117,28 +117,28 @@ def test_hard_anti_affinity_is_only_about_nodes(cluster: Cluster) -> None:
     )
 
 
-def test_a_kubelet_cannot_make_its_node_attractive(cluster: Cluster) -> None:
-    switch_on(cluster, "NodeRestriction", kubelets=["bob"])
+def test_a_kubelet_cannot_set_reserved_labels_of_its_node(cluster: Cluster) -> None:
+    enable(cluster, "NodeRestriction", kubelets=["bob"])
     label = "example.node-restriction.kubernetes.io/pci"
 
-    def labelled(*keys: str) -> Body:
+    def node_with(*keys: str) -> Body:
         return {"metadata": {"name": "n1", "labels": dict.fromkeys(keys, "yes")}}
 
     allowed = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", "example.com/rack")
     with pytest.raises(Forbidden, match=f"is not allowed to set the following labels: {label}"):
-        store.create(cluster, kinds.NODE, labelled(label), actor=Actor("system:node:n1"))
-    store.create(cluster, kinds.NODE, labelled(*allowed), actor=Actor("system:node:n1"))
+        store.create(cluster, kinds.NODE, node_with(label), actor=Actor("system:node:n1"))
+    store.create(cluster, kinds.NODE, node_with(*allowed), actor=Actor("system:node:n1"))
     with pytest.raises(Forbidden, match='"n2" is not allowed to modify node "n1"'):
-        store.update(cluster, kinds.NODE, "", "n1", labelled(), actor=Actor("system:node:n2"))
+        store.update(cluster, kinds.NODE, "", "n1", node_with(), actor=Actor("system:node:n2"))
     with pytest.raises(Forbidden, match=f"is not allowed to modify labels: {label}"):
-        store.update(cluster, kinds.NODE, "", "n1", labelled(label), actor=Actor("bob"))
-    body = store.update(cluster, kinds.NODE, "", "n1", labelled(label), actor=ACTOR)
+        store.update(cluster, kinds.NODE, "", "n1", node_with(label), actor=Actor("bob"))
+    body = store.update(cluster, kinds.NODE, "", "n1", node_with(label), actor=ACTOR)
     assert label in body["metadata"]["labels"]
 
 
-def test_the_pods_of_a_group_go_to_its_nodes_and_only_they(cluster: Cluster) -> None:
+def test_only_the_pods_of_a_group_run_on_its_nodes(cluster: Cluster) -> None:
     groups = {"team-a": {"namespaces": ["default"]}, "team-b": {"users": ["bob"]}}
-    switch_on(cluster, "DedicatedNodes", groups=groups)
+    enable(cluster, "DedicatedNodes", groups=groups)
     expression = {"key": "dedicated", "operator": "In", "values": ["team-a"]}
     made = pod(cluster, "p1")
     assert tolerations(made) == [
@@ -151,7 +151,7 @@ def test_the_pods_of_a_group_go_to_its_nodes_and_only_they(cluster: Cluster) -> 
     terms = [{"matchExpressions": [own]}, {"matchFields": []}]
     given = {"nodeAffinity": {required: {"nodeSelectorTerms": terms}}}
     alternatives = pod(cluster, "p2", affinity=given)["spec"]["affinity"]["nodeAffinity"][required]
-    # whichever alternative holds, the node is the group's
+    # every term requires a node of the group
     assert [each["matchExpressions"] for each in alternatives["nodeSelectorTerms"]] == [
         [own, expression],
         [expression],
@@ -162,7 +162,7 @@ def test_the_pods_of_a_group_go_to_its_nodes_and_only_they(cluster: Cluster) -> 
     assert tolerations(by_bob)[0]["value"] == "team-b"
 
 
-def test_the_command_that_makes_a_cluster_switches_them_on() -> None:
+def test_create_cluster_enables_plugins() -> None:
     parameters = 'DedicatedNodes={"groups": {"a": {"namespaces": ["default"]}}}'
     chosen = ["--admission", "ExtendedResourceToleration", "--admission", parameters]
     call_command("create_cluster", "made", *chosen)

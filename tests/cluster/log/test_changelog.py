@@ -1,10 +1,10 @@
-"""The one hard rule of the change log, with real connections and real commits."""
+"""The ordering rule of the change log, with real connections and commits."""
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.db import connection
@@ -31,7 +31,7 @@ def _pod(name: str) -> dict[str, object]:
 
 
 def _write(cluster: Cluster, writer: int, failures: list[BaseException]) -> None:
-    """Create, relabel and delete pods, alone and in bulk."""
+    """Create, relabel and delete pods, one by one and in bulk."""
     draw = random.Random(writer)
     try:
         for number in range(WRITES_EACH):
@@ -47,15 +47,15 @@ def _write(cluster: Cluster, writer: int, failures: list[BaseException]) -> None
                 store.create(cluster, kinds.POD, _pod(name), actor=ACTOR, namespace="default")
                 if number % 3 == 0:
                     store.delete(cluster, kinds.POD, "default", name, actor=ACTOR)
-                # every writer changes this one: their transactions wait for each other
-                store.patch(cluster, kinds.NAMESPACE, "", "default", _counted(name), actor=ACTOR)
+                # all writers change this object, so their transactions wait for each other
+                store.patch(cluster, kinds.NAMESPACE, "", "default", _annotate(name), actor=ACTOR)
     except BaseException as failure:
         failures.append(failure)
     finally:
         connection.close()
 
 
-def _counted(name: str) -> store.Callable[[dict[str, object]], dict[str, object]]:
+def _annotate(name: str) -> Callable[[dict[str, object]], dict[str, object]]:
     def change(body: dict[str, object]) -> dict[str, object]:
         metadata = body["metadata"]
         assert isinstance(metadata, dict)
@@ -65,7 +65,7 @@ def _counted(name: str) -> store.Callable[[dict[str, object]], dict[str, object]
 
 
 def _read_until(cluster: Cluster, done: threading.Event) -> Iterator[int]:
-    """Versions as a reader sees them that asks for what is new, over and over."""
+    """The versions that a polling reader sees."""
     position = 0
     while True:
         finished = done.is_set()
@@ -102,7 +102,7 @@ def test_a_reader_never_misses_a_change_under_concurrent_writers(cluster: Cluste
     assert seen == list(range(1, cluster.resource_version + 1))
 
 
-def test_every_change_says_what_it_replaced_and_who_made_it(cluster: Cluster) -> None:
+def test_every_change_records_its_previous_version_and_its_user(cluster: Cluster) -> None:
     start = Cluster.objects.get(pk=cluster.pk).resource_version
     actor = Actor("alice", "request-7")
     store.create(cluster, kinds.POD, _pod("p"), actor=actor, namespace="default")

@@ -1,4 +1,4 @@
-"""Streams hear of changes, and lose none when the connection is lost."""
+"""Streams are notified of changes, also after a lost connection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(scene: Callable[[], Awaitable[None]]) -> None:
 
 @sync_to_async
 def execute(statement: str, *parameters: str) -> None:
-    """In the database, from a thread that leaves no connection behind."""
+    """Execute SQL in a thread, which closes its connection."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
     connection.close()
@@ -45,50 +45,50 @@ async def break_connections() -> None:
 
 
 async def settle(subscription: Subscription) -> None:
-    """Take the news that a fresh connection gives everybody."""
-    while await subscription.news(timeout=0.05) is not None:
+    """Consume the notifications that a new connection sends to every subscriber."""
+    while await subscription.wait(timeout=0.05) is not None:
         pass
 
 
-def test_a_stream_hears_of_its_own_cluster_alone() -> None:
+def test_a_stream_is_notified_of_its_own_cluster_only() -> None:
     async def scene() -> None:
         async with listener().subscribe(1) as mine, listener().subscribe(2) as other:
             await settle(mine)
             await settle(other)
             await announce(1, 7)
-            assert await mine.news(timeout=5) == 7
-            assert await other.news(timeout=0.1) is None
+            assert await mine.wait(timeout=5) == 7
+            assert await other.wait(timeout=0.1) is None
 
     run(scene)
 
 
-def test_news_that_pile_up_are_told_once() -> None:
+def test_accumulated_announcements_are_one_notification() -> None:
     async def scene() -> None:
         async with listener().subscribe(1) as mine, listener().subscribe(1) as beside:
             await settle(mine)
             for version in (3, 4, 5):
                 await announce(1, version)
-            while await beside.news(timeout=5) != 5:
+            while await beside.wait(timeout=5) != 5:
                 pass
-            assert await mine.news(timeout=5) == 5
-            assert await mine.news(timeout=0.1) is None
+            assert await mine.wait(timeout=5) == 5
+            assert await mine.wait(timeout=0.1) is None
 
     run(scene)
 
 
-def test_a_lost_connection_is_made_again_and_everybody_looks_again() -> None:
+def test_after_a_reconnect_every_subscriber_is_notified() -> None:
     async def scene() -> None:
         async with listener().subscribe(1) as mine:
             await settle(mine)
             await break_connections()
-            assert await mine.news(timeout=8) is not None
+            assert await mine.wait(timeout=8) is not None
             await announce(1, 9)
-            assert await mine.news(timeout=5) == 9
+            assert await mine.wait(timeout=5) == 9
 
     run(scene)
 
 
-def test_a_change_that_nobody_announced_is_found() -> None:
+def test_a_change_that_was_not_announced_is_found() -> None:
     async def scene() -> None:
         cluster = await sync_to_async(make_cluster)()
         async with listener().subscribe(cluster.pk) as mine:
@@ -96,7 +96,7 @@ def test_a_change_that_nobody_announced_is_found() -> None:
             await execute(
                 "UPDATE cluster_cluster SET resource_version = 42 WHERE id = %s", str(cluster.pk)
             )
-            while await mine.news(timeout=5) != 42:
+            while await mine.wait(timeout=5) != 42:
                 pass
 
     run(scene)
@@ -108,12 +108,12 @@ def make_cluster() -> Cluster:
     return cluster
 
 
-def test_a_message_of_somebody_else_is_passed_over() -> None:
+def test_an_unexpected_message_is_ignored() -> None:
     async def scene() -> None:
         async with listener().subscribe(1) as mine:
             await settle(mine)
             await execute("SELECT pg_notify(%s, %s)", CHANNEL, "hello")
             await announce(1, 7)
-            assert await mine.news(timeout=5) == 7
+            assert await mine.wait(timeout=5) == 7
 
     run(scene)

@@ -1,4 +1,4 @@
-"""The columns that pages sum say what the scheduler counts."""
+"""The columns that pages sum equal the scheduler's values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_pods_requests(name: str, body: dict[str, Any], want: dict[str, int]) 
     assert pod_requests(body) == want, name
 
 
-def test_random_pods_ask_for_what_the_scheduler_counts() -> None:
+def test_requests_of_random_pods_equal_the_schedulers() -> None:
     draw = random.Random(7)
 
     def amounts() -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_random_pods_ask_for_what_the_scheduler_counts() -> None:
         assert pod_requests(body) == counted
 
 
-def test_a_node_offers_its_allocatable_and_is_ready_when_it_says_so() -> None:
+def test_a_node_has_its_allocatable_resources_and_its_ready_condition() -> None:
     node = {
         "status": {
             "allocatable": {"cpu": "7800m", "memory": "31Gi", "pods": "110", "example.com/gpu": 4},
@@ -99,6 +99,6 @@ def test_a_node_offers_its_allocatable_and_is_ready_when_it_says_so() -> None:
     assert node_allocatable({}) == {}
 
 
-def test_a_column_never_refuses_what_was_stored() -> None:
+def test_a_stored_object_with_invalid_amounts_has_columns() -> None:
     assert pod_requests(pod(containers=[container(cpu="lots")])) == {}
     assert pod_requests(pod(containers=[container(memory="8000E")])) == {"memory": 2**63 - 1}

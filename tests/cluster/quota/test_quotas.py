@@ -1,4 +1,4 @@
-"""ResourceQuotas: what they refuse, and what they say is used, transaction by transaction."""
+"""ResourceQuotas: what they refuse, and their usage after each transaction."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def refused(cluster: Cluster, body: Body) -> str:
     return refusal.value.message
 
 
-def test_a_quota_counts_what_is_there_when_it_comes_and_what_comes_after(cluster: Cluster) -> None:
+def test_a_new_quota_counts_existing_and_later_objects(cluster: Cluster) -> None:
     create(cluster, pod("early", requests={"cpu": "500m"}))
     body = quota(cluster, {"requests.cpu": "2", "pods": "5"})
     assert body["status"] == {
@@ -68,7 +68,7 @@ def test_a_quota_counts_what_is_there_when_it_comes_and_what_comes_after(cluster
     assert used(cluster) == {"requests.cpu": "1", "pods": "1"}
 
 
-def test_what_exceeds_a_quota_is_refused_in_the_words_of_kube_apiserver(cluster: Cluster) -> None:
+def test_an_object_beyond_a_quota_is_refused_with_kube_apiservers_message(cluster: Cluster) -> None:
     quota(cluster, {"requests.cpu": "1", "memory": "1Gi", "pods": "9"}, name="small")
     create(cluster, pod("p1", requests={"cpu": "750m", "memory": "512Mi"}))
     assert refused(cluster, pod("p2", requests={"cpu": "500m", "memory": "768Mi"})) == (
@@ -79,7 +79,7 @@ def test_what_exceeds_a_quota_is_refused_in_the_words_of_kube_apiserver(cluster:
     assert used(cluster, "small") == {"requests.cpu": "750m", "memory": "512Mi", "pods": "1"}
 
 
-def test_under_a_quota_of_cpu_every_container_must_say_how_much(cluster: Cluster) -> None:
+def test_under_a_quota_of_cpu_every_container_must_specify_cpu(cluster: Cluster) -> None:
     quota(cluster, {"requests.cpu": "1", "limits.memory": "1Gi", "ephemeral-storage": "1Gi"})
     body = pod("p", limits={"memory": "1Mi"})
     body["spec"]["initContainers"] = [{"name": "a", "image": "i"}]
@@ -105,7 +105,7 @@ def test_the_overhead_of_the_runtime_counts(cluster: Cluster) -> None:
     )
 
 
-def test_a_finished_pod_gives_its_share_back_but_is_still_an_object(cluster: Cluster) -> None:
+def test_a_finished_pod_counts_only_as_an_object(cluster: Cluster) -> None:
     quota(cluster, {"pods": "1", "count/pods": "2", "cpu": "1"})
     create(cluster, pod("p1", requests={"cpu": "1"}))
     assert "exceeded quota" in refused(cluster, pod("p2", requests={"cpu": "1m"}))
@@ -139,7 +139,7 @@ def test_a_finished_pod_gives_its_share_back_but_is_still_an_object(cluster: Clu
         ),
     ],
 )
-def test_a_quota_with_a_scope_is_about_the_pods_in_it(
+def test_a_quota_with_a_scope_counts_only_pods_in_the_scope(
     cluster: Cluster, scope: Body, inside: Body, outside: Body
 ) -> None:
     high = {"metadata": {"name": "hi"}, "value": 7}
@@ -172,7 +172,7 @@ def test_other_kinds_are_counted_as_objects(cluster: Cluster) -> None:
         store.create(cluster, kind, claim, actor=ACTOR, namespace="default")
 
 
-def test_a_larger_quota_lets_more_in_and_a_deleted_one_everything(cluster: Cluster) -> None:
+def test_a_larger_quota_allows_more_pods_and_a_deleted_one_any_number(cluster: Cluster) -> None:
     quota(cluster, {"pods": "0"})
     refused(cluster, pod("p1"))
     more: Body = {"spec": {"hard": {"pods": "1", "cpu": "4"}}}
@@ -184,7 +184,7 @@ def test_a_larger_quota_lets_more_in_and_a_deleted_one_everything(cluster: Clust
     assert Cluster.objects.get(pk=cluster.pk).quotas == 0
 
 
-def test_a_batch_takes_what_is_allowed_and_tells_the_quota_once(cluster: Cluster) -> None:
+def test_a_batch_creates_what_is_allowed_and_updates_the_quota_once(cluster: Cluster) -> None:
     quota(cluster, {"pods": "2"})
     writes = [Create(kinds.POD, pod(f"p{n}"), "default") for n in range(4)]
     outcomes = store.write(cluster, writes, actor=ACTOR, collect_refusals=True)
@@ -194,7 +194,7 @@ def test_a_batch_takes_what_is_allowed_and_tells_the_quota_once(cluster: Cluster
     assert told.count() == 1
 
 
-def test_a_dry_run_spends_nothing(cluster: Cluster) -> None:
+def test_a_dry_run_does_not_change_the_usage(cluster: Cluster) -> None:
     quota(cluster, {"pods": "1"})
     store.create(cluster, kinds.POD, pod("p"), actor=ACTOR, namespace="default", dry_run=True)
     assert used(cluster) == {"pods": "0"}
@@ -211,7 +211,7 @@ def test_a_dry_run_spends_nothing(cluster: Cluster) -> None:
         ({"scopes": ["Often"]}, "unsupported scope"),
     ],
 )
-def test_a_quota_that_cannot_be_is_refused(cluster: Cluster, spec: Body, told: str) -> None:
+def test_an_invalid_quota_is_refused(cluster: Cluster, spec: Body, told: str) -> None:
     body = {"metadata": {"name": "q"}, "spec": spec}
     with pytest.raises(Invalid) as refusal:
         store.create(cluster, QUOTA, body, actor=ACTOR, namespace="default")
@@ -239,6 +239,6 @@ def test_pods_created_at_once_never_exceed_a_quota_that_appears_among_them() -> 
 
     with ThreadPoolExecutor(4) as pool:
         made = sum(pool.map(create_some, (0, 10, 20, 30)))
-    # those that came before the quota count; afterwards nothing goes beyond it
+    # pods created before the quota count; after it none exceeds it
     assert used(cluster) == {"pods": str(made)} and made >= 12
     assert "exceeded quota" in refused(cluster, pod("more"))

@@ -1,4 +1,4 @@
-"""Rules for other kinds, and for updates, that the recorded exchanges do not touch."""
+"""Rules for other kinds, and for updates, that the recorded exchanges do not cover."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def budget(**spec):
         ),
     ],
 )
-def test_a_broken_rule_is_told_with_its_field(given, complaint):
+def test_an_error_names_its_field(given, complaint):
     assert complaint in complaints(given)
 
 
@@ -124,7 +124,7 @@ def test_a_broken_rule_is_told_with_its_field(given, complaint):
         body("CSIDriver", "storage.k8s.io"),
     ],
 )
-def test_a_sound_object_is_not_complained_about(given):
+def test_a_valid_object_has_no_errors(given):
     assert complaints(given) == []
 
 
@@ -160,7 +160,7 @@ def test_a_sound_object_is_not_complained_about(given):
         ),
     ],
 )
-def test_what_is_fixed_cannot_be_changed(old, new, complaint):
+def test_immutable_fields_cannot_be_changed(old, new, complaint):
     assert complaint in complaints(new, old)
 
 
@@ -176,11 +176,11 @@ def test_what_is_fixed_cannot_be_changed(old, new, complaint):
         (storage_class(), storage_class(allowVolumeExpansion=True)),
     ],
 )
-def test_the_rest_may_change(old, new):
+def test_mutable_fields_can_be_changed(old, new):
     assert complaints(new, old) == []
 
 
-def test_an_object_that_is_being_deleted_takes_no_new_finalizers():
+def test_an_object_that_is_being_deleted_gets_no_new_finalizers():
     old = body("Node", metadata={"name": "x", "deletionTimestamp": "2026-01-02T03:04:05Z"})
     new = {**old, "metadata": {**old["metadata"], "finalizers": ["a.io/b"]}}
     text, again = complaints(new, old)

@@ -1,4 +1,4 @@
-"""Rules for pods that the recorded exchanges do not touch."""
+"""Rules for pods that the recorded exchanges do not cover."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def container(**fields):
 
 
 def complaints(body, old=None, **options):
-    """ "field: message" of each cause, the message without what it should be."""
+    """ "field: message" of each cause; messages without the expected values."""
     admitted = admit("Pod", body, Cluster(), old=old)
     return [f"{c.field}: {c.message}" for c in validate("Pod", admitted, old, **options)]
 
@@ -116,13 +116,13 @@ def complaints(body, old=None, **options):
         ({"restartPolicy": "Later"}, None),
     ],
 )
-def test_a_broken_rule_is_told_with_its_field(spec, complaint):
+def test_an_error_names_its_field(spec, complaint):
     found = complaints(pod(**spec))
     assert found
     assert complaint is None or complaint in found
 
 
-def test_a_sound_pod_is_not_complained_about():
+def test_a_valid_pod_has_no_errors():
     assert (
         complaints(
             pod(

@@ -1,4 +1,4 @@
-"""What a DELETE makes of objects, as functions over plain bodies."""
+"""The effects of DELETE on objects, as functions over plain bodies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.cluster import kinds
-from apps.cluster.writing.deletion import is_held, marked
+from apps.cluster.writing.deletion import is_held, mark_deleted
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SERVICE = kinds.by_name("Service")
@@ -35,18 +35,18 @@ def pod(*, node: str = "n1", phase: str = "Running", **spec: Any) -> dict[str, A
 def test_a_pod_gets_its_grace_period(
     body: dict[str, Any], options: dict[str, Any], grace: int, until: str
 ) -> None:
-    metadata = marked(kinds.POD, body, options, NOW)["metadata"]
+    metadata = mark_deleted(kinds.POD, body, options, NOW)["metadata"]
     assert metadata["deletionGracePeriodSeconds"] == grace
     assert metadata["deletionTimestamp"] == f"2030-01-01T{until}Z"
     assert is_held(kinds.POD, {"metadata": metadata}) == bool(grace)
 
 
-def test_a_later_deletion_can_only_hurry() -> None:
-    first = marked(kinds.POD, pod(), {"gracePeriodSeconds": 60}, NOW)
+def test_a_second_deletion_can_only_shorten_the_grace_period() -> None:
+    first = mark_deleted(kinds.POD, pod(), {"gracePeriodSeconds": 60}, NOW)
     later = datetime(2030, 1, 1, 0, 0, 20, tzinfo=UTC)
-    assert marked(kinds.POD, first, {}, later) == first
-    assert marked(kinds.POD, first, {"gracePeriodSeconds": 90}, later) == first
-    hurried = marked(kinds.POD, first, {"gracePeriodSeconds": 30}, later)["metadata"]
+    assert mark_deleted(kinds.POD, first, {}, later) == first
+    assert mark_deleted(kinds.POD, first, {"gracePeriodSeconds": 90}, later) == first
+    hurried = mark_deleted(kinds.POD, first, {"gracePeriodSeconds": 30}, later)["metadata"]
     assert hurried["deletionTimestamp"] == "2030-01-01T00:00:30Z"
     assert hurried["deletionGracePeriodSeconds"] == 30
 
@@ -61,15 +61,15 @@ def test_a_later_deletion_can_only_hurry() -> None:
         ({"orphanDependents": True}, ["x.io/own", "orphan"]),
     ],
 )
-def test_what_becomes_of_dependants_is_asked_by_a_finalizer(
+def test_the_propagation_policy_sets_a_finalizer(
     options: dict[str, Any], finalizers: list[str]
 ) -> None:
     body = {"metadata": {"name": "s", "finalizers": ["x.io/own"]}}
-    assert marked(SERVICE, body, options, NOW)["metadata"]["finalizers"] == finalizers
+    assert mark_deleted(SERVICE, body, options, NOW)["metadata"]["finalizers"] == finalizers
 
 
 def test_a_namespace_is_terminating_until_it_is_finalized() -> None:
     body = {"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}}
-    dying = marked(kinds.NAMESPACE, body, {}, NOW)
+    dying = mark_deleted(kinds.NAMESPACE, body, {}, NOW)
     assert dying["status"]["phase"] == "Terminating" and is_held(kinds.NAMESPACE, dying)
     assert not is_held(kinds.NAMESPACE, {**dying, "spec": {"finalizers": []}})

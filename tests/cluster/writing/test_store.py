@@ -1,4 +1,4 @@
-"""The write door: what it stores, what it refuses, and that nothing is half-written."""
+"""The store: what it writes, what it refuses, and that writes are atomic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.cluster.errors import AlreadyExists, ApiError, Conflict, Forbidden, In
 from apps.cluster.models import Change, Cluster, Node, Pod, Taint
 from apps.cluster.writes import Actor, Create, Delete, Update
 from apps.cluster.writing import store
-from apps.cluster.writing.binding import binding_to
+from apps.cluster.writing.binding import make_binding
 from apps.controlplane.clusters.lifecycle import create_cluster
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def version(cluster: Cluster) -> int:
     return Cluster.objects.get(pk=cluster.pk).resource_version
 
 
-def test_a_created_object_carries_what_the_server_sets(cluster: Cluster) -> None:
+def test_a_created_object_has_the_servers_metadata(cluster: Cluster) -> None:
     created = create_pod(cluster, "p")
     metadata = created["metadata"]
     assert metadata["uid"] and metadata["creationTimestamp"].endswith("Z")
@@ -71,7 +71,7 @@ def test_an_update_that_changes_nothing_takes_no_version(cluster: Cluster) -> No
     assert version(cluster) == before
 
 
-def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:
+def test_status_and_spec_are_written_separately(cluster: Cluster) -> None:
     node = queries.get(cluster, kinds.NODE, "", "node-0")
     changed = {
         **node,
@@ -97,7 +97,7 @@ def test_many_objects_are_created_together_or_not_at_all(cluster: Cluster) -> No
     assert not Pod.objects.filter(cluster=cluster).exists()
 
 
-def test_refusals_can_be_collected_while_the_others_go_on(cluster: Cluster) -> None:
+def test_refusals_can_be_collected_while_other_writes_succeed(cluster: Cluster) -> None:
     create_pod(cluster, "there")
     outcomes = store.write(
         cluster,
@@ -115,7 +115,7 @@ def test_refusals_can_be_collected_while_the_others_go_on(cluster: Cluster) -> N
     assert Pod.objects.filter(cluster=cluster).count() == 2
 
 
-def test_a_dry_run_answers_and_writes_nothing(cluster: Cluster) -> None:
+def test_a_dry_run_returns_the_object_and_writes_nothing(cluster: Cluster) -> None:
     before = version(cluster)
     answer = store.create(
         cluster, kinds.POD, pod("p"), actor=ACTOR, namespace="default", dry_run=True
@@ -126,20 +126,20 @@ def test_a_dry_run_answers_and_writes_nothing(cluster: Cluster) -> None:
 
 def test_a_pod_is_bound_once_and_takes_its_nodes_zone(cluster: Cluster) -> None:
     create_pod(cluster, "p")
-    bound = store.bind(cluster, "default", "p", binding_to("node-0"), actor=ACTOR)
+    bound = store.bind(cluster, "default", "p", make_binding("node-0"), actor=ACTOR)
     assert bound["spec"]["nodeName"] == "node-0"
     assert bound["metadata"]["labels"]["topology.kubernetes.io/zone"] == "zone-1"
     conditions = {each["type"]: each["status"] for each in bound["status"]["conditions"]}
     assert conditions["PodScheduled"] == "True"
     with pytest.raises(Conflict, match='pod p is already assigned to node "node-0"'):
-        store.bind(cluster, "default", "p", binding_to("node-1"), actor=ACTOR)
+        store.bind(cluster, "default", "p", make_binding("node-1"), actor=ACTOR)
     assert Pod.objects.get(cluster=cluster, name="p").node_name == "node-0"
 
 
 def test_a_gated_pod_cannot_be_bound(cluster: Cluster) -> None:
     create_pod(cluster, "p", schedulingGates=[{"name": "example.com/wait"}])
     with pytest.raises(Conflict, match="has non-empty .spec.schedulingGates"):
-        store.bind(cluster, "default", "p", binding_to("node-0"), actor=ACTOR)
+        store.bind(cluster, "default", "p", make_binding("node-0"), actor=ACTOR)
 
 
 def test_a_binding_without_a_target_names_the_field(cluster: Cluster) -> None:
@@ -161,12 +161,12 @@ def test_a_deletion_with_the_wrong_uid_is_refused(cluster: Cluster) -> None:
         )
 
 
-def test_an_object_with_finalizers_stays_until_they_are_gone(cluster: Cluster) -> None:
+def test_an_object_with_finalizers_stays_until_they_are_removed(cluster: Cluster) -> None:
     held = pod("p")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     store.create(cluster, kinds.POD, held, actor=ACTOR, namespace="default")
-    marked = store.delete(cluster, kinds.POD, "default", "p", actor=ACTOR)
-    assert marked["metadata"]["deletionTimestamp"]
+    mark_deleted = store.delete(cluster, kinds.POD, "default", "p", actor=ACTOR)
+    assert mark_deleted["metadata"]["deletionTimestamp"]
     store.patch(
         cluster,
         kinds.POD,
@@ -186,7 +186,7 @@ def test_a_namespace_has_to_exist(cluster: Cluster) -> None:
         store.create(cluster, kinds.POD, pod("p"), actor=ACTOR, namespace="nowhere")
 
 
-def test_nothing_is_created_in_a_namespace_that_is_going(cluster: Cluster) -> None:
+def test_nothing_is_created_in_a_terminating_namespace(cluster: Cluster) -> None:
     store.create(
         cluster,
         kinds.NAMESPACE,
@@ -223,14 +223,14 @@ def test_one_write_may_change_an_object_twice(cluster: Cluster) -> None:
     create_pod(cluster, "p")
     before = version(cluster)
 
-    def labelled(key: str) -> Update:
+    def label(key: str) -> Update:
         def change(body: dict[str, Any]) -> dict[str, Any]:
             labels = {**(body["metadata"].get("labels") or {}), key: "x"}
             return {**body, "metadata": {**body["metadata"], "labels": labels}}
 
         return Update(kinds.POD, "default", "p", change)
 
-    store.write(cluster, [labelled("a"), labelled("b")], actor=ACTOR)
+    store.write(cluster, [label("a"), label("b")], actor=ACTOR)
     changes = list(Change.objects.filter(cluster=cluster, version__gt=before).order_by("version"))
     assert [change.previous_version for change in changes] == [before, before + 1]
     assert [change.object["metadata"]["labels"] for change in changes] == [

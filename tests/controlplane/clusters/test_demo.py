@@ -1,4 +1,4 @@
-"""The cluster of the first start has a pod of every fate to look at."""
+"""The cluster created at the first start contains pods in every state."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from apps.controlplane.models import QueueEntry
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_demo_has_zones_taints_and_pods_of_every_fate() -> None:
+def test_the_demo_has_zones_taints_and_pods_in_every_state() -> None:
     call_command("create_demo", verbosity=0)
     cluster = Cluster.objects.get(name="demo")
     Engines().run(cluster.pk)
-    zones = {labels.get("topology.kubernetes.io/zone") for labels in _labels_of_nodes(cluster)}
+    zones = {labels.get("topology.kubernetes.io/zone") for labels in _read_node_labels(cluster)}
     assert len(zones) >= 3
     assert Taint.objects.filter(node__cluster=cluster).exists()
     assert Pod.objects.filter(cluster=cluster).exclude(node_name="").count() >= 3
@@ -27,11 +27,11 @@ def test_the_demo_has_zones_taints_and_pods_of_every_fate() -> None:
     assert Event.objects.filter(cluster=cluster, reason="Preempted").exists()
 
 
-def test_it_is_made_once() -> None:
+def test_it_is_created_once() -> None:
     call_command("create_demo", verbosity=0)
     call_command("create_demo", verbosity=0)
     assert Cluster.objects.count() == 1
 
 
-def _labels_of_nodes(cluster: Cluster) -> list[dict[str, str]]:
+def _read_node_labels(cluster: Cluster) -> list[dict[str, str]]:
     return list(cluster.node_set.values_list("labels", flat=True))

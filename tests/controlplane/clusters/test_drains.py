@@ -1,4 +1,4 @@
-"""Draining a node, and what its preview says."""
+"""Draining a node, and the preview of a drain."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lab() -> Cluster:
 
 @pytest.fixture
 def loop(lab: Cluster) -> Iterator[None]:
-    """A worker that runs the cluster meanwhile."""
+    """A worker that runs the cluster in the background."""
     stopped = threading.Event()
 
     def work() -> None:
@@ -78,7 +78,7 @@ def drain(lab: Cluster, node: str, **arguments: Any) -> Operation:
     asked = {"node": node, "force": False, "timeout": 20, **arguments}
     operation = service.start("drain", "Drain", actor=ACTOR, cluster=lab, arguments=asked)
     running.run(operation.pk)
-    return service.operation_numbered(operation.pk)
+    return service.get_operation(operation.pk)
 
 
 def budget(lab: Cluster, least: int) -> None:
@@ -91,11 +91,11 @@ def budget(lab: Cluster, least: int) -> None:
     Engines().run(lab.pk)
 
 
-def test_the_preview_says_where_each_pod_would_go_and_writes_nothing(lab: Cluster) -> None:
+def test_the_preview_shows_where_each_pod_would_go_and_writes_nothing(lab: Cluster) -> None:
     node = crowded(lab)
     version = Cluster.objects.get(pk=lab.pk).resource_version
-    moving = drains.plan(lab, node).moving
-    found = drains.landings(lab, node, moving)
+    moving = drains.plan_drain(lab, node).moving
+    found = drains.preview_landings(lab, node, moving)
     # 8 CPUs: one pod is there already, one more fits
     assert [bool(landing.node) for landing in found] == [True, False]
     assert found[0].node != node
@@ -103,20 +103,20 @@ def test_the_preview_says_where_each_pod_would_go_and_writes_nothing(lab: Cluste
     assert Cluster.objects.get(pk=lab.pk).resource_version == version
 
 
-def test_what_a_preview_tried_is_taken_back(lab: Cluster) -> None:
+def test_a_preview_leaves_the_state_unchanged(lab: Cluster) -> None:
     node = crowded(lab)
-    moving = drains.plan(lab, node).moving
+    moving = drains.plan_drain(lab, node).moving
     with states.now(lab) as state:
         before = occupied(state)
-    found = drains.landings(lab, node, moving)
+    found = drains.preview_landings(lab, node, moving)
     with states.now(lab) as state:
         state.scheduler.cache.validate()
         assert occupied(state) == before
-    assert drains.landings(lab, node, moving) == found
+    assert drains.preview_landings(lab, node, moving) == found
 
 
 def occupied(state: PastState) -> dict[str, Any]:
-    """Of each node: whether it takes pods, and which are there."""
+    """For each node: whether it is cordoned, its pods, and what they request."""
     nodes = state.scheduler.cache.nodes.values()
     return {
         each.name: (
@@ -130,7 +130,7 @@ def occupied(state: PastState) -> dict[str, Any]:
 
 def test_a_drained_node_is_cordoned_and_empty(lab: Cluster, loop: None) -> None:
     node = crowded(lab)
-    grace_to_none(lab)
+    remove_grace_periods(lab)
     done = drain(lab, node)
     assert (done.state, done.cause) == ("succeeded", "")
     assert done.message == f"2 pods have left {node}; it stays cordoned"
@@ -141,28 +141,28 @@ def test_a_drained_node_is_cordoned_and_empty(lab: Cluster, loop: None) -> None:
 def test_a_budget_that_allows_nothing_ends_the_drain_with_its_name(lab: Cluster) -> None:
     budget(lab, 3)
     node = crowded(lab)
-    plan = drains.plan(lab, node)
-    assert all(pod.held and pod.budgets == ["web: may lose 0 now"] for pod in plan.moving)
+    plan = drains.plan_drain(lab, node)
+    assert all(pod.held and pod.budgets == ["web: allowed disruptions 0"] for pod in plan.moving)
     started = time.monotonic()
     done = drain(lab, node, timeout=1)
     assert time.monotonic() - started < 15
     assert done.state == "failed"
-    assert "2 pods are still there" in done.cause
+    assert "timed out with 2 pods remaining" in done.cause
     assert "The disruption budget web needs 3 healthy pods" in done.cause
     assert Pod.objects.filter(cluster=lab, node_name=node).count() == 2
 
 
-def test_a_plan_asks_for_the_budgets_once(
+def test_a_plan_reads_the_budgets_once(
     lab: Cluster, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     budget(lab, 3)
     node = crowded(lab)
     with django_assert_num_queries(2):
-        plan = drains.plan(lab, node)
+        plan = drains.plan_drain(lab, node)
     assert len(plan.moving) == 2
 
 
-def test_pods_that_nobody_makes_again_are_lost_only_if_that_is_allowed(lab: Cluster) -> None:
+def test_pods_without_a_controller_are_evicted_only_with_force(lab: Cluster) -> None:
     container = {"name": "main", "image": "x"}
     alone = {
         "metadata": {"name": "alone"},
@@ -170,13 +170,11 @@ def test_pods_that_nobody_makes_again_are_lost_only_if_that_is_allowed(lab: Clus
     }
     store.create(lab, kinds.POD, alone, actor=ACTOR, namespace="default")
     done = drain(lab, crowded(lab))
-    assert (
-        done.state == "failed" and "have no controller that makes them again (alone)" in done.cause
-    )
+    assert done.state == "failed" and "have no controller that recreates them (alone)" in done.cause
 
 
-def grace_to_none(lab: Cluster) -> None:
-    """Let pods end at once."""
+def remove_grace_periods(lab: Cluster) -> None:
+    """Let pods terminate at once."""
     for pod in Pod.objects.filter(cluster=lab):
         grace = {"terminationGracePeriodSeconds": 0}
         body = {**pod.body, "spec": {**pod.body["spec"], **grace}}

@@ -1,4 +1,4 @@
-"""Making and deleting a cluster, whoever else is at work."""
+"""Creating and deleting a cluster while others write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from apps.cluster.errors import AlreadyExists, NotFound
 from apps.cluster.models import Cluster, Node
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
-from tests.stack.house import wait_until
+from tests.stack.running_site import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,28 +21,28 @@ def cluster() -> Cluster:
     return create_cluster("lab", user="tests", nodes=3)
 
 
-def elsewhere(action: Callable[[], object]) -> None:
-    """As another process would, on a connection of its own."""
+def run_separately(action: Callable[[], object]) -> None:
+    """Run an action on a connection of its own, as another process would."""
     try:
         action()
     finally:
         connection.close()
 
 
-def is_somebody_waiting() -> bool:
+def is_any_lock_waiting() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
         return cursor.fetchone() != (0,)
 
 
 @pytest.mark.parametrize("locked", ["controlplane_looplease", "cluster_node"])
-def test_whoever_is_writing_finishes_first(cluster: Cluster, locked: str) -> None:
-    """Every writer takes the counter last, the loop its lease first: neither gets in a deadlock."""
+def test_a_deletion_waits_for_writers(cluster: Cluster, locked: str) -> None:
+    """Writers lock the counter last and the loop locks its lease first, so there is no deadlock."""
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SELECT FROM {locked} WHERE cluster_id = %s FOR UPDATE", [cluster.pk])
-            deleting = other.submit(elsewhere, lambda: delete_cluster(cluster))
-            wait_until(is_somebody_waiting)
+            deleting = other.submit(run_separately, lambda: delete_cluster(cluster))
+            wait_until(is_any_lock_waiting)
             cursor.execute(
                 "UPDATE cluster_cluster SET resource_version = resource_version + 1 WHERE id = %s",
                 [cluster.pk],
@@ -58,12 +58,12 @@ def test_a_cluster_is_deleted_once(cluster: Cluster) -> None:
         delete_cluster(cluster)
 
 
-def test_of_two_who_make_a_cluster_at_once_one_is_told_that_the_name_is_taken() -> None:
+def test_of_two_concurrent_creations_with_the_same_name_one_is_rejected() -> None:
     with ThreadPoolExecutor(1) as other:
         with transaction.atomic():
             create_cluster("lab", user="first")
-            second = other.submit(elsewhere, lambda: create_cluster("lab", user="second"))
-            wait_until(is_somebody_waiting)
+            second = other.submit(run_separately, lambda: create_cluster("lab", user="second"))
+            wait_until(is_any_lock_waiting)
         with pytest.raises(AlreadyExists, match="lab"):
             second.result(timeout=30)
     assert Cluster.objects.count() == 1

@@ -1,4 +1,4 @@
-"""Importing the openb trace, and the placement that comes out of it."""
+"""Importing the openb trace, and its placements."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("nodes", "pods", "told"),
+    ("nodes", "pods", "message"),
     [
         ("n0,x,1,0,\n", "", r"nodes\.csv, line 2: column cpu_milli: 'x'"),
         ("n0,1,1,0,\n,1,1,0,\n", "", r"nodes\.csv, line 3: column sn is empty"),
@@ -71,9 +71,9 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
     ],
 )
 def test_a_bad_row_is_named_and_nothing_is_imported(
-    cluster: Cluster, tmp_path: Path, nodes: str, pods: str, told: str
+    cluster: Cluster, tmp_path: Path, nodes: str, pods: str, message: str
 ) -> None:
-    with pytest.raises(openb.TraceError, match=told):
+    with pytest.raises(openb.TraceError, match=message):
         openb.load(cluster, *files(tmp_path, nodes, pods), actor=ACTOR)
     assert not Node.objects.filter(cluster=cluster).exists()
     assert not Pod.objects.filter(cluster=cluster).exists()
@@ -103,7 +103,7 @@ def test_the_trace_is_scheduled_and_printed_as_placements(cluster: Cluster, tmp_
     assert all(row["message"].startswith("0/60 nodes are available: ") for row in unbound)
 
 
-def test_waiting_in_vain_ends_with_an_error(cluster: Cluster, tmp_path: Path) -> None:
+def test_waiting_ends_with_an_error_after_the_timeout(cluster: Cluster, tmp_path: Path) -> None:
     openb.load(cluster, *files(tmp_path, "n0,1000,1,0,\n", "p0,1,1,0,,,LS\n"), actor=ACTOR)
     with pytest.raises(CommandError, match="is not quiet after 0"):
         call_command("wait", "trace", timeout=0, stdout=io.StringIO())

@@ -1,4 +1,4 @@
-"""A cluster on a clock set by hand, whose loop runs when a test says so."""
+"""A cluster with a manual clock, whose loop runs on request."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from apps.controlplane.loop.engines import Engines
 
 ACTOR = Actor("tests")
 Body = dict[str, Any]
-#: Where the clock stands at first.
+#: The initial time of the clock.
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class Lab:
-    """What a user does with a cluster, and what they see."""
+    """A cluster, its loop and its controllers, as seen by a user."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._engines = Engines()
 
     def settle(self) -> None:
-        """Let scheduler and controllers do everything there is to do now."""
+        """Run scheduler and controllers until nothing is left to do."""
         while self._engines.run(self.cluster.pk):
             pass
 
     def restart(self) -> None:
-        """Another process goes on, which knows only what was written down."""
+        """Continue in a new process, which only knows the database."""
         self._engines = Engines()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and everything happen that is due then."""
+        """Advance the clock, and run everything that becomes due."""
         clock.advance(self.cluster, seconds)
         self.settle()
 
     def at(self, seconds: float) -> str:
-        """The time so many seconds after the start, as objects show it."""
+        """The time this many seconds after the start, as in objects."""
         return (START + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def create(self, kind: str, body: Body, namespace: str = "default") -> Body:
@@ -96,7 +96,7 @@ class Lab:
         return next((each for each in conditions if each["type"] == condition), {})
 
     def set_condition(self, node: str, condition: str, status: str) -> None:
-        """What a node's kubelet, or somebody in its place, reports."""
+        """Set a condition of a node, like a kubelet."""
 
         def change(body: Body) -> Body:
             present = body["status"].get("conditions") or []
@@ -131,7 +131,7 @@ def pod(
 
 @pytest.fixture
 def lab() -> Lab:
-    """An empty cluster at midnight of the first of January 2030."""
+    """An empty cluster at midnight, 1 January 2030."""
     cluster = create_cluster("lab", user="tests", tie_break="first-name")
     Cluster.objects.filter(pk=cluster.pk).update(manual_time=START)
     cluster.refresh_from_db()

@@ -1,4 +1,4 @@
-"""What is deleted takes with it what belongs to it: nodes, namespaces, owners."""
+"""Deletion of dependants: of nodes, namespaces and owners."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def test_the_pods_of_a_deleted_node_are_collected(lab: Lab) -> None:
     assert not lab.exists("Pod", "p")
 
 
-def test_the_pod_of_a_node_that_never_was_is_collected(lab: Lab) -> None:
+def test_the_pod_of_a_node_that_never_existed_is_collected(lab: Lab) -> None:
     lab.pod("p", nodeName="nowhere")
     lab.settle()
     lab.advance(40)
     assert not lab.exists("Pod", "p")
 
 
-def test_a_node_that_comes_in_time_keeps_its_pods(lab: Lab) -> None:
+def test_a_node_created_in_time_keeps_its_pods(lab: Lab) -> None:
     lab.pod("p", nodeName="n1")
     lab.settle()
     lab.advance(30)
@@ -41,7 +41,7 @@ def test_a_node_that_comes_in_time_keeps_its_pods(lab: Lab) -> None:
     assert lab.get("Pod", "p")["status"]["phase"] == "Running"
 
 
-def test_a_namespace_is_emptied_and_then_goes(lab: Lab) -> None:
+def test_a_namespace_is_deleted_after_its_contents(lab: Lab) -> None:
     lab.node("n1")
     lab.create("Namespace", {"metadata": {"name": "old"}})
     body: dict[str, Any] = {"containers": [{"name": "c", "image": "i"}]}
@@ -69,7 +69,7 @@ def service(lab: Lab, name: str, owner: dict[str, Any] | None = None) -> dict[st
     return lab.create("Service", {"metadata": metadata, "spec": {"ports": [{"port": 80}]}})
 
 
-def test_dependants_go_with_their_owner_and_theirs_with_them(lab: Lab) -> None:
+def test_dependants_are_deleted_with_their_owner_recursively(lab: Lab) -> None:
     owner = service(lab, "owner")
     child = service(lab, "child", owner)
     service(lab, "grandchild", child)
@@ -79,7 +79,7 @@ def test_dependants_go_with_their_owner_and_theirs_with_them(lab: Lab) -> None:
     assert lab.all("Service") == []
 
 
-def test_in_the_foreground_the_owner_goes_last(lab: Lab) -> None:
+def test_foreground_deletion_deletes_the_owner_last(lab: Lab) -> None:
     service(lab, "child", service(lab, "owner"))
     lab.delete("Service", "owner", propagationPolicy="Foreground")
     assert lab.get("Service", "owner")["metadata"]["finalizers"] == ["foregroundDeletion"]
@@ -87,7 +87,7 @@ def test_in_the_foreground_the_owner_goes_last(lab: Lab) -> None:
     assert lab.all("Service") == []
 
 
-def test_orphans_stay_and_name_no_owner(lab: Lab) -> None:
+def test_orphans_stay_without_the_owner_reference(lab: Lab) -> None:
     service(lab, "child", service(lab, "owner"))
     lab.delete("Service", "owner", propagationPolicy="Orphan")
     lab.settle()
@@ -95,7 +95,7 @@ def test_orphans_stay_and_name_no_owner(lab: Lab) -> None:
     assert "ownerReferences" not in lab.get("Service", "child")["metadata"]
 
 
-def test_an_object_whose_owner_never_was_here_is_left_alone(lab: Lab) -> None:
+def test_an_object_whose_owner_never_existed_here_is_kept(lab: Lab) -> None:
     stranger = {"metadata": {"name": "far", "uid": "11111111-1111-1111-1111-111111111111"}}
     service(lab, "imported", stranger)
     lab.settle()

@@ -1,4 +1,4 @@
-"""Disruption budgets count their pods, and eviction asks them."""
+"""Disruption budgets count their pods, and evictions respect them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_an_eviction_the_budget_allows_is_followed_by_one_it_denies(lab: Lab) ->
     evict(lab.cluster, "default", "web-1", actor=ACTOR)
 
 
-def test_pods_without_a_controller_cannot_be_counted_as_a_share(lab: Lab) -> None:
+def test_a_percentage_needs_pods_with_a_controller(lab: Lab) -> None:
     web_pods(lab, 3)
     budget(lab, maxUnavailable=1)
     condition = lab.condition("PodDisruptionBudget", "budget", "DisruptionAllowed")

@@ -1,4 +1,4 @@
-"""Events: who says what about which object, how often it was said, and how long it is kept."""
+"""Events: reporters, objects, repetitions and retention."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def workload(kind: str, name: str = "web", **spec: Any) -> Body:
     return {"metadata": {"name": name}, "spec": {**selector, "template": template, **spec}}
 
 
-def test_a_failure_that_is_told_again_becomes_a_series(lab: Lab) -> None:
+def test_a_repeated_failure_becomes_a_series(lab: Lab) -> None:
     lab.node("n1", cpu="1")
     lab.pod("big", cpu="4")
     lab.settle()
@@ -40,11 +40,11 @@ def test_a_failure_that_is_told_again_becomes_a_series(lab: Lab) -> None:
         lab.advance(30)
     (event,) = lab.events("FailedScheduling")
     assert event["series"]["count"] == 3
-    # observed when it was tried again, not when somebody looked
+    # the time of the repetition
     assert event["series"]["lastObservedTime"].startswith("2030-01-01T00:1")
 
 
-def test_another_reason_and_a_long_silence_begin_another_event(lab: Lab) -> None:
+def test_another_reason_or_a_long_pause_starts_another_event(lab: Lab) -> None:
     lab.node("n1", cpu="1")
     lab.pod("big", cpu="4")
     lab.settle()
@@ -58,11 +58,11 @@ def test_another_reason_and_a_long_silence_begin_another_event(lab: Lab) -> None
     change_settings(lab.cluster, {"pod_max_in_unschedulable_pods_seconds": 1000})
     lab.advance(1100)
     lab.advance(30)
-    # the series of the first attempts was over
+    # the series of the first attempts had ended
     assert len(lab.events("FailedScheduling")) == 3
 
 
-def test_an_event_goes_an_hour_after_it_was_last_written(lab: Lab) -> None:
+def test_an_event_is_deleted_an_hour_after_its_last_update(lab: Lab) -> None:
     lab.node("n1")
     lab.pod("p")
     lab.settle()
@@ -70,16 +70,16 @@ def test_an_event_goes_an_hour_after_it_was_last_written(lab: Lab) -> None:
     lab.advance(3599)
     assert lab.events("Scheduled")
     lab.cluster.refresh_from_db()
-    # nobody has to change anything for it
+    # no change is needed
     assert lab.cluster.timer_at is not None
     assert lab.cluster.timer_at <= START + timedelta(seconds=3661)
     lab.advance(61)
     assert lab.events("Scheduled") == []
-    # watches are told
+    # watches receive the deletion
     assert Change.objects.filter(cluster=lab.cluster, kind="Event", type="DELETED").exists()
 
 
-def test_a_cluster_says_itself_how_long_events_are_kept(lab: Lab) -> None:
+def test_the_event_ttl_is_a_setting_of_the_cluster(lab: Lab) -> None:
     lab.node("n1")
     lab.pod("p")
     lab.settle()
@@ -91,13 +91,13 @@ def test_a_cluster_says_itself_how_long_events_are_kept(lab: Lab) -> None:
     assert lab.events("Scheduled") == []
 
 
-def test_a_gated_pod_says_so_from_its_beginning(lab: Lab) -> None:
+def test_a_gated_pod_has_an_event_from_the_start(lab: Lab) -> None:
     lab.pod("p", schedulingGates=[{"name": "example.com/wait"}])
     condition = lab.condition("Pod", "p", "PodScheduled")
     assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
 
 
-def test_a_preempted_pod_knows_who_came(lab: Lab) -> None:
+def test_a_preempted_pods_event_names_the_preemptor(lab: Lab) -> None:
     lab.node("n1", cpu="1")
     lab.create("PriorityClass", {"metadata": {"name": "high"}, "value": 1000})
     lab.pod("low", cpu="1")
@@ -114,7 +114,7 @@ def test_a_preempted_pod_knows_who_came(lab: Lab) -> None:
     assert messages(lab, "Killing") == ["Stopping container c"]
 
 
-def test_a_node_says_when_it_is_lost_and_when_it_is_back(lab: Lab) -> None:
+def test_a_node_has_events_when_it_is_lost_and_ready_again(lab: Lab) -> None:
     lab.node("n1")
     lab.settle()
     lab.set_condition("n1", "Ready", "Unknown")
@@ -132,7 +132,7 @@ def test_a_node_says_when_it_is_lost_and_when_it_is_back(lab: Lab) -> None:
     assert messages(lab, "NodeNotSchedulable") and messages(lab, "NodeSchedulable")
 
 
-def test_an_eviction_is_announced_and_one_that_is_not_due_any_more_called_off(lab: Lab) -> None:
+def test_evictions_and_cancelled_evictions_have_events(lab: Lab) -> None:
     lab.node("n1")
     lab.pod("p")
     lab.settle()
@@ -148,7 +148,7 @@ def test_an_eviction_is_announced_and_one_that_is_not_due_any_more_called_off(la
     assert messages(lab, "TaintManagerEviction")[1:] == ["Marking for deletion Pod default/p"]
 
 
-def test_a_pod_that_a_kubelet_turns_away_is_told_why(lab: Lab) -> None:
+def test_a_rejected_pod_has_an_event_with_the_reason(lab: Lab) -> None:
     lab.node("n1", cpu="1")
     lab.pod("p", cpu="2", nodeName="n1")
     lab.settle()
@@ -157,7 +157,7 @@ def test_a_pod_that_a_kubelet_turns_away_is_told_why(lab: Lab) -> None:
     assert event["message"].startswith("Node didn't have enough resource: cpu, requested: 2000")
 
 
-def test_a_deployment_tells_how_it_scales_and_its_set_which_pods_it_makes(lab: Lab) -> None:
+def test_deployments_and_replica_sets_record_events(lab: Lab) -> None:
     lab.node("n1")
     lab.create("Deployment", workload("Deployment", replicas=2))
     lab.settle()
@@ -188,7 +188,7 @@ def test_pods_that_a_quota_refuses_are_counted_in_one_event(lab: Lab) -> None:
     assert len(lab.all("Pod")) == 2
 
 
-def test_a_stateful_set_and_a_daemon_set_tell_what_they_do(lab: Lab) -> None:
+def test_stateful_sets_and_daemon_sets_record_events(lab: Lab) -> None:
     lab.node("n1")
     lab.create("StatefulSet", workload("StatefulSet", serviceName="web", replicas=1))
     lab.create("DaemonSet", workload("DaemonSet", "agent"))
@@ -198,7 +198,7 @@ def test_a_stateful_set_and_a_daemon_set_tell_what_they_do(lab: Lab) -> None:
     assert told["daemonset-controller"].startswith("Created pod: agent-")
 
 
-def test_a_job_tells_its_end(lab: Lab) -> None:
+def test_a_finished_job_has_an_event(lab: Lab) -> None:
     lab.node("n1")
     good = workload("Job", "good")
     annotations = {"kubelet.schedweb.dev/succeeds-after": "5s"}
@@ -213,7 +213,7 @@ def test_a_job_tells_its_end(lab: Lab) -> None:
     assert messages(lab, "BackoffLimitExceeded") == ["Job has reached the specified backoff limit"]
 
 
-def test_a_claim_tells_what_it_waits_for_and_what_it_got(lab: Lab) -> None:
+def test_a_claim_has_events_about_waiting_and_provisioning(lab: Lab) -> None:
     lab.node("n1")
     late = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": "x.io/csi"}
     lab.create("StorageClass", {"metadata": {"name": "late"}, **late})
@@ -238,7 +238,7 @@ def test_a_claim_tells_what_it_waits_for_and_what_it_got(lab: Lab) -> None:
     assert made.startswith("Successfully provisioned volume pvc-")
 
 
-def test_an_event_that_somebody_deleted_is_told_anew(lab: Lab) -> None:
+def test_a_deleted_event_is_recorded_again(lab: Lab) -> None:
     lab.node("n1", cpu="1")
     lab.pod("big", cpu="4")
     lab.settle()

@@ -1,4 +1,4 @@
-"""The mock kubelet: nodes register, pods run, end and stop, and are turned away."""
+"""The mock kubelet: nodes register, pods run, end, stop and are rejected."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_node_annotated_not_to_be_ready_stays_tainted(lab: Lab) -> None:
     assert lab.taints("n1") == {"node.kubernetes.io/not-ready:NoSchedule"}
 
 
-def test_a_node_that_comes_with_a_ready_condition_is_left_as_it_is(lab: Lab) -> None:
+def test_a_node_created_with_a_ready_condition_is_not_changed(lab: Lab) -> None:
     body = bare_node("n1")
     body["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "Broken"}]
     lab.create("Node", body)
@@ -93,7 +93,7 @@ def test_a_pod_ends_after_the_annotated_time(lab: Lab, kind: str, phase: str) ->
     assert lab.condition("Pod", "p", "Ready")["status"] == "False"
 
 
-def test_the_room_of_a_finished_pod_is_free_again(lab: Lab) -> None:
+def test_the_capacity_of_a_finished_pod_is_free_again(lab: Lab) -> None:
     lab.node("n1", cpu="1")
     lab.pod("first", cpu="1", annotations={"kubelet.schedweb.dev/succeeds-after": "60"})
     lab.settle()
@@ -104,7 +104,7 @@ def test_the_room_of_a_finished_pod_is_free_again(lab: Lab) -> None:
     assert lab.get("Pod", "second")["spec"]["nodeName"] == "n1"
 
 
-def test_a_deleted_pod_goes_when_its_grace_period_is_over(lab: Lab) -> None:
+def test_a_deleted_pod_is_removed_after_its_grace_period(lab: Lab) -> None:
     lab.node("n1")
     lab.pod("p")
     lab.settle()
@@ -131,7 +131,7 @@ def test_a_second_deletion_may_shorten_the_grace_period(lab: Lab) -> None:
     assert not lab.exists("Pod", "p")
 
 
-def test_without_grace_and_without_a_node_a_pod_goes_at_once(lab: Lab) -> None:
+def test_without_grace_period_or_node_a_pod_is_removed_at_once(lab: Lab) -> None:
     lab.pod("pending")
     lab.delete("Pod", "pending")
     assert not lab.exists("Pod", "pending")
@@ -198,16 +198,14 @@ def test_a_pod_put_on_a_full_node_by_name_is_out_of_cpu(lab: Lab) -> None:
         ({"cpu": "9"}, "OutOfcpu"),
     ],
 )
-def test_kubelet_looks_again_whoever_placed_the_pod(
-    lab: Lab, spec: dict[str, Any], reason: str
-) -> None:
+def test_kubelet_checks_every_bound_pod(lab: Lab, spec: dict[str, Any], reason: str) -> None:
     lab.node("n1")
     lab.pod("p", nodeName="n1", **spec)
     lab.settle()
     assert lab.get("Pod", "p")["status"]["reason"] == reason
 
 
-def test_two_pods_that_come_together_share_what_is_left(lab: Lab) -> None:
+def test_two_pods_bound_together_share_the_free_capacity(lab: Lab) -> None:
     lab.node("n1", cpu="1")
     for name in ("a", "b"):
         lab.pod(name, cpu="600m", nodeName="n1")

@@ -1,4 +1,4 @@
-"""Conditions of a node become taints, and go with them."""
+"""Conditions of a node determine its taints."""
 
 from __future__ import annotations
 

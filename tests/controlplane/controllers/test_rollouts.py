@@ -1,4 +1,4 @@
-"""Rollouts and retries in time: readiness that lasts, deadlines, revisions, pauses, surges."""
+"""Rollouts and retries over time: minReadySeconds, deadlines, revisions, backoff, surges."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_pod_is_available_when_it_has_been_ready_for_long_enough(nodes: Lab, k
     assert status(nodes, kind)["availableReplicas"] == 2
 
 
-def test_a_stateful_set_makes_the_next_pod_when_the_last_is_available(nodes: Lab) -> None:
+def test_a_stateful_set_creates_the_next_pod_when_the_previous_is_available(nodes: Lab) -> None:
     nodes.create("StatefulSet", workload("web", replicas=2, serviceName="w", minReadySeconds=10))
     nodes.settle()
     assert len(living(nodes)) == 1
@@ -64,7 +64,7 @@ def test_a_rollout_waits_until_new_pods_are_available(nodes: Lab) -> None:
     assert progressing["reason"] == "NewReplicaSetAvailable"
 
 
-def test_a_rollout_that_does_not_go_on_fails_after_its_deadline(nodes: Lab) -> None:
+def test_a_rollout_without_progress_fails_after_its_deadline(nodes: Lab) -> None:
     too_big: Body = {"resources": {"requests": {"cpu": "100"}}}
     body = workload("web", replicas=1, progressDeadlineSeconds=60)
     body["spec"]["template"]["spec"]["containers"][0] |= too_big
@@ -84,7 +84,7 @@ def test_a_rollout_that_does_not_go_on_fails_after_its_deadline(nodes: Lab) -> N
     assert (healed["status"], healed["reason"]) == ("True", "NewReplicaSetAvailable")
 
 
-def test_a_rollout_that_is_over_has_no_deadline_any_more(nodes: Lab) -> None:
+def test_a_complete_rollout_has_no_deadline(nodes: Lab) -> None:
     nodes.create("Deployment", workload("web", replicas=3, progressDeadlineSeconds=60))
     nodes.settle()
     for number in range(3):
@@ -94,7 +94,7 @@ def test_a_rollout_that_is_over_has_no_deadline_any_more(nodes: Lab) -> None:
     nodes.advance(600)
     progressing = nodes.condition("Deployment", "web", "Progressing")
     assert (progressing["status"], progressing["reason"]) == ("True", "NewReplicaSetAvailable")
-    # which is another matter than what is available now
+    # independent of the current availability
     assert nodes.condition("Deployment", "web", "Available")["status"] == "False"
 
 

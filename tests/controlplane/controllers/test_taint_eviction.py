@@ -1,4 +1,4 @@
-"""Taints with the effect NoExecute take pods off their nodes, when the documents say so."""
+"""NoExecute taints evict pods at the documented times."""
 
 from __future__ import annotations
 

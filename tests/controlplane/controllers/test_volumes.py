@@ -1,4 +1,4 @@
-"""Claims get volumes, and volumes follow their claims."""
+"""Binding, provisioning and reclaiming of volumes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def bound(lab: Lab, name: str = "data") -> Body:
 VOLUME = "PersistentVolume"
 
 
-def test_a_claim_gets_the_smallest_volume_that_will_do(lab: Lab) -> None:
+def test_a_claim_gets_the_smallest_matching_volume(lab: Lab) -> None:
     storage_class(lab, provisioner="kubernetes.io/no-provisioner")
     for name, size in (("small", "1Gi"), ("right", "6Gi"), ("big", "50Gi")):
         volume(lab, name, size)
@@ -79,7 +79,7 @@ def test_two_claims_never_get_one_volume(lab: Lab) -> None:
     assert {bound(lab, name)["spec"]["volumeName"] for name in "ab"} == {"one", "two"}
 
 
-def test_a_volume_is_made_where_none_will_do(lab: Lab) -> None:
+def test_a_volume_is_provisioned_if_none_matches(lab: Lab) -> None:
     storage_class(lab)
     claim(lab)
     lab.settle()
@@ -112,7 +112,7 @@ def test_a_claim_that_waits_gets_the_volume_that_the_scheduler_chose(lab: Lab) -
     assert lab.get("Pod", "p")["status"]["phase"] == "Running"
 
 
-def test_a_pod_is_scheduled_when_its_claim_is_bound_at_last(lab: Lab) -> None:
+def test_a_pod_is_scheduled_once_its_claim_is_bound(lab: Lab) -> None:
     storage_class(lab, provisioner="kubernetes.io/no-provisioner")
     claim(lab)
     lab.node("n1")
@@ -124,7 +124,7 @@ def test_a_pod_is_scheduled_when_its_claim_is_bound_at_last(lab: Lab) -> None:
     assert lab.get("Pod", "p")["status"]["phase"] == "Running"
 
 
-def test_a_claim_in_use_stays_until_its_pod_is_gone(lab: Lab) -> None:
+def test_a_claim_in_use_stays_until_its_pod_is_deleted(lab: Lab) -> None:
     storage_class(lab)
     claim(lab)
     lab.node("n1")
@@ -155,7 +155,7 @@ def test_a_volume_without_its_claim_is_reclaimed(
     assert phases(lab) == left
 
 
-def test_a_bound_volume_that_is_deleted_stays_until_its_claim_is_gone(lab: Lab) -> None:
+def test_a_deleted_bound_volume_stays_until_its_claim_is_deleted(lab: Lab) -> None:
     storage_class(lab)
     claim(lab)
     lab.settle()
@@ -168,7 +168,7 @@ def test_a_bound_volume_that_is_deleted_stays_until_its_claim_is_gone(lab: Lab) 
     assert not lab.exists(VOLUME, name)
 
 
-def test_an_ephemeral_volume_comes_and_goes_with_its_pod(lab: Lab) -> None:
+def test_an_ephemeral_volume_is_created_and_deleted_with_its_pod(lab: Lab) -> None:
     storage_class(lab)
     lab.node("n1")
     spec = {

@@ -1,4 +1,4 @@
-"""Workloads keep their pods, whatever becomes of them."""
+"""Workloads maintain their pods."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_workload_follows_its_replicas(nodes: Lab, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet"])
-def test_the_pods_of_a_deleted_workload_go_with_it(nodes: Lab, kind: str) -> None:
+def test_the_pods_of_a_deleted_workload_are_deleted(nodes: Lab, kind: str) -> None:
     nodes.create(kind, workload("web"))
     nodes.settle()
     assert living(nodes)
@@ -109,7 +109,7 @@ def test_a_replication_controller_keeps_its_pods(nodes: Lab) -> None:
     assert nodes.get("ReplicationController", "web")["status"]["readyReplicas"] == 2
 
 
-def test_a_rollout_replaces_every_pod_and_never_has_too_few(nodes: Lab) -> None:
+def test_a_rollout_replaces_every_pod_within_its_limits(nodes: Lab) -> None:
     nodes.create("Deployment", workload("web", replicas=4))
     nodes.settle()
     set_image(nodes, "Deployment", "i:2")
@@ -134,7 +134,7 @@ def test_recreate_has_no_pod_of_both_templates_at_once(nodes: Lab) -> None:
     assert images(nodes) == ["i:2"] * 2
 
 
-def test_stateful_pods_come_one_after_the_other_with_claims_of_their_own(nodes: Lab) -> None:
+def test_stateful_pods_are_created_in_order_with_their_own_claims(nodes: Lab) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claims = [{"metadata": {"name": "data"}, "spec": spec}]
     stateful = workload("web", replicas=2, volumeClaimTemplates=claims)
@@ -172,7 +172,7 @@ def test_a_daemon_runs_on_every_node_also_a_cordoned_or_new_one(nodes: Lab) -> N
     assert (status["desiredNumberScheduled"], status["numberReady"]) == (4, 4)
 
 
-def test_a_daemon_keeps_off_tainted_nodes_and_stays_when_its_node_is_not_ready(
+def test_daemons_avoid_tainted_nodes_and_stay_on_nodes_that_are_not_ready(
     nodes: Lab,
 ) -> None:
     own = [{"key": "example.com/own", "effect": "NoSchedule"}]
@@ -193,7 +193,7 @@ def job(**spec: Any) -> Body:
     return body
 
 
-def test_a_job_runs_its_pods_side_by_side_until_enough_have_succeeded(nodes: Lab) -> None:
+def test_a_job_runs_pods_in_parallel_until_enough_have_succeeded(nodes: Lab) -> None:
     nodes.create("Job", job(completions=3, parallelism=2))
     nodes.settle()
     assert nodes.get("Job", "web")["status"]["active"] == 2
@@ -218,7 +218,7 @@ def test_a_job_gives_up_when_too_many_pods_have_failed(nodes: Lab) -> None:
     assert nodes.condition("Job", "web", "Failed")["reason"] == "BackoffLimitExceeded"
 
 
-def test_a_finished_job_goes_after_its_time_to_live(nodes: Lab) -> None:
+def test_a_finished_job_is_deleted_after_its_time_to_live(nodes: Lab) -> None:
     nodes.create("Job", job(ttlSecondsAfterFinished=100))
     nodes.settle()
     nodes.advance(60)
@@ -227,7 +227,7 @@ def test_a_finished_job_goes_after_its_time_to_live(nodes: Lab) -> None:
     assert not nodes.exists("Job", "web") and nodes.all("Pod") == []
 
 
-def test_a_budget_of_a_share_counts_what_the_workload_asks_for(nodes: Lab) -> None:
+def test_a_percentage_budget_counts_the_replicas_of_the_workload(nodes: Lab) -> None:
     nodes.create("Deployment", workload("web", replicas=4))
     selector = {"selector": {"matchLabels": LABELS}}
     body = {"metadata": {"name": "b"}, "spec": {**selector, "maxUnavailable": "50%"}}

@@ -1,4 +1,4 @@
-"""A pod's life in order, also when it is over."""
+"""The story of a pod in order, also after the pod is deleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.history.story import Chapter, condensed, last_body, story
+from apps.controlplane.history.story import Chapter, condense, find_last_body, read_story
 from apps.controlplane.loop.engines import Engines
 
 pytestmark = pytest.mark.django_db
@@ -36,19 +36,19 @@ def pod(name: str, *, cpu: str = "1", **spec: Any) -> dict[str, Any]:
     }
 
 
-def made(cluster: Cluster, body: dict[str, Any]) -> Pod:
+def create(cluster: Cluster, body: dict[str, Any]) -> Pod:
     store.create(cluster, kinds.POD, body, actor=ALICE)
     return Pod.objects.get(cluster=cluster, name=body["metadata"]["name"])
 
 
 def titles(cluster: Cluster, found: Pod) -> list[str]:
-    return [chapter.title for chapter in story(cluster, found.uid)]
+    return [chapter.title for chapter in read_story(cluster, found.uid)]
 
 
-def test_a_pod_is_created_tried_bound_and_runs(cluster: Cluster) -> None:
-    web = made(cluster, pod("web"))
+def test_a_pod_is_created_attempted_bound_and_runs(cluster: Cluster) -> None:
+    web = create(cluster, pod("web"))
     Engines().run(cluster.pk)
-    created, queued, attempt, bound, *others = story(cluster, web.uid)
+    created, queued, attempt, bound, *others = read_story(cluster, web.uid)
     assert (queued.kind, queued.title) == ("move", "to activeQ")
     assert (created.title, created.user, created.request_id) == ("created", "alice", "request-7")
     assert (attempt.title, attempt.outcome, attempt.node) == ("attempt 1", "scheduled", "node-0")
@@ -57,83 +57,83 @@ def test_a_pod_is_created_tried_bound_and_runs(cluster: Cluster) -> None:
     assert [each.title for each in others] == ["running"]
 
 
-def test_a_gate_holds_it_and_its_removal_is_told(cluster: Cluster) -> None:
-    held = made(cluster, pod("held", schedulingGates=[{"name": "example.com/quota"}]))
+def test_a_gate_and_its_removal_are_shown(cluster: Cluster) -> None:
+    held = create(cluster, pod("held", schedulingGates=[{"name": "example.com/quota"}]))
     Engines().run(cluster.pk)
-    first = story(cluster, held.uid)[0]
-    assert first.text == "held by scheduling gates: example.com/quota"
+    first = read_story(cluster, held.uid)[0]
+    assert first.text == "waiting for scheduling gates: example.com/quota"
 
     def ungate(body: Any) -> Any:
         return {**body, "spec": {k: v for k, v in body["spec"].items() if k != "schedulingGates"}}
 
     store.patch(cluster, kinds.POD, "default", "held", ungate, actor=ALICE)
     Engines().run(cluster.pk)
-    told = titles(cluster, held)
-    assert told.index("created") < told.index("gate removed") < told.index("bound")
+    shown = titles(cluster, held)
+    assert shown.index("created") < shown.index("gate removed") < shown.index("bound")
 
 
 def test_a_refused_attempt_says_why_once(cluster: Cluster) -> None:
-    huge = made(cluster, pod("huge", cpu="100"))
+    huge = create(cluster, pod("huge", cpu="100"))
     Engines().run(cluster.pk)
-    refused = [each for each in story(cluster, huge.uid) if "Insufficient cpu" in each.text]
+    refused = [each for each in read_story(cluster, huge.uid) if "Insufficient cpu" in each.text]
     assert [each.title for each in refused] == ["attempt 1"]
     assert refused[0].outcome == "unschedulable"
-    waits = story(cluster, huge.uid)[-1]
+    waits = read_story(cluster, huge.uid)[-1]
     assert (waits.title, waits.text) == ("to unschedulable", "ScheduleAttemptFailure")
 
 
-def test_what_woke_it_is_told_with_the_plugin_that_decided(cluster: Cluster) -> None:
-    huge = made(cluster, pod("huge", cpu="20"))
+def test_a_move_names_its_event_and_the_plugin_that_decided(cluster: Cluster) -> None:
+    huge = create(cluster, pod("huge", cpu="20"))
     engines = Engines()
     engines.run(cluster.pk)
     store.create(cluster, kinds.NODE, generate_node("large", "zone-1", cpu="64"), actor=ALICE)
     engines.run(cluster.pk)
-    texts = [each.text for each in story(cluster, huge.uid) if each.kind == "move"]
+    texts = [each.text for each in read_story(cluster, huge.uid) if each.kind == "move"]
     assert any("NodeAdd" in text and "NodeResourcesFit: Queue" in text for text in texts)
 
 
-def test_an_edit_names_the_fields(cluster: Cluster) -> None:
-    web = made(cluster, pod("web"))
+def test_an_update_names_the_fields(cluster: Cluster) -> None:
+    web = create(cluster, pod("web"))
 
     def label(body: Any) -> Any:
         return {**body, "metadata": {**body["metadata"], "labels": {"app": "web"}}}
 
     store.patch(cluster, kinds.POD, "default", "web", label, actor=ALICE)
-    last = story(cluster, web.uid)[-1]
-    assert (last.title, last.text) == ("changed", "metadata.labels")
+    last = read_story(cluster, web.uid)[-1]
+    assert (last.title, last.text) == ("updated", "metadata.labels")
 
 
-def test_the_story_stays_when_the_pod_is_gone(cluster: Cluster) -> None:
-    web = made(cluster, pod("web"))
+def test_the_story_remains_when_the_pod_is_deleted(cluster: Cluster) -> None:
+    web = create(cluster, pod("web"))
     Engines().run(cluster.pk)
     options = {"gracePeriodSeconds": 0}
     store.delete(cluster, kinds.POD, "default", "web", actor=ALICE, options=options)
     assert not Pod.objects.filter(cluster=cluster, name="web").exists()
-    told = story(cluster, web.uid)
-    assert told[-1].title == "deleted" and told[-1].user == "alice"
-    assert "attempt 1" in [each.title for each in told]
-    body = last_body(cluster, web.uid)
+    shown = read_story(cluster, web.uid)
+    assert shown[-1].title == "deleted" and shown[-1].user == "alice"
+    assert "attempt 1" in [each.title for each in shown]
+    body = find_last_body(cluster, web.uid)
     assert body is not None and body["metadata"]["name"] == "web"
 
 
-def test_a_victim_of_preemption_is_told_to_be_evicted(cluster: Cluster) -> None:
+def test_a_victim_of_preemption_is_shown_as_evicted(cluster: Cluster) -> None:
     store.create(
         cluster,
         kinds.PRIORITY_CLASS,
         {"metadata": {"name": "high"}, "value": 1000},
         actor=ALICE,
     )
-    victim = made(cluster, pod("victim", cpu="7"))
+    victim = create(cluster, pod("victim", cpu="7"))
     Engines().run(cluster.pk)
-    preemptor = made(cluster, pod("vip", cpu="5", priorityClassName="high"))
+    preemptor = create(cluster, pod("vip", cpu="5", priorityClassName="high"))
     Engines().run(cluster.pk)
     assert "evicted" in titles(cluster, victim)
-    told = titles(cluster, preemptor)
-    assert told.index("attempt 1") < told.index("nominated")
+    shown = titles(cluster, preemptor)
+    assert shown.index("attempt 1") < shown.index("nominated")
 
 
-def test_of_a_pod_nobody_knows_there_is_no_story(cluster: Cluster) -> None:
-    assert story(cluster, uuid4()) == [] and last_body(cluster, uuid4()) is None
+def test_an_unknown_pod_has_no_story(cluster: Cluster) -> None:
+    assert read_story(cluster, uuid4()) == [] and find_last_body(cluster, uuid4()) is None
 
 
 def chapter(number: int, text: str, kind: Any = "attempt") -> Chapter:
@@ -142,12 +142,12 @@ def chapter(number: int, text: str, kind: Any = "attempt") -> Chapter:
     return Chapter(at=at, kind=kind, title=title, text=text, number=number)
 
 
-def test_many_attempts_with_one_answer_are_told_together() -> None:
-    told = [chapter(0, "", "change")]
+def test_many_attempts_with_the_same_result_are_shown_as_one() -> None:
+    shown = [chapter(0, "", "change")]
     for number in range(1, 7):
-        told += [chapter(number, "no cpu"), chapter(number, "NodeAdd", "move")]
-    told += [chapter(7, "no memory"), chapter(8, "no memory")]
-    short = condensed(told)
+        shown += [chapter(number, "no cpu"), chapter(number, "NodeAdd", "move")]
+    shown += [chapter(7, "no memory"), chapter(8, "no memory")]
+    short = condense(shown)
     assert [each.title for each in short if each.kind == "attempt"] == [
         "attempt 1",
         "attempt 2 to 5",
@@ -156,10 +156,10 @@ def test_many_attempts_with_one_answer_are_told_together() -> None:
         "attempt 8",
     ]
     inner = next(each for each in short if each.until)
-    assert (inner.at, inner.until) == (told[3].at, told[9].at)
+    assert (inner.at, inner.until) == (shown[3].at, shown[9].at)
     assert [each.kind for each in short].count("move") == 2
 
 
-def test_few_attempts_are_all_told() -> None:
-    told = [chapter(1, "no cpu"), chapter(1, "x", "move"), chapter(2, "no cpu")]
-    assert condensed(told) == told and condensed([]) == []
+def test_few_attempts_are_all_shown() -> None:
+    shown = [chapter(1, "no cpu"), chapter(1, "x", "move"), chapter(2, "no cpu")]
+    assert condense(shown) == shown and condense([]) == []

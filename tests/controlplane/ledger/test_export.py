@@ -80,9 +80,9 @@ def test_the_command_writes_a_file_also_of_a_deleted_cluster(lab: Cluster, tmp_p
     call_command("export_decisions", cluster_id=lab.pk, output=path, text="insufficient")
     (row,) = csv.DictReader(io.StringIO(path.read_text()))
     assert (row["cluster"], row["name"]) == ("lab", "big")
-    with pytest.raises(CommandError, match="no cluster 'lab'"):
+    with pytest.raises(CommandError, match="cluster 'lab' not found"):
         call_command("export_decisions", "lab")
-    with pytest.raises(CommandError, match="result: 'odd' is none of"):
+    with pytest.raises(CommandError, match="result: 'odd' is not one of"):
         call_command("export_decisions", result="odd")
 
 

@@ -41,7 +41,7 @@ def lab(transactional_db: None) -> Cluster:
 
 
 def names(cluster: Cluster | None = None, **query: Any) -> list[str]:
-    found = finding.found(finding.parse(query), cluster_id=cluster and cluster.pk)
+    found = finding.find(finding.parse(query), cluster_id=cluster and cluster.pk)
     return [row.name for row in found]
 
 
@@ -85,17 +85,17 @@ def test_a_pod_is_told_from_another_of_its_name(lab: Cluster) -> None:
 
 
 def test_the_newest_come_first_and_an_id_leads_on(lab: Cluster) -> None:
-    rows = list(finding.found(finding.Filters(), cluster_id=lab.pk))
+    rows = list(finding.find(finding.Filters(), cluster_id=lab.pk))
     ids = [row.pk for row in rows]
     assert ids == sorted(ids, reverse=True)
-    older = finding.found(finding.Filters(), cluster_id=lab.pk).filter(pk__lt=ids[1])
+    older = finding.find(finding.Filters(), cluster_id=lab.pk).filter(pk__lt=ids[1])
     assert [row.pk for row in older] == ids[2:]
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"result": "odd"}, "result: 'odd' is none of scheduled, unschedulable, error"),
+        ({"result": "odd"}, "result: 'odd' is not one of scheduled, unschedulable, error"),
         ({"revision": "-1"}, "revision: '-1' is not a whole number"),
         ({"attempt": "9999999999"}, "attempt: .* is not a whole number"),
         ({"since": "yesterday"}, "since: 'yesterday' is not a time like 2026-"),
@@ -158,7 +158,7 @@ def test_what_is_rare_is_found_without_reading_the_rest(lab: Cluster) -> None:
         cursor.execute(_MANY.format(others=others), [ROWS, like.pk])
         cursor.execute("ANALYZE controlplane_schedulingdecision")
     for query in RARE:
-        rows = finding.found(finding.parse(query), cluster_id=lab.pk)[:50]
+        rows = finding.find(finding.parse(query), cluster_id=lab.pk)[:50]
         plan = json.loads(rows.explain(analyze=True, format="json"))[0]["Plan"]
         assert rows_looked_at(plan) < ROWS / 10, (query, plan)
 

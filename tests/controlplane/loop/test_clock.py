@@ -1,4 +1,4 @@
-"""A cluster's clock: what goes by it, when it is set by hand."""
+"""A cluster's clock, and what follows it when it is manual."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_objects_decisions_and_conditions_carry_the_clusters_time(cluster: Clust
     assert SchedulingDecision.objects.get().at == START + timedelta(seconds=5)
 
 
-def test_a_pod_whose_binding_fails_is_tried_again_after_1_2_4_8_and_10_seconds(
+def test_a_pod_whose_binding_fails_is_retried_after_1_2_4_8_and_10_seconds(
     cluster: Cluster,
 ) -> None:
     create_pod(cluster, "p")
@@ -73,7 +73,7 @@ def test_a_pod_whose_binding_fails_is_tried_again_after_1_2_4_8_and_10_seconds(
     engine.informer.catch_up()
 
     def attempt() -> bool:
-        cluster.look_again()
+        cluster.refresh_settings()
         engine._flush()
         decision = engine.scheduler.schedule_one()
         if decision is not None:
@@ -82,27 +82,27 @@ def test_a_pod_whose_binding_fails_is_tried_again_after_1_2_4_8_and_10_seconds(
 
     assert attempt()
     for seconds in (1, 2, 4, 8, 10, 10):
-        # as upstream, released when the second in which the backoff ends is over
+        # as upstream, the pod leaves after the second in which its backoff ends
         clock.advance(cluster, seconds + 0.999)
         assert not attempt()
         clock.advance(cluster, 0.001)
         assert attempt()
 
 
-def test_an_unschedulable_pod_is_tried_again_after_five_minutes(cluster: Cluster) -> None:
+def test_an_unschedulable_pod_is_retried_after_five_minutes(cluster: Cluster) -> None:
     create_pod(cluster, "too-big", cpu="100")
     engines = Engines()
     engines.run(cluster.pk)
     clock.advance(cluster, 299)
     engines.run(cluster.pk)
     assert attempts(cluster) == 1
-    # the queue is looked through every 30 seconds
+    # the queue is flushed every 30 seconds
     clock.advance(cluster, 31)
     engines.run(cluster.pk)
     assert attempts(cluster) == 2
 
 
-def test_how_long_a_pod_may_stay_unschedulable_is_set_while_the_loop_is_warm(
+def test_the_limit_of_the_unschedulable_queue_can_change_while_the_loop_is_warm(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_pod(cluster, "too-big", cpu="100")
@@ -122,7 +122,7 @@ def test_how_long_a_pod_may_stay_unschedulable_is_set_while_the_loop_is_warm(
     assert attempts(cluster) == 2
 
 
-def test_a_new_engine_looks_for_leftovers_at_once(cluster: Cluster) -> None:
+def test_a_new_engine_flushes_the_queue_at_once(cluster: Cluster) -> None:
     create_pod(cluster, "too-big", cpu="100")
     Engines().run(cluster.pk)
     clock.advance(cluster, 301)
@@ -164,33 +164,33 @@ def test_a_loop_that_did_not_see_the_clock_move_stays_due(cluster: Cluster) -> N
 
 
 def test_the_command_shows_sets_and_advances(cluster: Cluster) -> None:
-    def told(*arguments: str) -> str:
+    def run(*arguments: str) -> str:
         out = StringIO()
         call_command("clock", "lab", *arguments, stdout=out)
         return out.getvalue().strip()
 
-    assert told() == "lab manual 2030-01-01T00:00:00+00:00"
-    assert told("--advance", "90") == "lab manual 2030-01-01T00:01:30+00:00"
-    assert told("--set", "real").startswith("lab real ")
+    assert run() == "lab manual 2030-01-01T00:00:00+00:00"
+    assert run("--advance", "90") == "lab manual 2030-01-01T00:01:30+00:00"
+    assert run("--set", "real").startswith("lab real ")
     assert abs(Cluster.objects.get(pk=cluster.pk).now() - timezone.now()) < timedelta(minutes=1)
-    told("--set", "manual", "--advance", "3600")
+    run("--set", "manual", "--advance", "3600")
     ahead = Cluster.objects.get(pk=cluster.pk).now() - timezone.now()
     assert timedelta(minutes=59) < ahead <= timedelta(minutes=60)
 
 
 @pytest.mark.parametrize(
-    ("manual", "seconds", "told"),
+    ("manual", "seconds", "message"),
     [
-        (True, -1, "a clock only goes forward"),
-        (True, 1e15, "the calendar ends"),
-        (True, float("nan"), "not a number"),
+        (True, -1, "must not be negative"),
+        (True, 1e15, "must not go beyond the year 9999"),
+        (True, float("nan"), "must be a number"),
         (False, 1, "a real clock cannot be advanced"),
     ],
 )
-def test_a_clock_that_cannot_be_advanced_so_says_why(
-    cluster: Cluster, manual: bool, seconds: float, told: str
+def test_an_invalid_advance_is_rejected_with_the_reason(
+    cluster: Cluster, manual: bool, seconds: float, message: str
 ) -> None:
     if not manual:
         clock.set_real(cluster)
-    with pytest.raises(Invalid, match=told):
+    with pytest.raises(Invalid, match=message):
         clock.advance(cluster, seconds)

@@ -1,4 +1,4 @@
-"""What the loop says of its decisions in the log, and for which request."""
+"""The log lines about decisions, and the request they name."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def cluster() -> Cluster:
     return create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:
+def read_lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, Any]]]:
     """(message, fields) of every line about decisions."""
     name = decision_log.log.name
     return [(r.getMessage(), vars(r)["fields"]) for r in caplog.records if r.name == name]
 
 
 @pytest.fixture(autouse=True)
-def _listening(caplog: pytest.LogCaptureFixture) -> None:
+def log_level(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
 
@@ -56,12 +56,12 @@ def test_a_request_can_be_followed_from_its_post_to_the_decision(
     )
 
 
-def test_a_batch_is_one_line_with_what_came_out(
+def test_a_batch_is_one_line_with_its_results(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     create_pods(cluster, *(pod(f"p{n}") for n in range(6)), pod("huge", cpu="900"))
     Engines().run(cluster.pk)
-    ((message, fields),) = told(caplog)
+    ((message, fields),) = read_lines(caplog)
     assert message == "Decided"
     assert fields == {
         "cluster": "lab",
@@ -77,7 +77,7 @@ def test_at_verbosity_2_each_decision_has_a_line(
     settings.VERBOSITY = 2
     create_pods(cluster, pod("p0"), pod("huge", cpu="900"))
     Engines().run(cluster.pk)
-    (bound, bound_fields), (refused, refused_fields) = told(caplog)
+    (bound, bound_fields), (refused, refused_fields) = read_lines(caplog)
     assert (bound, bound_fields["node"]) == ("Bound the pod", "node-0")
     assert refused == "No node takes the pod"
     assert refused_fields["reason"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
@@ -89,18 +89,20 @@ def test_at_the_highest_verbosity_each_score_has_a_line(
     settings.VERBOSITY = 10
     create_pods(cluster, pod("p0"))
     Engines().run(cluster.pk)
-    scores = [fields for message, fields in told(caplog) if message == "A plugin scored a node"]
-    sums = [fields for message, fields in told(caplog) if message.startswith("All scores")]
+    scores = [
+        fields for message, fields in read_lines(caplog) if message == "A plugin scored a node"
+    ]
+    sums = [fields for message, fields in read_lines(caplog) if message.startswith("All scores")]
     assert {fields["node"] for fields in scores} == {"node-0", "node-1", "node-2"}
     assert {"NodeResourcesFit", "TaintToleration"} <= {fields["plugin"] for fields in scores}
     of_one = sum(fields["score"] for fields in scores if fields["node"] == "node-1")
     assert [fields["score"] for fields in sums if fields["node"] == "node-1"] == [of_one]
 
 
-def test_at_verbosity_0_nothing_is_said_of_what_went_well(
+def test_at_verbosity_0_successful_batches_are_not_logged(
     cluster: Cluster, caplog: pytest.LogCaptureFixture, settings: Any
 ) -> None:
     settings.VERBOSITY = 0
     create_pods(cluster, pod("p0"), pod("huge", cpu="900"))
     Engines().run(cluster.pk)
-    assert told(caplog) == []
+    assert read_lines(caplog) == []

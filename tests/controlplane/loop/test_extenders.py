@@ -1,4 +1,4 @@
-"""Extenders in a cluster's loop: what they are sent, what is kept, and that nobody waits."""
+"""Extenders in a cluster's loop: their requests, the recorded calls, and slow extenders."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def use(cluster: Cluster, extender: RunningExtender, **entry: Any) -> None:
     configure(cluster, extenders=[{"urlPrefix": extender.url, **entry}])
 
 
-def change_node(cluster: Cluster, part: str, change: dict[str, Any], subresource: str = "") -> None:
-    def changed(node: dict[str, Any]) -> dict[str, Any]:
-        return {**node, part: {**node[part], **change}}
+def change_node(cluster: Cluster, part: str, fields: dict[str, Any], subresource: str = "") -> None:
+    def change(node: dict[str, Any]) -> dict[str, Any]:
+        return {**node, part: {**node[part], **fields}}
 
-    store.patch(cluster, kinds.NODE, "", "node-0", changed, actor=ACTOR, subresource=subresource)
+    store.patch(cluster, kinds.NODE, "", "node-0", change, actor=ACTOR, subresource=subresource)
 
 
 def gpu_pod(name: str) -> dict[str, Any]:
@@ -72,13 +72,13 @@ def gpu_pod(name: str) -> dict[str, Any]:
     return body
 
 
-def test_an_extender_is_sent_objects_as_they_were_written(
+def test_an_extender_receives_complete_objects(
     cluster: Cluster, engines: Engines, extender: RunningExtender
 ) -> None:
     extender.answers("filter", {"Nodes": {"items": [{"metadata": {"name": "node-1"}}]}})
     use(cluster, extender, filterVerb="filter")
     body = pod("p")
-    body["spec"]["containers"][0]["env"] = [{"name": "NOBODY_HERE", "value": "reads this"}]
+    body["spec"]["containers"][0]["env"] = [{"name": "UNUSED", "value": "by the scheduler"}]
     create_pods(cluster, body)
     change_node(cluster, "status", {"volumesInUse": ["v"]}, subresource="status")
     engines.run(cluster.pk)
@@ -89,7 +89,7 @@ def test_an_extender_is_sent_objects_as_they_were_written(
     assert args["Nodes"]["items"][0]["status"]["volumesInUse"] == ["v"]
 
 
-def test_a_changed_node_is_sent_as_it_is_now(
+def test_an_extender_receives_the_current_version_of_a_node(
     cluster: Cluster, engines: Engines, extender: RunningExtender
 ) -> None:
     items = [{"metadata": {"name": "node-0"}}]
@@ -138,7 +138,7 @@ def test_scores_refusals_and_calls_are_in_the_ledger(
     assert entry.unschedulable_plugins == ["Extender"]
 
 
-def test_an_extender_that_takes_its_time_to_bind_holds_nobody_up(
+def test_an_extender_that_is_slow_to_bind_does_not_delay_other_pods(
     cluster: Cluster, engines: Engines, extender: RunningExtender
 ) -> None:
     extender.answers("bind", {}, held=True)
@@ -155,7 +155,7 @@ def test_an_extender_that_takes_its_time_to_bind_holds_nobody_up(
     assert (call.verb, call.error) == (ExtenderVerb.BIND, "")
 
 
-def test_an_extender_that_binds_through_the_api_is_not_contradicted(
+def test_a_binding_that_an_extender_writes_through_the_api_is_accepted(
     cluster: Cluster, engines: Engines, extender: RunningExtender
 ) -> None:
     extender.answers("bind", {}, held=True)
@@ -174,7 +174,7 @@ def test_an_extender_that_binds_through_the_api_is_not_contradicted(
     engines._warm[cluster.pk].scheduler.validate()
 
 
-def test_a_bind_that_fails_is_tried_again(
+def test_a_failed_bind_is_retried(
     cluster: Cluster, engines: Engines, extender: RunningExtender
 ) -> None:
     extender.answers("bind", {"Error": "not now"})
@@ -194,7 +194,7 @@ def test_the_lease_is_kept_while_an_extender_is_slow(
     held = lease.acquire(cluster.pk)
     assert held is not None
     rows = LoopLease.objects.filter(cluster=cluster)
-    with lease.kept(held):
+    with lease.keep_renewed(held):
         rows.update(expires_at=timezone.now())
         until = timezone.now() + timedelta(seconds=5)
         while rows.get().expires_at <= timezone.now() + timedelta(seconds=5):

@@ -1,4 +1,4 @@
-"""The loop's eyes: how a cluster is read."""
+"""How the informer reads a cluster."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.controlplane.driving import create_pods, pod
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_transaction_stands_open_while_objects_are_taken_in() -> None:
-    """The database ends one that stands idle, and many objects take their time."""
+def test_no_transaction_is_open_while_objects_are_processed() -> None:
+    """The database aborts idle transactions, and many objects take a while."""
     cluster = create_cluster("lab", user="tests", nodes=3)
     create_pods(cluster, pod("waiting"), pod("bound", nodeName="node-0"))
     seen: list[tuple[str, bool]] = []

@@ -11,14 +11,14 @@ from apps.cluster.models import Cluster, Event, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.workers import lease
 from apps.controlplane.workers.waiting import loop_states
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import SavedEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACTOR = Actor("tests", "request-9")
@@ -48,7 +48,7 @@ def dump(engine: Engine) -> list[SavedEntry]:
     return sorted(engine.scheduler.queue.dump(), key=lambda entry: entry.pod_key)
 
 
-def test_pods_are_bound_and_every_decision_is_kept(cluster: Cluster) -> None:
+def test_pods_are_bound_and_every_decision_is_recorded(cluster: Cluster) -> None:
     create_pods(cluster, *(pod(f"p{number}") for number in range(6)))
     assert Engines().run(cluster.pk) is False
     assert all(nodes_of(cluster).values())
@@ -76,7 +76,7 @@ def test_a_quiet_cluster_is_not_due_and_has_consumed_everything(cluster: Cluster
     assert LoopLease.objects.get(cluster=cluster).consumed_version == cluster.resource_version
 
 
-def test_a_pod_that_fits_nowhere_says_why(cluster: Cluster) -> None:
+def test_an_unschedulable_pod_shows_the_reason(cluster: Cluster) -> None:
     create_pods(cluster, pod("too-big", cpu="100"))
     Engines().run(cluster.pk)
     entry = QueueEntry.objects.get(cluster=cluster)
@@ -96,7 +96,7 @@ def test_a_pod_that_fits_nowhere_says_why(cluster: Cluster) -> None:
     assert event.body["message"].startswith(message) and event.body["type"] == "Warning"
 
 
-def test_a_gated_pod_waits_until_its_gate_is_gone(cluster: Cluster) -> None:
+def test_a_gated_pod_waits_until_its_gate_is_removed(cluster: Cluster) -> None:
     create_pods(cluster, pod("gated", schedulingGates=[{"name": "example.com/wait"}]))
     engines = Engines()
     engines.run(cluster.pk)
@@ -115,7 +115,7 @@ def test_a_gated_pod_waits_until_its_gate_is_gone(cluster: Cluster) -> None:
     assert not QueueEntry.objects.filter(cluster=cluster).exists()
 
 
-def test_a_new_node_wakes_the_pod_it_can_help(cluster: Cluster) -> None:
+def test_a_new_node_activates_a_pod_that_fits_it(cluster: Cluster) -> None:
     create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
     engines = Engines()
     engines.run(cluster.pk)
@@ -138,19 +138,19 @@ def test_a_new_node_wakes_the_pod_it_can_help(cluster: Cluster) -> None:
     ]
 
 
-def test_what_the_ledger_kept_is_what_was_decided(cluster: Cluster) -> None:
+def test_the_ledger_contains_what_was_decided(cluster: Cluster) -> None:
     create_pods(cluster, pod("p", cpu="2"), pod("too-big", cpu="100"))
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)
     engine.informer.catch_up()
-    made = engine._schedule_batch([])
+    batch = engine._schedule_batch([])
     engine.recorder.record(
-        engine.scheduler, engine.informer, made, engine.scheduler.queue.take_changes()
+        engine.scheduler, engine.informer, batch, engine.scheduler.queue.take_changes()
     )
     rows = SchedulingDecision.objects.filter(cluster=cluster).order_by("id")
-    for row, decision in zip(rows, [each.decision for each in made], strict=True):
-        kept = codec.load(row)
+    for row, decision in zip(rows, [each.decision for each in batch], strict=True):
+        kept = read(row).decision
         assert kept.message == decision.message
         assert kept.result == decision.result
         assert kept.tied_nodes() == decision.tied_nodes()
@@ -160,16 +160,16 @@ def test_what_the_ledger_kept_is_what_was_decided(cluster: Cluster) -> None:
                 assert kept.scores_of(name) == decision.scores_of(name)
 
 
-def test_a_pod_bound_by_somebody_else_meanwhile_is_bound_once(cluster: Cluster) -> None:
+def test_a_pod_bound_by_another_scheduler_is_bound_once(cluster: Cluster) -> None:
     create_pods(cluster, pod("p"), pod("q"))
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)
-    made = engine._schedule_batch([])
+    batch = engine._schedule_batch([])
     binding = {"target": {"kind": "Node", "name": "node-2"}}
     store.bind(cluster, "default", "p", binding, actor=Actor("another scheduler"))
     engine.recorder.record(
-        engine.scheduler, engine.informer, made, engine.scheduler.queue.take_changes()
+        engine.scheduler, engine.informer, batch, engine.scheduler.queue.take_changes()
     )
     assert engine.run(5) is False
     assert nodes_of(cluster)["p"] == "node-2" and nodes_of(cluster)["q"]
@@ -183,24 +183,24 @@ def test_a_holder_that_lost_its_lease_writes_nothing(cluster: Cluster) -> None:
     held = lease.acquire(cluster.pk, "stalled")
     assert held is not None
     stalled = Engine.load(cluster, held)
-    made = stalled._schedule_batch([])
+    batch = stalled._schedule_batch([])
     LoopLease.objects.filter(cluster=cluster).update(expires_at="2000-01-01T00:00:00Z")
     assert lease.acquire(cluster.pk, "next") is not None
     before = Cluster.objects.get(pk=cluster.pk).resource_version
     with pytest.raises(lease.LeaseLost):
         stalled.recorder.record(
-            stalled.scheduler, stalled.informer, made, stalled.scheduler.queue.take_changes()
+            stalled.scheduler, stalled.informer, batch, stalled.scheduler.queue.take_changes()
         )
     assert Cluster.objects.get(pk=cluster.pk).resource_version == before
     assert nodes_of(cluster) == {"p": ""}
     assert not SchedulingDecision.objects.filter(cluster=cluster).exists()
 
 
-def test_a_new_engine_finds_the_queue_as_the_last_one_left_it(cluster: Cluster) -> None:
+def test_a_new_engine_restores_the_queue_of_the_previous_one(cluster: Cluster) -> None:
     create_pods(
         cluster,
         pod("a", cpu="100"),
-        pod("b", nodeSelector={"no": "where"}),
+        pod("b", nodeSelector={"missing": "label"}),
         pod("c", schedulingGates=[{"name": "example.com/wait"}]),
     )
     held = lease.acquire(cluster.pk)
@@ -211,14 +211,14 @@ def test_a_new_engine_finds_the_queue_as_the_last_one_left_it(cluster: Cluster) 
     assert dump(second) == dump(first)
 
 
-def test_a_paused_cluster_stays_still(cluster: Cluster) -> None:
+def test_a_paused_cluster_schedules_nothing(cluster: Cluster) -> None:
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
     create_pods(cluster, pod("p"))
     assert Engines().run(cluster.pk) is False
     assert nodes_of(cluster) == {"p": ""}
 
 
-def test_another_profile_gives_refused_pods_a_new_try(cluster: Cluster) -> None:
+def test_a_new_revision_activates_rejected_pods(cluster: Cluster) -> None:
     store.patch(
         cluster,
         kinds.NODE,

@@ -1,4 +1,4 @@
-"""A pod of higher priority makes room for itself, as it is seen in the objects."""
+"""Preemption by a pod with higher priority, as seen in the objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.scheduler.preemption.ranking import Criterion
@@ -24,7 +24,7 @@ CLASSES = {"low": 1, "middle": 5, "high": 9}
 @pytest.fixture
 def cluster() -> Cluster:
     """One node with 4 CPUs, and priority classes."""
-    made = create_cluster("lab", user="tests", tie_break="first-name")
+    cluster = create_cluster("lab", user="tests", tie_break="first-name")
     node = {
         "metadata": {"name": "only"},
         "status": {
@@ -36,8 +36,8 @@ def cluster() -> Cluster:
         Create(kinds.by_name("PriorityClass"), {"metadata": {"name": name}, "value": value})
         for name, value in CLASSES.items()
     ]
-    store.write(made, [Create(kinds.NODE, node), *classes], actor=ACTOR)
-    return made
+    store.write(cluster, [Create(kinds.NODE, node), *classes], actor=ACTOR)
+    return cluster
 
 
 def create(cluster: Cluster, name: str, priority: str, cpu: str = "4", **spec: Any) -> None:
@@ -64,7 +64,7 @@ def nominated(cluster: Cluster, name: str) -> str:
     return node
 
 
-def test_victims_leave_and_the_preemptor_takes_their_node(cluster: Cluster) -> None:
+def test_victims_are_deleted_and_the_preemptor_gets_their_node(cluster: Cluster) -> None:
     engines = Engines()
     create(cluster, "small", "low", cpu="1")
     create(cluster, "large", "low", cpu="3")
@@ -74,11 +74,11 @@ def test_victims_leave_and_the_preemptor_takes_their_node(cluster: Cluster) -> N
     assert nodes_of(cluster) == {"small": "only", "vip": "only"}
     assert nominated(cluster, "vip") == ""
     changes = Change.objects.filter(cluster=cluster, kind="Pod", name="large")
-    *_, leaving, gone = changes.order_by("version")
-    assert (gone.type, leaving.type) == (Change.Type.DELETED, Change.Type.MODIFIED)
+    *_, terminating, deleted = changes.order_by("version")
+    assert (deleted.type, terminating.type) == (Change.Type.DELETED, Change.Type.MODIFIED)
     (condition,) = [
         each
-        for each in leaving.object["status"]["conditions"]
+        for each in terminating.object["status"]["conditions"]
         if each["type"] == "DisruptionTarget"
     ]
     assert condition["reason"] == "PreemptionByScheduler"
@@ -87,7 +87,7 @@ def test_victims_leave_and_the_preemptor_takes_their_node(cluster: Cluster) -> N
     )
 
 
-def test_a_graceful_victim_is_asked_to_leave_once(cluster: Cluster) -> None:
+def test_a_victim_with_a_grace_period_is_deleted_once(cluster: Cluster) -> None:
     engines = Engines()
     create(cluster, "slow", "low", terminationGracePeriodSeconds=30)
     engines.run(cluster.pk)
@@ -103,7 +103,7 @@ def test_a_graceful_victim_is_asked_to_leave_once(cluster: Cluster) -> None:
     assert event.body["message"] == f"Preempted by pod {preemptor.uid} on node only"
 
 
-def test_a_less_important_pod_loses_its_nomination(cluster: Cluster) -> None:
+def test_a_pod_with_lower_priority_loses_its_nomination(cluster: Cluster) -> None:
     engines = Engines()
     create(cluster, "slow", "low", cpu="2", terminationGracePeriodSeconds=30)
     create(cluster, "slower", "low", cpu="2", terminationGracePeriodSeconds=30)
@@ -116,7 +116,7 @@ def test_a_less_important_pod_loses_its_nomination(cluster: Cluster) -> None:
     assert (nominated(cluster, "vip"), nominated(cluster, "middle")) == ("only", "")
 
 
-def test_the_ledger_keeps_what_the_choice_was_made_of(cluster: Cluster) -> None:
+def test_the_ledger_records_the_candidates_of_preemption(cluster: Cluster) -> None:
     engines = Engines()
     create(cluster, "small", "low", cpu="1")
     create(cluster, "large", "low", cpu="3")
@@ -125,7 +125,7 @@ def test_the_ledger_keeps_what_the_choice_was_made_of(cluster: Cluster) -> None:
     engines.run(cluster.pk)
     row = SchedulingDecision.objects.get(cluster=cluster, name="vip", attempt=1)
     assert row.nominated_node == "only"
-    decision = codec.load(row)
+    decision = read(row).decision
     assert decision.plugin_durations["PostFilter"]["DefaultPreemption"] > 0
     result = decision.post_filter
     assert result is not None

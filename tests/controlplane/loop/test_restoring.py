@@ -1,4 +1,4 @@
-"""A queue that was lost with its process is found again as it was recorded, to the last value."""
+"""A queue that was lost with its process is restored exactly as it was recorded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from apps.controlplane.loop import clock
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.models import LoopLease, QueueEntry, QueueMove
 from apps.controlplane.workers import lease
-from apps.scheduler.queue.records import QueueEntry as SavedEntry
+from apps.scheduler.queue.records import SavedEntry
 from tests.controlplane.driving import ACTOR, create_pods, enable, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +30,7 @@ HELD = {"schedulingGates": [{"name": "example.com/wait"}]}
 
 
 class Killed(BaseException):
-    """The process is no more."""
+    """The process was killed."""
 
 
 @pytest.fixture
@@ -74,32 +74,32 @@ def killed_at(statement: int) -> Iterator[None]:
 
 
 def states_of(engine: Engine) -> list[list[SavedEntry]]:
-    """The queue as it was loaded, and then after each record; the last one counts."""
+    """The queue after loading, and after each record; the list grows while the engine runs."""
     states = [dump(engine)]
     record = engine.recorder.record
 
-    def watched(*arguments: Any) -> None:
+    def record_and_dump(*arguments: Any) -> None:
         record(*arguments)
         states.append(dump(engine))
 
-    engine.recorder.record = watched  # type: ignore[method-assign]
+    engine.recorder.record = record_and_dump  # type: ignore[method-assign]
     return states
 
 
 class Users:
-    """People who change the cluster at random, and time that goes on."""
+    """Makes random changes to the cluster, and advances its clock."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster = cluster
         self.draw = random.Random(seed)
-        self.made = 0
+        self.created = 0
 
     def act(self) -> None:
         for _ in range(self.draw.randrange(1, 5)):
             action = self.draw.choice(
                 (self.add_pods, self.add_pods, self.delete_pod, self.open_gate, self.add_node)
             )
-            # it may be gone, or bound, meanwhile
+            # the pod may be deleted or bound in the meantime
             with suppress(ApiError):
                 action()
         if self.draw.random() < 0.7:
@@ -108,8 +108,8 @@ class Users:
     def add_pods(self) -> None:
         bodies = []
         for _ in range(self.draw.randrange(1, 6)):
-            self.made += 1
-            name = f"p{self.draw.randrange(100):02}-{self.made}"
+            self.created += 1
+            name = f"p{self.draw.randrange(100):02}-{self.created}"
             kind = self.draw.random()
             spec: dict[str, Any] = {}
             if self.draw.random() < 0.3:
@@ -133,8 +133,8 @@ class Users:
             store.patch(self.cluster, kinds.POD, "default", name, change, actor=ACTOR)
 
     def add_node(self) -> None:
-        self.made += 1
-        body = generate_node(f"more-{self.made}", "zone-1", cpu="2")
+        self.created += 1
+        body = generate_node(f"more-{self.created}", "zone-1", cpu="2")
         body["metadata"]["labels"]["disk"] = self.draw.choice(("ssd", "none"))
         store.create(self.cluster, kinds.NODE, body, actor=ACTOR)
 
@@ -168,7 +168,7 @@ def test_an_engine_killed_at_any_statement_leaves_its_queue_as_last_recorded(
 
 
 def assert_moves_are_chains(cluster: Cluster) -> None:
-    """Each pod's moves begin outside, go on where the one before ended, and end where it is."""
+    """Each pod's moves start outside, are contiguous, and end where the pod is."""
     places: dict[str, str] = {}
     for move in QueueMove.objects.filter(cluster=cluster).order_by("id"):
         uid = str(move.pod_uid)
@@ -213,7 +213,7 @@ def test_a_pod_in_flight_at_a_crash_is_ready_again_with_its_attempts_as_before(
     assert dump(load(cluster)) == [ready]
 
 
-def test_an_event_that_the_killed_loop_did_not_see_still_wakes_its_pods(cluster: Cluster) -> None:
+def test_an_event_that_the_killed_loop_missed_still_activates_its_pods(cluster: Cluster) -> None:
     create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
     load(cluster).run(5)
     fast = generate_node("fast", "zone-1")
@@ -223,7 +223,7 @@ def test_an_event_that_the_killed_loop_did_not_see_still_wakes_its_pods(cluster:
     assert Pod.objects.get(cluster=cluster).node_name == "fast"
 
 
-def test_where_the_log_was_forgotten_every_pod_gets_a_new_try(cluster: Cluster) -> None:
+def test_every_pod_is_activated_when_the_log_was_deleted(cluster: Cluster) -> None:
     create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
     load(cluster).run(5)
     fast = generate_node("fast", "zone-1")
@@ -236,14 +236,14 @@ def test_where_the_log_was_forgotten_every_pod_gets_a_new_try(cluster: Cluster) 
     assert Pod.objects.get(cluster=cluster).node_name == "fast"
 
 
-def test_another_profile_is_taken_up_with_the_first_record_and_not_before(
+def test_a_new_revision_is_in_use_only_after_the_first_record(
     cluster: Cluster,
 ) -> None:
     create_pods(cluster, pod("p", cpu="64"))
     load(cluster).run(5)
     enable(cluster, "NodeResourcesFit")
     for _ in range(2):
-        # nothing of the first engine was recorded
+        # the first engine recorded nothing
         engine = load(cluster)
         assert [entry.queue for entry in dump(engine)] == ["active"]
     assert LoopLease.objects.get(cluster=cluster).profile_revision == 1

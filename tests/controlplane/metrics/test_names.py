@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from apps.controlplane.metrics.exposition import render
 from apps.controlplane.metrics.families import Families
 from apps.scheduler.metrics import definitions
-from apps.scheduler.metrics.series import SchedulerMetrics, Values
+from apps.scheduler.metrics.series import MetricsRegistry, Values
 
 #: (stability, kind, labels, first bound, factor, number of bounds)
 UPSTREAM = {
@@ -48,8 +48,8 @@ UPSTREAM = {
 
 
 def one_of_each() -> Families:
-    """Every family with one series, as a scheduler would have counted it."""
-    metrics = SchedulerMetrics()
+    """Every family with one series, as a scheduler counts it."""
+    metrics = MetricsRegistry()
     for metric in definitions.ALL:
         if metric.kind == "counter":
             metrics.count(metric, metric.labels)
@@ -57,7 +57,7 @@ def one_of_each() -> Families:
             metrics.observe(metric, metric.labels, metric.buckets[2])
         else:
             metrics.set(metric, {metric.labels: 1})
-    kept = SchedulerMetrics()
+    kept = MetricsRegistry()
     kept.restore(metrics.dump())
     families = Families()
     values = kept.dump()
@@ -94,7 +94,7 @@ def test_a_metric_has_the_shape_that_prometheus_knows(name: str) -> None:
 
 
 def test_a_bucket_holds_what_is_not_greater_than_its_bound() -> None:
-    metrics = SchedulerMetrics()
+    metrics = MetricsRegistry()
     victims = definitions.PREEMPTION_VICTIMS
     for number in (1, 2, 2, 3, 65):
         metrics.observe(victims, (), number)
@@ -103,7 +103,7 @@ def test_a_bucket_holds_what_is_not_greater_than_its_bound() -> None:
     assert series.sum == 73
 
 
-def test_bounds_are_written_as_go_writes_them() -> None:
+def test_bounds_are_formatted_as_in_go() -> None:
     text = render("", one_of_each().collect).text.decode()
     for bound in ("1", "16", "0.001", "16.384", "1e-05", "+Inf"):
         assert f'le="{bound}"' in text

@@ -56,7 +56,7 @@ def samples(text: bytes) -> list[tuple[str, dict[str, str], float]]:
 def test_requests_and_limits_count_overhead_as_the_scheduler_does(cluster: Cluster) -> None:
     found = {
         (name, labels["pod"], labels["resource"], labels["unit"]): value
-        for name, labels, value in samples(exposition.of_pods(cluster).text)
+        for name, labels, value in samples(exposition.expose_pods(cluster).text)
     }
     mebi = 2**20
     assert found == {
@@ -70,7 +70,7 @@ def test_requests_and_limits_count_overhead_as_the_scheduler_does(cluster: Clust
 
 
 def test_a_series_names_pod_node_scheduler_and_priority(cluster: Cluster) -> None:
-    _, labels, _ = samples(exposition.of_pods(cluster).text)[0]
+    _, labels, _ = samples(exposition.expose_pods(cluster).text)[0]
     assert labels == {
         "namespace": "default",
         "pod": "plain",
@@ -82,10 +82,10 @@ def test_a_series_names_pod_node_scheduler_and_priority(cluster: Cluster) -> Non
     }
 
 
-def test_overhead_is_told_of_the_pods_that_have_one(cluster: Cluster) -> None:
+def test_overhead_has_series_only_for_pods_with_overhead(cluster: Cluster) -> None:
     found = {
         name: (labels["namespace"], labels["pod"], value)
-        for name, labels, value in samples(exposition.of_cluster(cluster).text)
+        for name, labels, value in samples(exposition.expose_cluster(cluster).text)
         if name.startswith("kube_pod_overhead")
     }
     assert found == {
@@ -94,7 +94,7 @@ def test_overhead_is_told_of_the_pods_that_have_one(cluster: Cluster) -> None:
     }
 
 
-def test_a_limit_covers_sidecars_and_the_greediest_init_step() -> None:
+def test_a_limit_covers_sidecars_and_the_largest_init_step() -> None:
     sidecar = container("s", {}, {"cpu": "1"}, restartPolicy="Always")
     step = container("i", {}, {"cpu": "4"})
     main = container("c", {}, {"cpu": "2", "memory": "1Ki"})

@@ -1,4 +1,4 @@
-"""What kube-scheduler would have counted, read back as Prometheus reads it."""
+"""kube-scheduler's metrics, parsed like Prometheus does."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from apps.cluster import kinds
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines
-from apps.controlplane.loop.made import Made
 from apps.controlplane.metrics import exposition
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.workers import lease
@@ -32,14 +32,14 @@ def cluster() -> Cluster:
 
 
 class Scrape:
-    """One answer of `/metrics`, parsed by Prometheus' own rules."""
+    """One response of `/metrics`, parsed by Prometheus' rules."""
 
     def __init__(self, text: bytes) -> None:
         self.families = {f.name: f for f in text_string_to_metric_families(text.decode())}
         self.samples: list[Sample] = [s for f in self.families.values() for s in f.samples]
 
     def value(self, name: str, **labels: str) -> float:
-        """The sum of the samples of a name that have these labels, whatever others they have."""
+        """The sum of the samples of a name with at least these labels."""
         found = [s for s in self.samples if s.name == name and labels.items() <= s.labels.items()]
         return sum(sample.value for sample in found)
 
@@ -57,7 +57,7 @@ class Scrape:
 
 
 def scrape(cluster: Cluster) -> Scrape:
-    return Scrape(exposition.of_cluster(cluster).text)
+    return Scrape(exposition.expose_cluster(cluster).text)
 
 
 def test_attempts_are_counted_by_result_as_in_the_ledger(cluster: Cluster) -> None:
@@ -81,7 +81,7 @@ def test_attempts_are_counted_by_result_as_in_the_ledger(cluster: Cluster) -> No
     assert found.value("scheduler_preemption_victims_count") == 0
 
 
-def test_pending_pods_are_counted_by_queue_and_by_what_refused_them(cluster: Cluster) -> None:
+def test_pending_pods_are_counted_by_queue_and_by_plugin(cluster: Cluster) -> None:
     gated = pod("gated", schedulingGates=[{"name": "example.com/wait"}])
     create_pods(cluster, pod("huge", cpu="900"), pod("vast", cpu="900"), gated)
     create_pods(cluster, pod("foreign", schedulerName="somebody-else"))
@@ -119,7 +119,7 @@ def test_pods_are_counted_as_they_enter_the_queues(cluster: Cluster) -> None:
     assert found.value("scheduler_pod_scheduling_attempts_sum") == 3
 
 
-def test_a_new_holder_counts_on_where_the_last_one_was_killed(cluster: Cluster) -> None:
+def test_a_new_holder_continues_the_counts_of_a_killed_one(cluster: Cluster) -> None:
     create_pods(cluster, pod("p0"), pod("huge", cpu="900"))
     Engines().run(cluster.pk)
     before = scrape(cluster)
@@ -137,15 +137,21 @@ def test_a_new_holder_counts_on_where_the_last_one_was_killed(cluster: Cluster) 
     assert after.value("scheduler_schedule_attempts_total", **scheduled) == 2
 
 
-def test_a_batch_that_is_taken_back_is_counted_once_as_what_it_became(cluster: Cluster) -> None:
-    """The first try to write this batch is rolled back: one of its pods is gone."""
+def test_a_batch_that_is_rolled_back_is_counted_once(cluster: Cluster) -> None:
+    """The first attempt to write this batch is rolled back: one of its pods was deleted."""
     create_pods(cluster, pod("stays"), pod("goes"))
     held = lease.acquire(cluster.pk)
     assert held is not None
     engine = Engine.load(cluster, held)
     scheduler, informer = engine.scheduler, engine.informer
     decisions = [scheduler.schedule_one(), scheduler.schedule_one()]
-    batch = [Made(made, cluster.now(), informer.position, 0) for made in decisions if made]
+    batch = [
+        DecisionRecord(
+            decision=each, at=cluster.now(), cluster_version=informer.position, sequence=0
+        )
+        for each in decisions
+        if each
+    ]
     store.delete(cluster, kinds.POD, "default", "goes", actor=ACTOR)
     engine.recorder.record(scheduler, informer, batch, scheduler.queue.take_changes())
     counted = scrape(cluster).labelled("scheduler_schedule_attempts_total", "result")
@@ -189,7 +195,7 @@ def test_plugins_are_timed_in_one_attempt_of_ten(cluster: Cluster) -> None:
     assert found.value(name, plugin="NodePorts", extension_point="PreFilter", status="Skip") == 2
 
 
-def test_gauges_stand_where_things_are(cluster: Cluster) -> None:
+def test_gauges_have_the_current_values(cluster: Cluster) -> None:
     create_pods(cluster, pod("p0"), pod("p1"))
     Engines().run(cluster.pk)
     found = scrape(cluster)
@@ -198,7 +204,7 @@ def test_gauges_stand_where_things_are(cluster: Cluster) -> None:
     assert found.value("scheduler_goroutines", operation="binding") == 0
 
 
-def test_the_cluster_answers_at_its_server_url_and_only_to_members(
+def test_the_metrics_of_a_cluster_require_authentication(
     cluster: Cluster, client: Client, admin_client: Client
 ) -> None:
     create_pods(cluster, pod("p0"))
@@ -215,7 +221,7 @@ def test_the_cluster_answers_at_its_server_url_and_only_to_members(
     assert open_metrics.content.endswith(b"# EOF\n")
 
 
-def test_the_site_tells_clusters_apart(cluster: Cluster, admin_client: Client) -> None:
+def test_the_site_labels_series_by_cluster(cluster: Cluster, admin_client: Client) -> None:
     other = create_cluster("other", user="tests", nodes=1)
     create_pods(cluster, pod("p0"), pod("p1"))
     create_pods(other, pod("p0"))
@@ -230,5 +236,5 @@ def test_the_site_tells_clusters_apart(cluster: Cluster, admin_client: Client) -
     assert found.value("process_resident_memory_bytes") > 0
 
 
-def test_the_site_has_no_metrics_for_strangers(client: Client, db: None) -> None:
+def test_the_metrics_of_the_site_require_authentication(client: Client, db: None) -> None:
     assert client.get("/metrics").status_code == 401

@@ -1,4 +1,4 @@
-"""Long work: it tells how far it is, is cancelled, fails with its cause, survives its worker."""
+"""Operations: progress, cancellation, failures and dead workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import running, service, tending
-from apps.controlplane.operations.progress import Cancelled, Progress
+from apps.controlplane.operations.progress import OperationCancelled, Progress
 from apps.controlplane.workers import heartbeat, lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,13 +36,13 @@ def lab() -> Cluster:
     return create_cluster("lab", user="alice", nodes=3, zones=3, seed=1)
 
 
-def begun(kind: str, cluster: Cluster | None = None, **more: Any) -> Operation:
+def start_operation(kind: str, cluster: Cluster | None = None, **more: Any) -> Operation:
     return service.start(kind, f"{kind} it", actor=ACTOR, cluster=cluster, **more)
 
 
-def finished(operation: Operation) -> Operation:
+def run_operation(operation: Operation) -> Operation:
     running.run(operation.pk)
-    return service.operation_numbered(operation.pk)
+    return service.get_operation(operation.pk)
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def test_a_copy_has_every_object_exactly_as_it_is_and_the_active_profile(lab: Cl
     store.create(lab, kinds.POD, pod("web"), actor=ACTOR, namespace="default")
     Engines().run(lab.pk)
     arguments = {"source": lab.pk, "name": "twin", "paused": True}
-    done = finished(begun("copy", arguments=arguments))
+    done = run_operation(start_operation("copy", arguments=arguments))
     assert (done.state, done.cause) == ("succeeded", "")
     twin = Cluster.objects.get(name="twin")
     assert done.cluster == twin and twin.paused
@@ -77,8 +77,10 @@ def test_a_copy_has_every_object_exactly_as_it_is_and_the_active_profile(lab: Cl
     assert list(logged) == [("ADDED", Pod.objects.get(cluster=twin).resource_version)]
 
 
-def test_a_copy_goes_its_own_way(lab: Cluster) -> None:
-    finished(begun("copy", arguments={"source": lab.pk, "name": "twin", "paused": False}))
+def test_a_copy_is_independent(lab: Cluster) -> None:
+    run_operation(
+        start_operation("copy", arguments={"source": lab.pk, "name": "twin", "paused": False})
+    )
     twin = Cluster.objects.get(name="twin")
     store.create(twin, kinds.POD, pod("web"), actor=ACTOR, namespace="default")
     Engines().run(twin.pk)
@@ -90,69 +92,72 @@ def test_a_copy_goes_its_own_way(lab: Cluster) -> None:
 
 def test_a_trace_makes_a_cluster_of_its_nodes_and_pods() -> None:
     payload = {"nodes": ["nodes.csv", NODES], "pods": ["pods.csv", PODS]}
-    done = finished(
-        begun("create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload)
+    done = run_operation(
+        start_operation(
+            "create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload
+        )
     )
-    assert (done.state, done.message) == ("succeeded", "2 nodes and 2 pods made")
+    assert (done.state, done.message) == ("succeeded", "2 nodes and 2 pods created")
     assert done.cluster is not None and done.cluster.name == "trace"
     assert (done.done, done.total) == (4, 4)
     assert Operation.objects.get(pk=done.pk).payload is None
 
 
-def test_what_fails_says_why_and_leaves_nothing_half_made() -> None:
+def test_a_failed_operation_has_a_cause_and_leaves_nothing() -> None:
     payload = {"nodes": ["nodes.csv", NODES.replace("64000", "many")], "pods": ["pods.csv", PODS]}
-    done = finished(
-        begun("create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload)
+    done = run_operation(
+        start_operation(
+            "create-from-trace", arguments={"cluster": {"name": "trace"}}, payload=payload
+        )
     )
     assert done.state == "failed"
-    assert (
-        done.cause
-        == "nodes.csv, line 2: column cpu_milli: 'many' is not a whole number of 0 or more"
-    )
+    assert done.cause == "nodes.csv, line 2: column cpu_milli: 'many' is not a non-negative integer"
     assert not Cluster.objects.filter(name="trace").exists()
 
 
-def test_what_is_cancelled_at_work_is_taken_back(lab: Cluster, monkeypatch: Any) -> None:
+def test_a_cancelled_operation_is_rolled_back(lab: Cluster, monkeypatch: Any) -> None:
     text = "---\n".join(
         f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: n-{number}}}\n" for number in range(3)
     )
-    operation = begun("import", lab, payload={"yaml": text})
+    operation = start_operation("import", lab, payload={"yaml": text})
     tell = Progress.step
 
     def cancel_first(work: Progress, done: int, total: int, message: str = "") -> None:
-        # by somebody else, who has a connection of his own
+        # by another user, with a separate connection
         cancelling = Thread(target=_cancel, args=(operation,))
         cancelling.start()
         cancelling.join()
         tell(work, done, total, message)
 
     monkeypatch.setattr(Progress, "step", cancel_first)
-    done = finished(operation)
-    assert (done.state, done.message) == ("cancelled", "cancelled: nothing of it was written")
+    done = run_operation(operation)
+    assert (done.state, done.message) == ("cancelled", "cancelled: nothing was changed")
     assert not kinds.by_name("Namespace").model._default_manager.filter(name="n-0").exists()
-    with pytest.raises(ApiError, match="is over"):
+    with pytest.raises(ApiError, match="has ended"):
         service.cancel(done)
 
 
-def test_what_waits_is_cancelled_at_once_and_never_runs(lab: Cluster) -> None:
-    operation = begun("export", lab)
+def test_a_waiting_operation_is_cancelled_at_once(lab: Cluster) -> None:
+    operation = start_operation("export", lab)
     assert service.cancel(operation).state == "cancelled"
-    assert finished(operation).state == "cancelled"
+    assert run_operation(operation).state == "cancelled"
 
 
 def test_an_export_can_be_fetched_and_imported(lab: Cluster) -> None:
-    done = finished(begun("export", lab))
+    done = run_operation(start_operation("export", lab))
     assert done.state == "succeeded", done.cause
     text = zstandard.decompress(bytes(Operation.objects.get(pk=done.pk).output or b"")).decode()
-    again = finished(
-        begun("create-from-yaml", arguments={"cluster": {"name": "again"}}, payload={"yaml": text})
+    again = run_operation(
+        start_operation(
+            "create-from-yaml", arguments={"cluster": {"name": "again"}}, payload={"yaml": text}
+        )
     )
     assert again.cause == ""
     assert Node.objects.filter(cluster__name="again").count() == 3
 
 
-def test_work_whose_worker_died_is_given_to_another(lab: Cluster) -> None:
-    operation = begun("export", lab)
+def test_an_operation_of_a_dead_worker_is_given_to_another(lab: Cluster) -> None:
+    operation = start_operation("export", lab)
     for attempt in range(1, tending.MOST_ATTEMPTS + 1):
         _lose_to_a_dead_worker(operation, attempt)
         tending.tend()
@@ -160,11 +165,11 @@ def test_work_whose_worker_died_is_given_to_another(lab: Cluster) -> None:
         if attempt < tending.MOST_ATTEMPTS:
             assert operation.state == "waiting"
     assert operation.state == "failed"
-    assert "its worker died while it was at work" in operation.cause
+    assert "its worker died while it was running" in operation.cause
 
 
-def test_work_of_a_live_worker_is_left_to_it(lab: Cluster) -> None:
-    operation = begun("export", lab)
+def test_an_operation_of_a_live_worker_is_not_taken(lab: Cluster) -> None:
+    operation = start_operation("export", lab)
     _lose_to_a_dead_worker(operation, 1)
     heartbeat.touch("loop_dead")
     tending.tend()
@@ -172,14 +177,14 @@ def test_work_of_a_live_worker_is_left_to_it(lab: Cluster) -> None:
     assert operation.state == "running"
 
 
-def test_a_worker_that_comes_back_late_does_not_go_on(lab: Cluster) -> None:
-    operation = begun("export", lab)
+def test_a_worker_that_returns_late_does_not_continue(lab: Cluster) -> None:
+    operation = start_operation("export", lab)
     Operation.objects.filter(pk=operation.pk).update(state="running", attempts=1)
     operation.refresh_from_db()
     late = Progress(operation)
     Operation.objects.filter(pk=operation.pk).update(attempts=2)
     try:
-        with pytest.raises(Cancelled):
+        with pytest.raises(OperationCancelled):
             late.step(1, 2)
     finally:
         late.close()

@@ -1,4 +1,4 @@
-"""The ledger's table: divided by days, its rows kept as they were recorded."""
+"""The ledger's table: partitioned by day, with immutable rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.db import ProgrammingError, connection, transaction
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.partitions import daily
-from apps.controlplane.partitions.division import divided_by_days
+from apps.controlplane.partitions.division import divide_by_days
 from tests.controlplane.driving import create_pods, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +42,7 @@ def run(sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
 
 
 def record_as_of(day: date, like: SchedulingDecision, number: int) -> int:
-    """Write a row as if it had been recorded on another day; returns its id."""
+    """Write a row as if recorded on another day; returns its id."""
     row_id = daily.first_id(day) + number
     names = [f.column for f in SchedulingDecision._meta.concrete_fields if f.column != "id"]
     columns = ", ".join(f'"{name}"' for name in names)
@@ -70,13 +70,13 @@ def partition_of(row_id: int) -> str:
         "DELETE FROM {partition}",
     ],
 )
-def test_a_recorded_row_stays_as_it_is(decision: SchedulingDecision, change: str) -> None:
+def test_a_record_cannot_be_changed(decision: SchedulingDecision, change: str) -> None:
     with pytest.raises(ProgrammingError, match="refused: rows of .* stay as they were recorded"):
         run(change.format(table=LEDGER, partition=partition_of(decision.pk)))
     assert SchedulingDecision.objects.get().node == decision.node
 
 
-def test_the_orm_is_refused_too(decision: SchedulingDecision) -> None:
+def test_the_orm_cannot_change_records_either(decision: SchedulingDecision) -> None:
     decision.node = "elsewhere"
     with pytest.raises(ProgrammingError, match="UPDATE refused"):
         decision.save()
@@ -84,7 +84,7 @@ def test_the_orm_is_refused_too(decision: SchedulingDecision) -> None:
         decision.delete()
 
 
-def test_retention_may_delete_and_nothing_else(decision: SchedulingDecision) -> None:
+def test_retention_can_only_delete(decision: SchedulingDecision) -> None:
     with pytest.raises(ProgrammingError), daily.as_retention() as cursor:
         cursor.execute(f"UPDATE {LEDGER} SET node = 'elsewhere'")
     with pytest.raises(ProgrammingError, match="permission denied"), daily.as_retention():
@@ -101,32 +101,32 @@ def test_the_right_to_delete_ends_with_its_transaction(decision: SchedulingDecis
         run(f"DELETE FROM {LEDGER}")
 
 
-def test_an_id_tells_the_day_and_leads_to_its_partition(decision: SchedulingDecision) -> None:
+def test_an_id_contains_the_day_and_determines_the_partition(decision: SchedulingDecision) -> None:
     today = daily.today()
-    assert daily.recorded_on(decision.pk) == today
-    assert partition_of(decision.pk) == daily.name_of(LEDGER, today)
+    assert daily.recording_day(decision.pk) == today
+    assert partition_of(decision.pk) == daily.partition_name(LEDGER, today)
     plan = "\n".join(line for (line,) in run(f"EXPLAIN SELECT * FROM {LEDGER} WHERE id = 7"))
     assert "Append" not in plan
     assert decision.pk < 2**53
 
 
-def test_days_ahead_are_made_and_their_rows_go_there(decision: SchedulingDecision) -> None:
+def test_partitions_are_created_in_advance(decision: SchedulingDecision) -> None:
     tomorrow = daily.today() + timedelta(days=1)
     row_id = record_as_of(tomorrow, decision, 1)
-    assert partition_of(row_id) == daily.name_of(LEDGER, tomorrow)
+    assert partition_of(row_id) == daily.partition_name(LEDGER, tomorrow)
     assert daily.prepare_days(LEDGER) == []
 
 
-def test_rows_of_a_day_nobody_prepared_are_kept_and_moved(decision: SchedulingDecision) -> None:
+def test_rows_of_a_day_without_a_partition_are_kept_and_moved(decision: SchedulingDecision) -> None:
     day = daily.today() + timedelta(days=40)
     row_id = record_as_of(day, decision, 1)
-    assert partition_of(row_id) == daily.name_of(LEDGER, daily.REST)
-    name = daily.name_of(LEDGER, day)
+    assert partition_of(row_id) == daily.partition_name(LEDGER, daily.REST)
+    name = daily.partition_name(LEDGER, day)
     assert daily.prepare_days(LEDGER) == [name]
     assert partition_of(row_id) == name
     with pytest.raises(ProgrammingError, match="refused"):
         run(f"TRUNCATE {name}")
-    assert codec.load(SchedulingDecision.objects.get(pk=row_id)).node == decision.node
+    assert read(SchedulingDecision.objects.get(pk=row_id)).decision.node == decision.node
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE {name}")
 
@@ -137,14 +137,14 @@ def test_past_days_are_dropped_when_they_are_empty(decision: SchedulingDecision)
         for days in (30, 20):
             daily.add_day(cursor, LEDGER, today - timedelta(days=days))
     kept = record_as_of(today - timedelta(days=20), decision, 1)
-    assert daily.drop_days(LEDGER) == [daily.name_of(LEDGER, today - timedelta(days=30))]
+    assert daily.drop_days(LEDGER) == [daily.partition_name(LEDGER, today - timedelta(days=30))]
     with daily.as_retention() as cursor:
         cursor.execute(f"DELETE FROM {LEDGER} WHERE id = %s", [kept])
     assert len(daily.drop_days(LEDGER)) == 1
-    assert daily.days(LEDGER)[0] == today
+    assert daily.list_days(LEDGER)[0] == today
 
 
-def test_a_table_with_rows_is_divided_and_its_rows_keep_their_ids() -> None:
+def test_partitioning_a_table_keeps_the_ids_of_its_rows() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE TABLE moves (id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, "
@@ -155,12 +155,12 @@ def test_a_table_with_rows_is_divided_and_its_rows_keep_their_ids() -> None:
         cursor.execute("INSERT INTO moves (pod_uid, reason) SELECT unnest(%s), 'old'", [uids])
     try:
         with transaction.atomic(), connection.schema_editor() as editor:
-            divided_by_days("moves")(None, editor)
+            divide_by_days("moves")(None, editor)
         run("INSERT INTO moves (pod_uid, reason) VALUES (%s, 'new')", uids[0])
         found = run("SELECT id, reason FROM moves ORDER BY id")
         assert found[:3] == [(1, "old"), (2, "old"), (3, "old")]
-        assert daily.recorded_on(1) is None
-        assert daily.recorded_on(found[3][0]) == daily.today()
+        assert daily.recording_day(1) is None
+        assert daily.recording_day(found[3][0]) == daily.today()
         indexes = run("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'moves_of_pod%%'")
         assert indexes == [(2,)], "the table's own, and that of the rows from before"
         with pytest.raises(ProgrammingError, match="TRUNCATE refused"):

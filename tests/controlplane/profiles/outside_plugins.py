@@ -1,4 +1,4 @@
-"""Plugins that hold pods, or take their time over them, for the tests of the loop."""
+"""Out-of-tree plugins that delay pods, for the tests of the loop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Gatekeeper(PerNodePlugin):
 
 
 class Preparer(PerNodePlugin):
-    """Prepares pods whose name begins with "slow" as long as it takes."""
+    """Blocks in PreBind for pods whose name begins with "slow", until `go` is set."""
 
     name = "Preparer"
     go = threading.Event()
@@ -42,7 +42,7 @@ class Preparer(PerNodePlugin):
 
 
 class Unbuildable(PerNodePlugin):
-    """Insists on an argument."""
+    """Cannot be built without the argument `must`."""
 
     name = "Unbuildable"
 

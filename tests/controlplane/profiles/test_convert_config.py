@@ -10,6 +10,7 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from apps.scheduler.config import load
+from apps.scheduler.plugins.registry import TABLE
 
 V1BETA2 = """
 apiVersion: kubescheduler.config.k8s.io/v1beta2
@@ -30,7 +31,7 @@ def test_an_older_version_becomes_v1_on_standard_output(tmp_path: Path) -> None:
     call_command("convert_config", file, stdout=out, stderr=err)
     converted = yaml.safe_load(out.getvalue())
     assert converted["apiVersion"] == "kubescheduler.config.k8s.io/v1"
-    profile = load(out.getvalue(), legacy=True).profile("batch")
+    profile = load(out.getvalue(), TABLE, legacy=True).profile("batch")
     assert profile is not None and profile.score_weights["NodeResourcesMostAllocated"] == 5
     assert "legacy" in err.getvalue()
 
@@ -38,7 +39,7 @@ def test_an_older_version_becomes_v1_on_standard_output(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "kind: Shoe", "[", "apiVersion: v1\nkind: Policy\npriorities: 7"]
 )
-def test_what_cannot_be_converted_is_refused_and_says_why(tmp_path: Path, text: str) -> None:
+def test_what_cannot_be_converted_is_rejected_with_the_reason(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text)
     with pytest.raises(CommandError) as refused:

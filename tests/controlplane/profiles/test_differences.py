@@ -1,15 +1,16 @@
-"""What two configurations make the scheduler do differently."""
+"""The effective differences between two configurations."""
 
 from __future__ import annotations
 
-from apps.controlplane.profiles.differences import configuration_differences
+from apps.controlplane.profiles.differences import compare_configurations
 from apps.scheduler.config import Configuration, load
+from apps.scheduler.plugins.registry import TABLE
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
-def told(before: str, after: str) -> dict[str, list[tuple[str, str, str]]]:
-    found = configuration_differences(configured(before), configured(after))
+def compare(before: str, after: str) -> dict[str, list[tuple[str, str, str]]]:
+    found = compare_configurations(load_with_head(before), load_with_head(after))
     return {
         f"{each.scheduler_name} {each.fate}".strip(): [
             (difference.what, difference.before, difference.after)
@@ -19,11 +20,11 @@ def told(before: str, after: str) -> dict[str, list[tuple[str, str, str]]]:
     }
 
 
-def configured(text: str) -> Configuration:
-    return load(HEAD + text)
+def load_with_head(text: str) -> Configuration:
+    return load(HEAD + text, TABLE)
 
 
-def test_a_default_that_is_written_out_is_no_difference() -> None:
+def test_an_explicit_default_is_not_a_difference() -> None:
     written = """\
 profiles:
 - schedulerName: default-scheduler
@@ -32,10 +33,10 @@ profiles:
       enabled:
       - {name: NodeResourcesFit, weight: 1}
 """
-    assert told("", written) == {}
+    assert compare("", written) == {}
 
 
-def test_plugins_weights_and_arguments_are_told_by_profile() -> None:
+def test_plugins_weights_and_arguments_are_compared_by_profile() -> None:
     after = """\
 profiles:
 - schedulerName: default-scheduler
@@ -47,7 +48,7 @@ profiles:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 2}]}}
 """
-    [(profile, differences)] = told("", after).items()
+    [(profile, differences)] = compare("", after).items()
     assert profile == "default-scheduler changed"
     assert ("score: ImageLocality", "enabled", "disabled") in differences
     assert ("weight of ImageLocality", "1", "–") in differences
@@ -57,10 +58,10 @@ profiles:
     assert (f"{strategy}.resources[cpu].weight", "1", "2") in differences
 
 
-def test_settings_of_all_profiles_come_first_and_profiles_come_and_go() -> None:
+def test_settings_of_all_profiles_come_first_and_added_and_removed_profiles_follow() -> None:
     one = "podMaxBackoffSeconds: 20\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
     other = "percentageOfNodesToScore: 50\nprofiles: [{schedulerName: b}, {schedulerName: c}]\n"
-    found = told(one, other)
+    found = compare(one, other)
     assert list(found) == ["changed", "a removed", "c added"]
     assert ("podMaxBackoffSeconds", "20", "10") in found["changed"]
     assert any(what == "percentageOfNodesToScore" for what, _, _ in found["changed"])
@@ -77,11 +78,11 @@ profiles:
     swapped = after.replace(
         "{name: NodeName}, {name: NodeUnschedulable}", "{name: NodeUnschedulable}, {name: NodeName}"
     )
-    found = told(after, swapped)["default-scheduler changed"]
+    found = compare(after, swapped)["default-scheduler changed"]
     assert ("filter: order", "NodeName, NodeUnschedulable", "NodeUnschedulable, NodeName") in found
 
 
 def test_extenders_are_compared_field_by_field() -> None:
     one = "extenders: [{urlPrefix: 'http://a.example', filterVerb: filter, weight: 1}]\n"
     other = one.replace("filterVerb: filter", "filterVerb: sieve")
-    assert told(one, other)["changed"] == [("extenders[0].filterVerb", "filter", "sieve")]
+    assert compare(one, other)["changed"] == [("extenders[0].filterVerb", "filter", "sieve")]

@@ -1,4 +1,4 @@
-"""Plugins from outside: found, checked, and at work in a cluster's loop."""
+"""Out-of-tree plugins: loaded, checked, and used by a cluster's loop."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles.plugins import custom_plugins, find_plugins, known_plugins
 from apps.scheduler.config import ConfigError
+from apps.scheduler.config.plugin_table import Origin
 from tests.controlplane.driving import configure, create_pods, decisions_on, enable, pod
 
 
 @pytest.fixture(autouse=True)
-def looked_for_anew() -> Iterator[None]:
+def clear_plugin_cache() -> Iterator[None]:
     find_plugins.cache_clear()
     yield
     find_plugins.cache_clear()
@@ -37,16 +38,25 @@ def licences(settings: Any) -> None:
     settings.SCHEDWEB_PLUGINS = ("tests.example_plugins:Licences",)
 
 
+def extension_points() -> dict[str, frozenset[str]]:
+    """Of the plugins from outside."""
+    return {
+        name: plugin.extension_points
+        for name, plugin in known_plugins().items()
+        if plugin.origin is Origin.OUTSIDE
+    }
+
+
 def test_a_setting_names_plugins(settings: Any) -> None:
     paths = ("tests.example_plugins:Licences", "tests.example_plugins.LicencesInColumns")
     settings.SCHEDWEB_PLUGINS = paths
-    assert known_plugins() == {
+    assert extension_points() == {
         "Licences": {"filter", "score"},
         "LicencesInColumns": {"filter", "score"},
     }
 
 
-def test_a_package_offers_plugins_as_entry_points(
+def test_a_package_provides_plugins_as_entry_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "acme-1.0.dist-info"
@@ -56,7 +66,7 @@ def test_a_package_offers_plugins_as_entry_points(
         "[schedweb.plugins]\nlicences = tests.example_plugins:Licences\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert known_plugins() == {"Licences": {"filter", "score"}}
+    assert extension_points() == {"Licences": {"filter", "score"}}
 
 
 @pytest.mark.parametrize(
@@ -65,11 +75,11 @@ def test_a_package_offers_plugins_as_entry_points(
         ("no.such:Thing", "No module named 'no'"),
         ("tests.example_plugins:Nothing", "has no attribute 'Nothing'"),
         ("tests.example_plugins:np", "is not a class"),
-        ("tests.controlplane.profiles.test_plugins:Nameless", "needs an attribute `name`"),
-        ("tests.controlplane.profiles.test_plugins:Idle", "no method of any extension point"),
+        ("tests.controlplane.profiles.test_plugins:Nameless", "needs a string attribute `name`"),
+        ("tests.controlplane.profiles.test_plugins:Idle", "implements no extension point"),
         (
             "tests.controlplane.profiles.test_plugins:NodeName",
-            "NodeName is the name of a plugin of the",
+            "NodeName is the name of an in-tree plugin",
         ),
     ],
 )
@@ -111,17 +121,17 @@ def test_what_a_plugin_refuses_and_scores_is_in_the_ledger(
     status = refused.status_of("node-0")
     assert status is not None and status.plugin == "Licences"
     (placed,) = decisions_on(cluster, "modest")
-    assert placed.scores_of("node-0")["Licences"] == (1, 0, 0)
+    assert placed.scores_of("node-0")["Licences"] == (0, 100, 100)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_profile_with_a_plugin_nobody_knows_is_refused(cluster: Cluster) -> None:
+def test_a_profile_with_an_unknown_plugin_is_rejected(cluster: Cluster) -> None:
     with pytest.raises(ConfigError, match="Licences"):
         enable(cluster, "Licences")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_profile_that_cannot_be_built_is_refused(cluster: Cluster, settings: Any) -> None:
+def test_a_profile_that_cannot_be_built_is_rejected(cluster: Cluster, settings: Any) -> None:
     settings.SCHEDWEB_PLUGINS = ("tests.controlplane.profiles.outside_plugins:Unbuildable",)
     with pytest.raises(ConfigError, match='initializing plugin "Unbuildable": args.must is req'):
         enable(cluster, "Unbuildable")

@@ -1,4 +1,4 @@
-"""Every move between the queues is kept: from, to, what caused it, who decided."""
+"""Every move between the queues is recorded: source, target, event, plugin."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def moves(name: str) -> list[tuple[Any, ...]]:
     return list(found.values_list("source", "target", "event", "plugin", "hint", "attempt"))
 
 
-def test_a_pod_that_is_woken_by_a_node_tells_which_hint_decided(cluster: Cluster) -> None:
+def test_a_move_caused_by_a_new_node_names_the_hint_that_decided(cluster: Cluster) -> None:
     create_pods(cluster, pod("wants-ssd", nodeSelector={"disk": "ssd"}))
     engines = Engines()
     engines.run(cluster.pk)
@@ -38,15 +38,15 @@ def test_a_pod_that_is_woken_by_a_node_tells_which_hint_decided(cluster: Cluster
     store.create(cluster, kinds.NODE, body, actor=ACTOR)
     engines.run(cluster.pk)
     assert Pod.objects.get(cluster=cluster).node_name == "fast"
-    first, popped, failed, woken, *rest = moves("wants-ssd")
+    first, popped, failed, moved, *rest = moves("wants-ssd")
     assert first == ("", "active", "UnschedulablePodAdd", "", "", 0)
     assert popped == ("active", "in_flight", "Pop", "", "", 1)
     assert failed == ("in_flight", "unschedulable", "ScheduleAttemptFailure", "", "", 1)
-    assert (woken[0], *woken[2:]) == ("unschedulable", "NodeAdd", "NodeAffinity", "Queue", 1)
+    assert (moved[0], *moved[2:]) == ("unschedulable", "NodeAdd", "NodeAffinity", "Queue", 1)
     assert rest[-1] == ("in_flight", "", "Done", "", "", 2)
 
 
-def test_a_gate_is_told_with_its_reason(cluster: Cluster) -> None:
+def test_a_gated_pod_names_its_gate(cluster: Cluster) -> None:
     create_pods(cluster, pod("held", schedulingGates=[{"name": "example.com/wait"}]))
     Engines().run(cluster.pk)
     move = QueueMove.objects.get(name="held")
@@ -55,12 +55,12 @@ def test_a_gate_is_told_with_its_reason(cluster: Cluster) -> None:
     assert (move.namespace, move.cluster_id) == ("default", cluster.pk)
 
 
-def test_a_bound_pod_has_left_the_queue_in_the_transaction_that_binds_it(cluster: Cluster) -> None:
+def test_a_bound_pod_leaves_the_queue_in_the_transaction_that_binds_it(cluster: Cluster) -> None:
     create_pods(cluster, pod("p"))
     Engines().run(cluster.pk)
     left = QueueMove.objects.filter(name="p", event="Done")
     assert left.count() == 1
-    # rows of one transaction have its id in common
+    # rows of one transaction have the same xmin
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT m.xmin = d.xmin FROM controlplane_queuemove m "
@@ -69,7 +69,7 @@ def test_a_bound_pod_has_left_the_queue_in_the_transaction_that_binds_it(cluster
         assert cursor.fetchall() == [(True,)]
 
 
-def test_history_is_kept_when_the_pod_is_gone_and_refuses_to_be_changed(cluster: Cluster) -> None:
+def test_history_remains_when_the_pod_is_deleted_and_cannot_be_changed(cluster: Cluster) -> None:
     create_pods(cluster, pod("p"))
     Engines().run(cluster.pk)
     Pod.objects.filter(cluster=cluster).delete()

@@ -1,4 +1,4 @@
-"""A run in which everything happens that a decision may depend on."""
+"""A run that contains everything that a decision may depend on."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 
 def busy_run(seed: int) -> Cluster:
-    """A cluster with a past: a thousand pods and more, of whatever fate, under several engines."""
+    """A cluster with a history: more than a thousand pods, scheduled by several engines."""
     chance = random.Random(seed)
     cluster = create_cluster("busy", user="tests", seed=seed)
     clock.set_manual(cluster)
     configure(cluster, percentage=0)
-    store.write(cluster, [*_nodes(range(NODES)), *_surroundings()], actor=ACTOR)
+    store.write(cluster, [*_nodes(range(NODES)), *_other_objects()], actor=ACTOR)
     engines = Engines()
     for number in range(ROUNDS):
-        _happen(cluster, [*_pods(chance, number), *_incidents(chance, cluster, number)])
+        _write(cluster, [*_pods(chance, number), *_incidents(chance, cluster, number)])
         if number % 6 == 5:
             engines.close()
             engines = Engines()
@@ -51,7 +51,7 @@ def busy_run(seed: int) -> Cluster:
 
 
 def configure(cluster: Cluster, *, percentage: int) -> None:
-    """Three profiles: the default one, one that packs, one that holds some pods in Permit."""
+    """Three profiles: the default one, one that packs nodes, one that delays pods in Permit."""
     packing = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 3}]}
     text = yaml.safe_dump(
         {
@@ -96,8 +96,8 @@ def _node(number: int) -> Body:
     return node
 
 
-def _surroundings() -> list[Write]:
-    """Priority classes, a disruption budget, a service, volumes that wait for their consumer."""
+def _other_objects() -> list[Write]:
+    """Priority classes, a disruption budget, a service, volumes bound on first use."""
     classes = [
         Create(kinds.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
         for name, value in PRIORITIES.items()
@@ -184,12 +184,12 @@ def _pod(chance: random.Random, name: str, app: str) -> Body:
     }
     if spec["schedulerName"] == "careful" and chance.random() < 0.3:
         name = f"held-{name}"
-    spec |= chance.choice(({}, {}, {}, *_wishes(app)))
+    spec |= chance.choice(({}, {}, {}, *_constraints(app)))
     return {"metadata": {"name": name, "labels": labels}, "spec": spec}
 
 
-def _wishes(app: str) -> list[Body]:
-    """What a pod may ask of its surroundings."""
+def _constraints(app: str) -> list[Body]:
+    """Constraints that a pod may have, as parts of its spec."""
     selector = {"matchLabels": {"app": app}}
     near = {"labelSelector": selector, "topologyKey": ZONE}
     apart = {"labelSelector": {"matchLabels": {"app": app, "tier": "front"}}}
@@ -217,11 +217,11 @@ def _wishes(app: str) -> list[Body]:
 
 
 def _incidents(chance: random.Random, cluster: Cluster, number: int) -> list[Write]:
-    """Labels and taints of nodes change, nodes come and go, pods are deleted or relabelled."""
+    """Update, add and delete nodes, delete and relabel pods."""
     names = list(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     found: list[Write] = []
     for name in chance.sample(names, 4):
-        found.append(Update(kinds.NODE, "", name, _changed_node(chance)))
+        found.append(Update(kinds.NODE, "", name, _change_node(chance)))
     if number % 3 == 1:
         found.append(Delete(kinds.NODE, "", chance.choice(names)))
         found.append(Create(kinds.NODE, _node(200 + number)))
@@ -229,11 +229,11 @@ def _incidents(chance: random.Random, cluster: Cluster, number: int) -> list[Wri
     for name in chance.sample(pods, min(len(pods), 10)):
         found.append(Delete(kinds.POD, "default", name))
     for name in chance.sample(pods, min(len(pods), 4)):
-        found.append(Update(kinds.POD, "default", name, _relabelled(chance)))
+        found.append(Update(kinds.POD, "default", name, _relabel(chance)))
     return found
 
 
-def _changed_node(chance: random.Random) -> Any:
+def _change_node(chance: random.Random) -> Any:
     kind, zone = chance.randrange(4), f"zone-{chance.randrange(ZONES)}"
 
     def change(node: Body) -> Body:
@@ -252,7 +252,7 @@ def _changed_node(chance: random.Random) -> Any:
     return change
 
 
-def _relabelled(chance: random.Random) -> Any:
+def _relabel(chance: random.Random) -> Any:
     app = chance.choice(APPS)
 
     def change(pod: Body) -> Body:
@@ -262,8 +262,8 @@ def _relabelled(chance: random.Random) -> Any:
     return change
 
 
-def _happen(cluster: Cluster, writes: list[Write]) -> None:
-    """Write them; what is refused (a pod that is gone meanwhile) is left."""
+def _write(cluster: Cluster, writes: list[Write]) -> None:
+    """Write them; refused updates and deletions (the pod was deleted meanwhile) are ignored."""
     outcomes = store.write(cluster, writes, actor=ACTOR, collect_refusals=True)
     unexpected = [
         outcome

@@ -1,4 +1,4 @@
-"""Any past state that a decision saw can be rebuilt, and the decision made again is equal."""
+"""The state that any past decision saw can be rebuilt, and the recomputed decision is equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from apps.cluster.models import Cluster
 from apps.controlplane import rebuilding
 from apps.controlplane.clusters.lifecycle import delete_cluster
-from apps.controlplane.ledger import codec
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from tests.controlplane.rebuilding.busy_run import busy_run
 
@@ -22,7 +22,7 @@ ALONE = 25
 
 @pytest.fixture(scope="module")
 def busy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
-    """A busy run, made once for the tests of this module, which only read."""
+    """A busy run, created once for the tests of this module, which only read it."""
     with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
         from django.conf import settings
 
@@ -37,8 +37,8 @@ def busy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
         delete_cluster(cluster)
 
 
-def chosen(cluster: Cluster, count: int) -> list[SchedulingDecision]:
-    """So many decisions, drawn from all of them, in the order in which they were made."""
+def sample(cluster: Cluster, count: int) -> list[SchedulingDecision]:
+    """A random sample of `count` decisions, in the order in which they were made."""
     rows = list(SchedulingDecision.objects.filter(cluster=cluster))
     drawn = random.Random(7).sample(rows, count)
     return sorted(drawn, key=lambda row: (row.cluster_version, row.sequence))
@@ -51,10 +51,10 @@ def test_the_run_is_as_busy_as_it_should_be(busy: Cluster, db: None) -> None:
     assert results["scheduled"] > 300 and results["unschedulable"] > 100
     assert {row.scheduler_name for row in rows} == {"default-scheduler", "packing", "careful"}
     assert len({row.profile_revision for row in rows}) >= 3
-    assert len({codec.seen_by(row).loaded_at for row in rows}) >= 4
+    assert len({read(row).seen.loaded_at for row in rows}) >= 4
     assert sum(bool(row.nominated_node) for row in rows) >= 3
     assert sum(row.sequence > 0 for row in rows) > 300
-    assert any(codec.seen_by(row).expected for row in rows)
+    assert any(read(row).seen.expected for row in rows)
     plugins = {plugin for row in rows for plugin in row.unschedulable_plugins}
     assert plugins >= {
         "NodeResourcesFit",
@@ -67,22 +67,22 @@ def test_the_run_is_as_busy_as_it_should_be(busy: Cluster, db: None) -> None:
     }
 
 
-def test_500_past_states_are_rebuilt_and_their_decisions_come_out_equal(
+def test_500_past_states_are_rebuilt_and_their_recomputed_decisions_are_equal(
     busy: Cluster, db: None
 ) -> None:
     state: rebuilding.PastState | None = None
-    for row in chosen(busy, STATES):
-        if state is None or not state.leads_to(row):
-            state = rebuilding.state_before(row)
+    for row in sample(busy, STATES):
+        if state is None or not state.can_advance_to(row):
+            state = rebuilding.rebuild_state_before(row)
         again = rebuilding.recompute(row, state)
-        assert rebuilding.differences(codec.load(row), again) == [], f"{row} ({row.pk})"
+        assert rebuilding.compare(read(row).decision, again) == [], f"{row} ({row.pk})"
 
 
 def test_a_state_is_the_same_when_it_is_rebuilt_for_one_decision_alone(
     busy: Cluster, db: None
 ) -> None:
-    rows = chosen(busy, STATES)
+    rows = sample(busy, STATES)
     random.Random(8).shuffle(rows)
     for row in rows[:ALONE]:
         again = rebuilding.recompute(row)
-        assert rebuilding.differences(codec.load(row), again) == [], f"{row} ({row.pk})"
+        assert rebuilding.compare(read(row).decision, again) == [], f"{row} ({row.pk})"

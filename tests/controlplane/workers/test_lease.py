@@ -1,4 +1,4 @@
-"""A cluster has one scheduler, also when that one stands still and comes back."""
+"""A cluster has one scheduler, even if a holder stalls and resumes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def cluster() -> Cluster:
 
 
 def expire(cluster: Cluster) -> None:
-    """As when the holder has been silent for longer than the lease lasts."""
+    """Expire the lease, as if the holder had not renewed it in time."""
     LoopLease.objects.filter(cluster=cluster).update(expires_at="2000-01-01T00:00:00Z")
 
 
 @contextmanager
-def standing_still(held: lease.Lease) -> Iterator[None]:
-    """The holder in the middle of a transaction that has renewed its lease."""
+def stalled_holder(held: lease.ClusterLease) -> Iterator[None]:
+    """Stall the holder in a transaction that has renewed its lease."""
     inside, leave = threading.Event(), threading.Event()
 
     def stand() -> None:
@@ -52,7 +52,7 @@ def standing_still(held: lease.Lease) -> Iterator[None]:
     thread.join()
 
 
-def test_the_lease_of_a_silent_holder_is_taken_over_and_what_it_writes_is_refused(
+def test_an_expired_lease_is_taken_over_and_the_old_holders_writes_are_refused(
     cluster: Cluster,
 ) -> None:
     stalled = lease.acquire(cluster.pk, "stalled")
@@ -70,25 +70,25 @@ def test_the_lease_of_a_silent_holder_is_taken_over_and_what_it_writes_is_refuse
     assert not SchedulingDecision.objects.filter(cluster=cluster).exists()
 
 
-def test_who_comes_back_after_another_one_has_worked_starts_anew(cluster: Cluster) -> None:
-    """The epoch tells, though the lease is free again."""
+def test_a_holder_that_returns_after_another_one_starts_again(cluster: Cluster) -> None:
+    """The epoch shows it, although the lease is free again."""
     mine = Engines()
     mine.run(cluster.pk)
     other = lease.acquire(cluster.pk, "other")
     assert other is not None
     Engine.load(cluster, other).close()
-    other.rest()
+    other.release()
     create_pods(cluster, pod("p"))
     mine.run(cluster.pk)
     assert Pod.objects.get(cluster=cluster, name="p").node_name
     assert LoopLease.objects.get(cluster=cluster).epoch == other.epoch + 1
 
 
-def test_nobody_waits_for_a_holder_that_stands_still_in_a_transaction(cluster: Cluster) -> None:
+def test_a_holder_stalled_in_a_transaction_blocks_nobody(cluster: Cluster) -> None:
     held = lease.acquire(cluster.pk, "stalled")
     assert held is not None
     expire(cluster)
-    with standing_still(held):
+    with stalled_holder(held):
         assert lease.acquire(cluster.pk, "other") is None
     expire(cluster)
     assert lease.acquire(cluster.pk, "other") is not None
@@ -97,7 +97,7 @@ def test_nobody_waits_for_a_holder_that_stands_still_in_a_transaction(cluster: C
 def test_a_second_task_of_a_busy_cluster_gives_its_slot_back(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(engines, "LOCK_TIMEOUT_SECONDS", 0.01)
     mine = Engines()
     with mine._lock_of(cluster.pk):
         assert mine.run(cluster.pk) is False
@@ -118,7 +118,7 @@ def test_between_two_slices_the_lease_is_kept_and_after_the_last_one_it_is_free(
     assert lease.acquire(cluster.pk, "other") is not None
 
 
-def test_a_process_that_is_going_leaves_the_rest_to_others_at_once(cluster: Cluster) -> None:
+def test_a_process_that_shuts_down_releases_its_clusters_at_once(cluster: Cluster) -> None:
     create_pods(cluster, pod("p"))
     mine = Engines()
     mine.stop()

@@ -42,7 +42,7 @@ def plugins(settings: Any) -> None:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """A cluster of one node, whose clock stands still, with both plugins."""
+    """A cluster of one node with a manual clock and both plugins."""
     cluster = create_cluster("lab", user="tests", nodes=1, tie_break="first-name")
     Cluster.objects.filter(pk=cluster.pk).update(controllers=False, kubelet=False)
     enable(cluster, "Gatekeeper", "Preparer")
@@ -106,12 +106,12 @@ def test_an_allowed_pod_is_bound_and_its_wait_is_recorded(
     assert (dict(wait.timeouts), wait.seconds) == ({"Gatekeeper": 60.0}, 5.0)
     assert wait.outcome.is_success
     cluster.refresh_from_db()
-    # nothing is waited for but the end of the events' time
+    # only the expiry of events is pending
     assert cluster.timer_at > cluster.now() + timedelta(minutes=59)
     assert not QueueEntry.objects.filter(cluster=cluster).exists()
 
 
-def test_a_pod_is_rejected_when_its_time_is_up(cluster: Cluster, engines: Engines) -> None:
+def test_a_pod_is_rejected_after_its_timeout(cluster: Cluster, engines: Engines) -> None:
     create_pods(cluster, pod("held"))
     engines.run(cluster.pk)
     clock.advance(cluster, 60)
@@ -139,7 +139,7 @@ def test_a_held_pod_survives_the_loss_of_its_process(cluster: Cluster, engines: 
     assert [decision.attempt for decision in decisions_on(cluster, "held")] == [1]
 
 
-def test_a_held_pod_that_is_deleted_is_let_go(cluster: Cluster, engines: Engines) -> None:
+def test_a_deleted_held_pod_is_released(cluster: Cluster, engines: Engines) -> None:
     create_pods(cluster, pod("held", cpu="7"))
     engines.run(cluster.pk)
     create_pods(cluster, pod("big", cpu="4"))
@@ -159,7 +159,7 @@ def test_a_step_that_takes_no_time_costs_no_write(cluster: Cluster, engines: Eng
     assert Change.objects.filter(cluster=cluster, kind="Pod", type="MODIFIED").count() == 20
 
 
-def test_a_slow_binding_holds_nobody_up(cluster: Cluster, engines: Engines) -> None:
+def test_a_slow_binding_delays_no_other_pod(cluster: Cluster, engines: Engines) -> None:
     create_pods(cluster, pod("slow"))
     engines.run(cluster.pk)
     create_pods(cluster, pod("quick"))

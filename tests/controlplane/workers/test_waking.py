@@ -1,4 +1,4 @@
-"""A wake-up of the loop is sent once for all that happens before the loop has looked."""
+"""One wake-up of the loop is sent for all changes until the loop has read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def quiet() -> Cluster:
-    """A cluster whose loop has seen everything."""
+    """A cluster whose loop has nothing left to do."""
     cluster = create_cluster("lab", user="tests", nodes=1)
     Engines().run(cluster.pk)
     assert announcer.flush(10)
@@ -36,7 +36,7 @@ def quiet() -> Cluster:
 
 @pytest.fixture
 def woken() -> Iterator[list[int]]:
-    """The ids of the clusters that were woken, one entry for each wake-up."""
+    """The ids of the woken clusters, one entry for each wake-up."""
     heard: list[int] = []
     wake_hooks.append(heard.append)
     yield heard
@@ -74,7 +74,7 @@ def test_a_paused_cluster_is_woken_when_it_is_resumed(quiet: Cluster, woken: lis
 
 
 def messages(queue: str) -> int:
-    """Take everything out of a queue; returns how much that was."""
+    """Remove all messages from a queue; returns their number."""
     with current_app.connection_for_read() as broker:
         broker.default_channel.queue_declare(queue)
         return int(broker.default_channel.queue_purge(queue))
@@ -83,7 +83,7 @@ def messages(queue: str) -> int:
 @pytest.mark.parametrize(
     ("seconds", "queue", "other"), [(1, "loop_warm", "schedweb"), (10, "schedweb", "loop_warm")]
 )
-def test_a_due_cluster_goes_to_who_has_it_warm_and_after_some_patience_to_anybody(
+def test_a_due_cluster_goes_to_its_last_worker_and_after_a_delay_to_any(
     quiet: Cluster, seconds: float, queue: str, other: str
 ) -> None:
     heartbeat.touch("loop_warm")
@@ -115,7 +115,7 @@ def test_one_of_several_busy_clusters_goes_to_a_worker_that_has_none(
     assert (lease.acquire(quiet.pk, "loop_idle") is not None) is crowded
 
 
-def test_a_worker_that_died_is_forgotten_with_its_queue() -> None:
+def test_a_dead_worker_is_deleted_with_its_queue() -> None:
     now = timezone.now()
     Heartbeat.objects.create(name="loop_dead", at=now - timedelta(minutes=5))
     Heartbeat.objects.create(name="loop_alive", at=now - timedelta(seconds=5))
@@ -124,17 +124,17 @@ def test_a_worker_that_died_is_forgotten_with_its_queue() -> None:
     assert set(Heartbeat.objects.values_list("name", flat=True)) == {"loop_alive", "beat"}
 
 
-def test_after_a_start_nobody_counts_as_alive_before_he_says_so(quiet: Cluster) -> None:
+def test_after_a_start_a_process_is_dead_until_its_first_heartbeat(quiet: Cluster) -> None:
     heartbeat.touch("loop_old")
     heartbeat.touch("beat")
-    heartbeat.distrust()
-    assert heartbeat.dead() == ["loop_old"]
+    heartbeat.expire()
+    assert heartbeat.dead_workers() == ["loop_old"]
     assert (heartbeat.age("beat") or 0) >= heartbeat.DEAD_SECONDS
     heartbeat.touch("loop_old")
-    assert heartbeat.dead() == []
+    assert heartbeat.dead_workers() == []
 
 
-def test_a_worker_that_ends_is_sent_nothing_more_and_soon_forgotten(quiet: Cluster) -> None:
+def test_a_stopped_worker_gets_no_messages_and_is_deleted(quiet: Cluster) -> None:
     pulse = heartbeat.Pulse("loop_going")
     heartbeat.touch("loop_going")
     heartbeat.touch("loop_staying")
@@ -143,4 +143,4 @@ def test_a_worker_that_ends_is_sent_nothing_more_and_soon_forgotten(quiet: Clust
     pulse.start()
     pulse.stop()
     assert heartbeat.queue_of_holder(quiet.pk) is None
-    assert heartbeat.dead() == ["loop_going"]
+    assert heartbeat.dead_workers() == ["loop_going"]

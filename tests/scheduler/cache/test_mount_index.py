@@ -61,10 +61,10 @@ def test_an_overlay_knows_the_mounts_of_pods_that_came_or_left() -> None:
     cache.add_pod(running)
     snapshot.update(cache)
     overlay = snapshot.select(np.arange(3))
-    overlay.remove_pod(snapshot.line_of("n0"), running.key)
-    overlay.add_pod(snapshot.line_of("n2"), make_pod("q").claims("a").info())
+    overlay.remove_pod(snapshot.row_of("n0"), running.key)
+    overlay.add_pod(snapshot.row_of("n2"), make_pod("q").claims("a").info())
     found = overlay.mounted([claim("a"), claim("b")])
-    assert [snapshot.names[line] for line in np.flatnonzero(found)] == ["n2"]
+    assert [snapshot.names[row] for row in np.flatnonzero(found)] == ["n2"]
     assert snapshot.mounted([claim("a")]).sum() == 1
 
 

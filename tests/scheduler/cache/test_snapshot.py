@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import CPU, MEMORY, NodeTable
+from apps.scheduler.framework.nodes import CPU, MEMORY, NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.types import HostPort
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
@@ -33,27 +33,27 @@ def snapshot_of(cache: Cache) -> Snapshot:
     return snapshot
 
 
-def facts(nodes: NodeTable, line: int) -> dict[str, Any]:
-    """What the columns say of one line, without ids that may differ between tables."""
+def facts(nodes: NodeColumns, row: int) -> dict[str, Any]:
+    """What the columns say of one row, without ids that may differ between tables."""
     zone = nodes.label("zone")
     image = nodes.image("app:v1")
-    taints = nodes.taint_sets[nodes.taint_ids[line]]
-    gpu = nodes.resource_line("example.com/gpu")
+    taints = nodes.taint_sets[nodes.taint_ids[row]]
+    gpu = nodes.resource_index("example.com/gpu")
     return {
-        "cpu": (int(nodes.allocatable[CPU, line]), int(nodes.requested[CPU, line])),
-        "gpu": int(nodes.requested[gpu, line]) if gpu >= 0 else 0,
-        "nonzero": nodes.nonzero_requested[:, line].tolist(),
-        "pods": int(nodes.pod_count[line]),
-        "zone": zone.values[zone.ids[line]] if zone.ids[line] >= 0 else None,
+        "cpu": (int(nodes.allocatable[CPU, row]), int(nodes.requested[CPU, row])),
+        "gpu": int(nodes.requested[gpu, row]) if gpu >= 0 else 0,
+        "nonzero": nodes.nonzero_requested[:, row].tolist(),
+        "pods": int(nodes.pod_count[row]),
+        "zone": zone.values[zone.ids[row]] if zone.ids[row] >= 0 else None,
         "taints": [taint.key for taint in taints],
-        "unschedulable": bool(nodes.unschedulable[line]),
-        "ports": [bool(nodes.port_conflicts([port])[line]) for port in PORTS],
-        "image": bool(image.present[line]) if image is not None else False,
-        "doubled": int(doubled(nodes)[line]),
+        "unschedulable": bool(nodes.unschedulable[row]),
+        "ports": [bool(nodes.port_conflicts([port])[row]) for port in PORTS],
+        "image": bool(image.present[row]) if image is not None else False,
+        "doubled": int(doubled(nodes)[row]),
     }
 
 
-def doubled(nodes: NodeTable) -> Any:
+def doubled(nodes: NodeColumns) -> Any:
     """A memoised column: twice what is requested."""
     return nodes.memo("doubled", lambda table: table.requested[CPU] * 2, depends="pods")
 
@@ -63,7 +63,7 @@ def assert_equal(found: Snapshot, expected: Snapshot) -> None:
         expected.names[row] for row in expected.order
     ]
     for name in filter(None, expected.names):
-        assert facts(found, found.line_of(name)) == facts(expected, expected.line_of(name))
+        assert facts(found, found.row_of(name)) == facts(expected, expected.row_of(name))
     assert int(found.alive.sum()) == found.total_nodes == expected.total_nodes
 
 
@@ -119,7 +119,7 @@ def test_incremental_snapshot_equals_a_fresh_one(steps: list[tuple[str, int, int
     expected = snapshot_of(cache)
     # The order of nodes within zones depends on history; compare the rest.
     expected.order = np.array(
-        [expected.line_of(snapshot.names[row]) for row in snapshot.order], dtype=np.int64
+        [expected.row_of(snapshot.names[row]) for row in snapshot.order], dtype=np.int64
     )
     assert_equal(snapshot, expected)
 
@@ -143,8 +143,8 @@ def test_overlay_shows_what_the_snapshot_would_after_pods_move() -> None:
     cache.remove_pod(moved.uid)
     cache.add_pod(some_pod(1, "n3").info())
     expected = snapshot_of(cache)
-    for line, name in enumerate(["n1", "n3"]):
-        assert facts(overlay, line) == facts(expected, expected.line_of(name))
+    for row, name in enumerate(["n1", "n3"]):
+        assert facts(overlay, row) == facts(expected, expected.row_of(name))
 
 
 def test_overlay_leaves_the_snapshot_alone() -> None:
@@ -160,7 +160,7 @@ def test_memoised_column_is_computed_again_for_changed_rows_only() -> None:
     cache, snapshot = small_cluster()
     sizes: list[int] = []
 
-    def compute(table: NodeTable) -> Any:
+    def compute(table: NodeColumns) -> Any:
         sizes.append(len(table))
         return table.requested[CPU].copy()
 
@@ -180,7 +180,7 @@ def test_columns_about_nodes_ignore_pods() -> None:
     cache, snapshot = small_cluster()
     sizes: list[int] = []
 
-    def compute(table: NodeTable) -> Any:
+    def compute(table: NodeColumns) -> Any:
         sizes.append(len(table))
         return table.unschedulable.copy()
 
@@ -196,10 +196,10 @@ def test_rows_are_stable_and_used_again() -> None:
     cache.remove_node("n0")
     snapshot.update(cache)
     assert snapshot.names[0] == "" and not snapshot.alive[0]
-    assert snapshot.line_of("n3") == 3
+    assert snapshot.row_of("n3") == 3
     cache.add_node(make_node("later").obj())
     snapshot.update(cache)
-    assert snapshot.line_of("later") == 0
+    assert snapshot.row_of("later") == 0
 
 
 def test_pods_that_came_before_their_node_are_counted() -> None:
@@ -209,13 +209,13 @@ def test_pods_that_came_before_their_node_are_counted() -> None:
     assert snapshot.total_nodes == 0
     cache.add_node(make_node("late").obj())
     snapshot.update(cache)
-    assert snapshot.requested[[CPU, MEMORY], snapshot.line_of("late")].tolist() == [1000, GIB]
+    assert snapshot.requested[[CPU, MEMORY], snapshot.row_of("late")].tolist() == [1000, GIB]
 
 
 def test_new_resource_makes_the_matrices_taller() -> None:
     cache, snapshot = small_cluster()
-    assert snapshot.resource_line("example.com/fpga") == -1
+    assert snapshot.resource_index("example.com/fpga") == -1
     cache.add_node(make_node("n9").capacity({"example.com/fpga": 3}).obj())
     snapshot.update(cache)
-    line = snapshot.resource_line("example.com/fpga")
-    assert snapshot.allocatable[line].tolist() == [0, 0, 0, 0, 3]
+    row = snapshot.resource_index("example.com/fpga")
+    assert snapshot.allocatable[row].tolist() == [0, 0, 0, 0, 3]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from apps.scheduler.config import API_VERSION, KIND, ConfigError, load
 from apps.scheduler.config.convert import convert
+from apps.scheduler.plugins.registry import TABLE
 
 V1: dict[str, Any] = {
     "apiVersion": API_VERSION,
@@ -146,7 +147,7 @@ def damaged(draw: st.DrawFn, document: dict[str, Any]) -> dict[str, Any]:
 @given(damaged(V1))
 def test_load_accepts_or_refuses(document: dict[str, Any]) -> None:
     try:
-        configuration = load(document)
+        configuration = load(document, TABLE)
     except ConfigError as refusal:
         assert refusal.causes
     else:
@@ -157,8 +158,8 @@ def test_load_accepts_or_refuses(document: dict[str, Any]) -> None:
 @given(st.one_of(damaged(V1BETA1), damaged(V1ALPHA1), damaged(POLICY)))
 def test_convert_accepts_or_refuses(document: dict[str, Any]) -> None:
     try:
-        conversion = convert(document)
+        conversion = convert(document, TABLE)
     except ConfigError as refusal:
         assert refusal.causes
     else:
-        load(conversion.configuration_yaml, legacy=conversion.legacy)
+        load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy)

@@ -7,17 +7,21 @@ from typing import Any
 import pytest
 
 from apps.scheduler.config import API_VERSION, KIND, ConfigError, Profile, load
-from apps.scheduler.config.in_tree import DEFAULT_PLUGINS, IN_TREE_PLUGINS
+from apps.scheduler.config.plugin_table import KnownPlugin, Origin
 from apps.scheduler.config.types import EXTENSION_POINTS
 from apps.scheduler.framework import interface
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import TABLE
 
-CUSTOM = {"Quota": ["preFilter", "filter", "score"], "Sort": ["queueSort"]}
+CUSTOM = [
+    KnownPlugin(name="Quota", extension_points=frozenset({"preFilter", "filter", "score"})),
+    KnownPlugin(name="Sort", extension_points=frozenset({"queueSort"})),
+]
+KNOWN = {**TABLE, **{plugin.name: plugin for plugin in CUSTOM}}
 
 
 def profile(**plugins: Any) -> Profile:
     body = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": plugins}]}
-    return load(body, known_plugins=CUSTOM).profiles[0]
+    return load(body, KNOWN).profiles[0]
 
 
 def names(*plugins: str | tuple[str, int]) -> list[dict[str, Any]]:
@@ -29,11 +33,6 @@ def names(*plugins: str | tuple[str, int]) -> list[dict[str, Any]]:
 
 def test_extension_points_are_those_of_the_framework() -> None:
     assert tuple(interface.EXTENSION_POINTS) == EXTENSION_POINTS
-
-
-def test_every_in_tree_plugin_runs_by_default() -> None:
-    enabled = [plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled]
-    assert sorted(enabled) == sorted(IN_TREE_PLUGINS)
 
 
 def test_a_custom_plugin_runs_after_the_default_ones_wherever_it_can() -> None:
@@ -56,7 +55,7 @@ def test_the_arguments_of_a_custom_plugin_stay_as_they_are_written() -> None:
             }
         ],
     }
-    found = load(body, known_plugins=CUSTOM).profiles[0]
+    found = load(body, KNOWN).profiles[0]
     assert found.args["Quota"] == {"limits": {"a": 1}}
 
 
@@ -67,7 +66,7 @@ def test_a_custom_plugin_that_is_not_registered_is_refused() -> None:
         "profiles": [{"plugins": {"filter": {"enabled": names("Quota")}}}],
     }
     with pytest.raises(ConfigError, match='FilterPlugin "Quota" does not exist'):
-        load(body)
+        load(body, TABLE)
 
 
 def test_a_custom_plugin_can_sort_the_queue_instead() -> None:
@@ -131,33 +130,6 @@ def test_a_negative_weight_overflows_if_another_plugin_follows() -> None:
     assert found.score_weights == {"ImageLocality": -1}
 
 
-def test_plugins_known_by_custom_name_cannot_replace_those_of_the_tree() -> None:
-    body = {"apiVersion": API_VERSION, "kind": KIND}
-    found = load(body, known_plugins={"NodeName": ["score"]}).profiles[0]
-    assert "NodeName" in found.plugins["filter"]
-
-
 def test_plugin_names_lists_each_plugin_in_effect_once() -> None:
-    found = profile()
-    assert sorted(found.plugin_names) == sorted(IN_TREE_PLUGINS)
-
-
-def test_the_table_of_in_tree_plugins_says_what_the_classes_implement() -> None:
-    implemented = {
-        name: interface.implemented_points(cls)
-        for name, cls in IN_TREE.items()
-        if isinstance(cls, type)
-    }
-    assert implemented == IN_TREE_PLUGINS
-
-
-def test_a_plugin_class_tells_its_extension_points() -> None:
-    class Quota:
-        name = "Quota"
-
-        def filter(self) -> None: ...
-
-        def reserve(self) -> None: ...
-
-    # Without unreserve it is no Reserve plugin.
-    assert interface.implemented_points(Quota) == {"filter"}
+    in_tree = [plugin.name for plugin in TABLE.values() if plugin.origin is Origin.IN_TREE]
+    assert sorted(profile().plugin_names) == sorted(in_tree)

@@ -7,6 +7,7 @@ import pytest
 from apps.scheduler.config import ConfigError, load
 from apps.scheduler.config.durations import DurationError, format_duration, parse_duration
 from apps.scheduler.config.reading import read
+from apps.scheduler.plugins.registry import TABLE
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -85,7 +86,7 @@ def test_aliases_cannot_be_made_to_explode(begin: str, twice: str) -> None:
 
 def test_a_message_does_not_repeat_a_whole_file() -> None:
     with pytest.raises(ConfigError) as refused:
-        load(HEAD + f"profiles: {'x' * 10_000}\n")
+        load(HEAD + f"profiles: {'x' * 10_000}\n", TABLE)
     assert len(str(refused.value)) < 600
 
 
@@ -98,7 +99,7 @@ def test_anchors_and_merge_keys_may_be_used() -> None:
         "- <<: *base\n"
         "  schedulerName: b\n"
     )
-    configuration = load(text)
+    configuration = load(text, TABLE)
     assert [(p.scheduler_name, p.percentage_of_nodes_to_score) for p in configuration.profiles] == [
         ("a", 50),
         ("b", 50),

@@ -11,7 +11,7 @@ import pytest
 
 from apps.scheduler.conformance.config import check_config_case
 from apps.scheduler.preemption.shortlist import num_candidates
-from apps.scheduler.sampling import num_feasible_nodes_to_find
+from apps.scheduler.schedule_pod import num_feasible_nodes_to_find
 
 DATA = Path(__file__).parents[2] / "conformance" / "data"
 #: Families in which cases have configurations of their own.

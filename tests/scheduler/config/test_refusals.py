@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from apps.scheduler.config import API_VERSION, KIND, ConfigError, load
+from apps.scheduler.config.plugin_table import KnownPlugin
+from apps.scheduler.plugins.registry import TABLE
 
 TYPE = {"apiVersion": API_VERSION, "kind": KIND}
 
 
 def causes(body: dict[str, Any]) -> list[tuple[str, str]]:
     with pytest.raises(ConfigError) as refusal:
-        load({**TYPE, **body})
+        load({**TYPE, **body}, TABLE)
     return [tuple(cause) for cause in refusal.value.causes]
 
 
@@ -314,7 +316,7 @@ def test_added_affinity_must_be_well_formed(
 def test_preferred_terms_of_weight_zero_are_not_looked_at() -> None:
     preferred = [{"weight": 0, "preference": {"matchExpressions": [{"key": "a"}]}}]
     affinity = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
-    load({**TYPE, **with_args("NodeAffinity", addedAffinity=affinity)})
+    load({**TYPE, **with_args("NodeAffinity", addedAffinity=affinity)}, TABLE)
 
 
 def test_all_faults_of_all_profiles_are_told_at_once() -> None:
@@ -358,8 +360,9 @@ def test_the_queue_is_sorted_alike_in_all_profiles() -> None:
 
 def test_two_queue_sort_plugins_are_refused() -> None:
     sort = enabled("PrioritySort", "Other")
+    other = KnownPlugin(name="Other", extension_points=frozenset({"queueSort"}))
     with pytest.raises(ConfigError) as refusal:
-        load({**TYPE, **with_plugins(queueSort=sort)}, known_plugins={"Other": ["queueSort"]})
+        load({**TYPE, **with_plugins(queueSort=sort)}, {**TABLE, "Other": other})
     assert [cause.field for cause in refusal.value.causes] == [
         "profiles[0].plugins.queueSort.enabled",
         "profiles[0].plugins.queueSort",
@@ -378,7 +381,7 @@ def test_two_queue_sort_plugins_are_refused() -> None:
 )
 def test_other_documents_are_refused(given: dict[str, Any], field: str) -> None:
     with pytest.raises(ConfigError) as refusal:
-        load(given)
+        load(given, TABLE)
     assert refusal.value.causes[0].field == field
 
 
@@ -391,12 +394,12 @@ def test_extenders_cannot_ignore_a_resource_where_nothing_checks_resources() -> 
 
 def test_the_error_reads_like_upstreams() -> None:
     with pytest.raises(ConfigError) as one:
-        load({**TYPE, "parallelism": 0})
+        load({**TYPE, "parallelism": 0}, TABLE)
     assert str(one.value) == (
         "parallelism: Invalid value: 0: should be an integer value greater than zero"
     )
     with pytest.raises(ConfigError) as two:
-        load({**TYPE, "parallelism": 0, "podInitialBackoffSeconds": 0})
+        load({**TYPE, "parallelism": 0, "podInitialBackoffSeconds": 0}, TABLE)
     assert str(two.value) == (
         "[parallelism: Invalid value: 0: should be an integer value greater than zero, "
         "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0]"

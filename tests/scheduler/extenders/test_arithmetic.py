@@ -13,16 +13,18 @@ import numpy as np
 import pytest
 
 from apps.scheduler.config import load
+from apps.scheduler.config.plugin_table import KnownPlugin
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN, TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.extenders.running import RunningExtender
 
+SCORE = frozenset({"score"})
 #: plugin -> (weight, score of node-1, score of node-2)
 LOGGED: Mapping[str, tuple[int, int, int]] = {
     "NodePreferAvoidPods": (10_000, 100, 100),
@@ -42,10 +44,10 @@ class Logged:
         self.name = name
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         of_node = dict(zip(("node-1", "node-2"), LOGGED[self.name][1:], strict=True))
-        return np.array([of_node[nodes.info(line).name] for line in lines], dtype=np.int64)
+        return np.array([of_node[nodes.info(row).name] for row in rows], dtype=np.int64)
 
 
 @pytest.fixture
@@ -59,10 +61,10 @@ def scheduler(extender: RunningExtender) -> Any:
             "profiles": [{"plugins": scores}],
             "extenders": [{"urlPrefix": extender.url, "prioritizeVerb": "prioritize", "weight": 1}],
         },
-        known_plugins=dict.fromkeys(LOGGED, ["score"]),
+        {**TABLE, **{name: KnownPlugin(name=name, extension_points=SCORE) for name in LOGGED}},
     )
     plugins = {name: lambda args, handle, name=name: Logged(name) for name in LOGGED}
-    scheduler = Scheduler(config, clock=FakeClock(), registry={**IN_TREE, **plugins})
+    scheduler = Scheduler(config, clock=FakeClock(), registry={**BUILT_IN, **plugins})
     for name in ("node-1", "node-2"):
         scheduler.handle("Node", None, make_node(name).obj())
     yield scheduler

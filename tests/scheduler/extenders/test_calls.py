@@ -12,6 +12,7 @@ from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import attempt
 from tests.scheduler.extenders.running import RunningExtender
 
 #: no plugin scores, so that the extender's scores stand alone
@@ -33,10 +34,7 @@ def new(new_scheduler: NewScheduler, extender: RunningExtender) -> NewScheduler:
 
 
 def decide(scheduler: Scheduler, **requests: Any) -> Decision:
-    scheduler.handle("Pod", None, make_pod("p").label("app", "x").req(requests or {"cpu": 1}).obj())
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
+    return attempt(scheduler, make_pod("p").label("app", "x").req(requests or {"cpu": 1}))
 
 
 def test_filter_is_sent_whole_objects(new: NewScheduler, extender: RunningExtender) -> None:

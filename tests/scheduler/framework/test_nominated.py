@@ -9,7 +9,7 @@ import pytest
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.pod_change import amounts_of
 from apps.scheduler.framework.types import PodInfo
@@ -19,14 +19,14 @@ from apps.scheduler.testing.builders import make_node, make_pod
 NODES = [f"n{number}" for number in range(6)]
 
 
-def expected(nominator: Nominator, pod: PodInfo, nodes: NodeTable) -> dict[int, set[str]]:
+def expected(nominator: Nominator, pod: PodInfo, nodes: NodeColumns) -> dict[int, set[str]]:
     """Line -> keys of the pods to respect."""
-    lines: dict[int, set[str]] = {}
+    rows: dict[int, set[str]] = {}
     for node_name, other in nominator:
-        line = nodes.line_of(node_name)
-        if line >= 0 and other.priority >= pod.priority and other.uid != pod.uid:
-            lines.setdefault(line, set()).add(other.key)
-    return lines
+        row = nodes.row_of(node_name)
+        if row >= 0 and other.priority >= pod.priority and other.uid != pod.uid:
+            rows.setdefault(row, set()).add(other.key)
+    return rows
 
 
 def some_pod(dice: Random, name: str) -> PodInfo:
@@ -59,14 +59,14 @@ def test_columns_follow_nominations_and_nodes(seed: int) -> None:
         pod = some_pod(dice, f"p{dice.randint(0, 9)}")
         shown = dice.sample(range(len(snapshot)), dice.randint(0, len(snapshot)))
         for nodes in (snapshot, snapshot.select(np.array(sorted(shown), dtype=np.int64))):
-            found = columns.respected_by(pod, nodes)
+            found = columns.pods_to_respect(pod, nodes)
             wanted = expected(nominator, pod, nodes)
             if found is None:
                 assert not wanted
                 continue
-            by_line = {line: found.pods(place) for place, line in enumerate(found.lines.tolist())}
-            assert {line: {each.key for each in pods} for line, pods in by_line.items()} == wanted
-            for place, pods in enumerate(by_line.values()):
+            by_row = {row: found.pods(place) for place, row in enumerate(found.rows.tolist())}
+            assert {row: {each.key for each in pods} for row, pods in by_row.items()} == wanted
+            for place, pods in enumerate(by_row.values()):
                 total = sum(amounts_of(each, snapshot) for each in pods)
                 assert found.amounts[:, place].tolist() == np.asarray(total).tolist()
 
@@ -76,6 +76,6 @@ def test_nominations_made_before_count() -> None:
     cache.add_node(make_node("n").obj())
     snapshot.update(cache)
     nominator.add(make_pod("early").priority(5).info(), "n")
-    found = NominatedPods(nominator, snapshot).respected_by(make_pod().info(), snapshot)
+    found = NominatedPods(nominator, snapshot).pods_to_respect(make_pod().info(), snapshot)
     assert found is not None
     assert [pod.key for pod in found.pods(0)] == ["default/early"]

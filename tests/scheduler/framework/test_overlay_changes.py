@@ -1,4 +1,4 @@
-"""Many lines of an overlay changed at once show what they show when changed pod by pod."""
+"""Many rows of an overlay changed at once show what they show when changed pod by pod."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from apps.scheduler.cache.cache import Cache
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import NodeTable
+from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.pod_change import PodChange, amounts_of
 from apps.scheduler.framework.types import HostPort, PodInfo
@@ -33,33 +33,33 @@ def cluster(dice: Random) -> Snapshot:
     return snapshot
 
 
-def change_of(pods: dict[int, Sequence[PodInfo]], nodes: NodeTable) -> PodChange:
+def change_of(pods: dict[int, Sequence[PodInfo]], nodes: NodeColumns) -> PodChange:
     listed = list(pods.values())
     amounts = np.array([sum(amounts_of(pod, nodes) for pod in each) for each in listed])
     return PodChange(np.array(list(pods)), amounts.T, listed.__getitem__)
 
 
-def facts(nodes: NodeTable) -> list[object]:
+def facts(nodes: NodeColumns) -> list[object]:
     return [
         nodes.requested.tolist(),
         nodes.nonzero_requested.tolist(),
         nodes.pod_count.tolist(),
         [nodes.port_conflicts([port]).tolist() for port in PORTS],
-        [set(nodes.info(line).pods) for line in range(len(nodes))],
-        [nodes.info(line).requested.get("cpu", 0) for line in range(len(nodes))],
+        [set(nodes.info(row).pods) for row in range(len(nodes))],
+        [nodes.info(row).requested.get("cpu", 0) for row in range(len(nodes))],
     ]
 
 
 def move(dice: Random, overlay: Overlay, name: str) -> dict[int, Sequence[PodInfo]]:
-    """Pods to add (new ones) or remove (some that are there) on a few lines."""
-    lines = sorted(dice.sample(range(len(overlay)), dice.randint(1, len(overlay))))
+    """Pods to add (new ones) or remove (some that are there) on a few rows."""
+    rows = sorted(dice.sample(range(len(overlay)), dice.randint(1, len(overlay))))
     if name:
         return {
-            line: [make_pod(f"{name}-{line}-{n}").req(cpu="1").info() for n in range(2)]
-            for line in lines
+            row: [make_pod(f"{name}-{row}-{n}").req(cpu="1").info() for n in range(2)]
+            for row in rows
         }
-    there = {line: list(overlay.info(line).pods.values()) for line in lines}
-    return {line: dice.sample(pods, min(len(pods), 2)) for line, pods in there.items() if pods}
+    there = {row: list(overlay.info(row).pods.values()) for row in rows}
+    return {row: dice.sample(pods, min(len(pods), 2)) for row, pods in there.items() if pods}
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -76,12 +76,12 @@ def test_changes_of_many_lines_add_up(seed: int, looks: bool) -> None:
         if not moved:
             continue
         (together.add_pods if adds else together.remove_pods)(change_of(moved, snapshot))
-        for line, pods in moved.items():
+        for row, pods in moved.items():
             for pod in pods:
                 if adds:
-                    one_by_one.add_pod(line, pod)
+                    one_by_one.add_pod(row, pod)
                 else:
-                    one_by_one.remove_pod(line, pod.key)
+                    one_by_one.remove_pod(row, pod.key)
         if looks:
             assert facts(together) == facts(one_by_one)
     assert facts(together) == facts(one_by_one)
@@ -94,14 +94,14 @@ def test_a_fork_shows_the_same_lines_and_goes_its_own_way(seed: int) -> None:
     overlay = cluster(dice).select(np.array([0, 1, 2, 3, 4]))
     overlay.remove_pods(change_of(move(dice, overlay, ""), overlay))
     overlay.add_pod(1, make_pod("single").req(cpu="1").info())
-    lines = np.array([1, 3, 4])
-    fork = overlay.fork(lines)
+    rows = np.array([1, 3, 4])
+    fork = overlay.fork(rows)
     parent = facts(overlay)
-    assert facts(fork) == facts(overlay.fork(lines))
-    assert fork.requested.tolist() == overlay.requested[:, lines].tolist()
+    assert facts(fork) == facts(overlay.fork(rows))
+    assert fork.requested.tolist() == overlay.requested[:, rows].tolist()
     assert [set(fork.info(n).pods) for n in range(3)] == [
-        set(overlay.info(line).pods) for line in lines.tolist()
+        set(overlay.info(row).pods) for row in rows.tolist()
     ]
     fork.add_pods(change_of({0: [make_pod("other").req(cpu="2").info()]}, overlay))
     assert facts(overlay) == parent
-    assert facts(fork) != facts(overlay.fork(lines))
+    assert facts(fork) != facts(overlay.fork(rows))

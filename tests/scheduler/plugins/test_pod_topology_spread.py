@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from apps.scheduler.objects import ReplicaSet, Service, decode_as
-from apps.scheduler.plugins import names
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt, explained, refusals, with_args
 
 ZONE = "topology.kubernetes.io/zone"
 WEB = {"app": "web"}
@@ -36,25 +36,6 @@ def spread(pod: PodBuilder, **fields: Any) -> PodBuilder:
     }
     pod.body["spec"].setdefault("topologySpreadConstraints", []).append({**constraint, **fields})
     return pod
-
-
-def decide(scheduler: Scheduler, pod: PodBuilder, *others: NodeBuilder | PodBuilder) -> Any:
-    for other in others:
-        kind = "Node" if isinstance(other, NodeBuilder) else "Pod"
-        scheduler.handle(kind, None, other.obj())
-    scheduler.handle("Pod", None, pod.obj())
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
-
-
-def reasons(decision: Any) -> dict[str, str]:
-    """Node -> why it was refused, "" if it was not."""
-    statuses = [decision.node_statuses.at(row) for row in range(len(decision.nodes))]
-    return {
-        name: status.message if status is not None else ""
-        for name, status in zip(decision.nodes, statuses, strict=True)
-    }
 
 
 NODES = (node("a1", "a"), node("a2", "a"), node("b1", "b"), make_node("plain").hostname())
@@ -127,13 +108,13 @@ def test_hard_constraints(
     a: str,
     b: str,
 ) -> None:
-    found = reasons(decide(scheduler, pod, *NODES[:3], *running))
-    assert found == {"a1": a, "a2": a, "b1": b}
+    found = refusals(attempt(scheduler, pod, *NODES[:3], *running))
+    assert [found.get(name, "") for name in ("a1", "a2", "b1")] == [a, a, b]
 
 
 def test_a_node_without_the_label_is_refused_for_good(scheduler: Scheduler) -> None:
-    decision = decide(scheduler, spread(web()), *NODES)
-    assert reasons(decision) == {"a1": "", "a2": "", "b1": "", "plain": NO_LABEL}
+    decision = attempt(scheduler, spread(web()), *NODES)
+    assert refusals(decision) == {"plain": NO_LABEL}
 
 
 def test_a_tainted_zone_is_a_domain_only_while_taints_are_ignored(
@@ -141,10 +122,10 @@ def test_a_tainted_zone_is_a_domain_only_while_taints_are_ignored(
 ) -> None:
     nodes = (node("a1", "a"), node("b1", "b").taint("gpu"))
     running = [web("r").on("a1")]
-    ignoring = decide(new_scheduler(), spread(web()), *nodes, *running)
-    assert reasons(ignoring)["a1"] == UNEVEN
-    honoring = decide(new_scheduler(), spread(web(), nodeTaintsPolicy="Honor"), *nodes, *running)
-    assert reasons(honoring)["a1"] == ""
+    ignoring = attempt(new_scheduler(), spread(web()), *nodes, *running)
+    assert refusals(ignoring)["a1"] == UNEVEN
+    honoring = attempt(new_scheduler(), spread(web(), nodeTaintsPolicy="Honor"), *nodes, *running)
+    assert "a1" not in refusals(honoring)
 
 
 def test_two_constraints_count_only_nodes_that_have_both_labels(scheduler: Scheduler) -> None:
@@ -155,14 +136,14 @@ def test_two_constraints_count_only_nodes_that_have_both_labels(scheduler: Sched
         node("b1", "b").label("rack", "2"),
     )
     pod = spread(spread(web()), topologyKey="rack")
-    found = reasons(decide(scheduler, pod, *nodes, web("r").on("a1")))
-    assert found == {"a1": NO_LABEL, "a2": "", "b1": ""}
+    decision = attempt(scheduler, pod, *nodes, web("r").on("a1"))
+    assert refusals(decision) == {"a1": NO_LABEL}
 
 
 def test_soft_constraints_prefer_the_emptier_zone(scheduler: Scheduler) -> None:
     pod = spread(web(), whenUnsatisfiable="ScheduleAnyway")
-    decision = decide(scheduler, pod, *NODES, *RUNNING)
-    column = decision.scores[names.POD_TOPOLOGY_SPREAD]
+    decision = attempt(scheduler, pod, *NODES, *RUNNING)
+    column = decision.scores["PodTopologySpread"]
     # 2 pods * log(2 zones + 2) is 2.77; the node without a zone is ignored.
     assert column.raw.tolist() == [3, 3, 0, 0]
     assert column.normalized.tolist() == [0, 0, 100, 0]
@@ -174,23 +155,22 @@ def test_system_defaults_spread_the_pods_of_a_service_by_host_and_zone(
 ) -> None:
     body = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": WEB}}
     scheduler.handle("Service", None, decode_as(Service, body))
-    decision = decide(scheduler, web(), *NODES, *RUNNING)
-    column = decision.scores[names.POD_TOPOLOGY_SPREAD]
+    decision = attempt(scheduler, web(), *NODES, *RUNNING)
+    column = decision.scores["PodTopologySpread"]
     # Hosts: 2 * log(4 + 2) + 2 on a1. Zones, "none" being one: 2 * log(3 + 2) + 4 in zone a.
     assert column.raw.tolist() == [13, 9, 6, 2]
     assert decision.node == "plain"
 
 
 def test_pods_that_nothing_selects_are_not_spread_by_default(scheduler: Scheduler) -> None:
-    decision = decide(scheduler, web(), *NODES, *RUNNING)
-    assert names.POD_TOPOLOGY_SPREAD in decision.score_skipped
+    decision = attempt(scheduler, web(), *NODES, *RUNNING)
+    assert "PodTopologySpread" in decision.score_skipped
 
 
 def test_default_constraints_of_a_profile_can_be_hard(new_scheduler: NewScheduler) -> None:
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     args = {"defaultConstraints": [constraint], "defaultingType": "List"}
-    plugin = {"name": names.POD_TOPOLOGY_SPREAD, "args": args}
-    scheduler = new_scheduler({"profiles": [{"pluginConfig": [plugin]}]})
+    scheduler = new_scheduler(with_args("PodTopologySpread", **args))
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "controller": True}
     meta = {"name": "rs", "namespace": "default"}
     selector = {"selector": {"matchLabels": WEB}}
@@ -199,11 +179,22 @@ def test_default_constraints_of_a_profile_can_be_hard(new_scheduler: NewSchedule
     )
     pod = web()
     pod.body["metadata"]["ownerReferences"] = [owner]
-    found = reasons(decide(scheduler, pod, *NODES[:3], *RUNNING))
-    assert found == {"a1": UNEVEN, "a2": UNEVEN, "b1": ""}
+    decision = attempt(scheduler, pod, *NODES[:3], *RUNNING)
+    assert refusals(decision) == {"a1": UNEVEN, "a2": UNEVEN}
 
 
 def test_pods_decided_but_not_yet_written_count(scheduler: Scheduler) -> None:
-    first = decide(scheduler, spread(web("first")), *NODES[:3])
-    second = decide(scheduler, spread(web("second")))
+    first = attempt(scheduler, spread(web("first")), *NODES[:3])
+    second = attempt(scheduler, spread(web("second")))
     assert {first.node[0], second.node[0]} == {"a", "b"}
+
+
+def test_a_refusal_is_explained_by_counts_and_skew(scheduler: Scheduler) -> None:
+    add(scheduler, *NODES, *RUNNING)
+    assert explained(scheduler, spread(web()), "a2") == [
+        f"PodTopologySpread: spread constraint 1 ({ZONE}, maxSkew 1): a has 2 matching pods, the "
+        "fewest count as 0; one more there makes a skew of 3 (pods by domain: b 0, a 2)"
+    ]
+    assert explained(scheduler, spread(web()), "plain") == [
+        f"PodTopologySpread: spread constraint 1 ({ZONE}, maxSkew 1): the node has no label {ZONE}"
+    ]

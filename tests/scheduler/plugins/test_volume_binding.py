@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
 
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.framework.status import error
-from apps.scheduler.objects import KubeObject
-from apps.scheduler.plugins.helper.csi_migration import EBS, GCE_PD
-from apps.scheduler.plugins.volumebinding.topology import migrated_affinity
 from apps.scheduler.plugins.volumebinding.volumes import ClassVolumes
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from apps.scheduler.testing.storage import (
     ClaimBuilder,
     make_claim,
-    make_csi_node,
     make_storage_class,
     make_volume,
 )
 from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt, explained
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 OLD_ZONE, OLD_REGION = (
@@ -33,34 +27,26 @@ OLD_ZONE, OLD_REGION = (
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 
 
-def tell(scheduler: Scheduler, items: Iterable[KubeObject]) -> None:
-    for item in items:
-        scheduler.handle(type(item).__name__, None, item)
-
-
 @pytest.fixture
 def scheduler(new_scheduler: NewScheduler) -> Scheduler:
     """Two nodes, the first of which is preferred, and a class for volumes made by hand."""
     made = new_scheduler()
     nodes = (make_node("a").hostname().zone("z1"), make_node("b").hostname().zone("z2"))
-    tell(made, [node.obj() for node in nodes])
-    tell(made, [make_storage_class("local"), make_storage_class("fast", "fast.csi")])
+    add(made, *(node.obj() for node in nodes))
+    add(made, make_storage_class("local"), make_storage_class("fast", "fast.csi"))
     return made
 
 
 def add_local_volume(scheduler: Scheduler, node: str, size: str = "1Gi") -> None:
     volume = make_volume(f"disk-of-{node}").in_class("local").near(HOSTNAME, node).holds(size)
-    tell(scheduler, [volume.version(7).obj()])
+    add(scheduler, volume.version(7).obj())
 
 
-def attempt(scheduler: Scheduler, pod: PodBuilder, *claims: ClaimBuilder) -> Decision:
+def attempt_with(scheduler: Scheduler, pod: PodBuilder, *claims: ClaimBuilder) -> Decision:
     """The pod with its claims arrives, and is tried."""
-    tell(scheduler, [claim.version(3).obj() for claim in claims])
+    add(scheduler, *(claim.version(3).obj() for claim in claims))
     names = [claim.body["metadata"]["name"] for claim in claims]
-    tell(scheduler, [pod.claims(*names).obj()])
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
+    return attempt(scheduler, pod.claims(*names))
 
 
 def patches(decision: Decision) -> list[MergePatch]:
@@ -74,16 +60,16 @@ def local_claim(name: str) -> ClaimBuilder:
 def test_pods_get_different_volumes_before_anything_is_written(scheduler: Scheduler) -> None:
     add_local_volume(scheduler, "a")
     add_local_volume(scheduler, "b")
-    nodes = {attempt(scheduler, make_pod(name), local_claim(name)).node for name in ("p", "q")}
+    nodes = {attempt_with(scheduler, make_pod(name), local_claim(name)).node for name in ("p", "q")}
     assert nodes == {"a", "b"}
-    late = attempt(scheduler, make_pod("r"), local_claim("r"))
+    late = attempt_with(scheduler, make_pod("r"), local_claim("r"))
     assert late.result is Result.UNSCHEDULABLE
     assert late.filter_message == f"0/2 nodes are available: 2 {NOTHING_TO_BIND}."
 
 
 def test_the_volume_is_asked_to_name_its_claim(scheduler: Scheduler) -> None:
     add_local_volume(scheduler, "b")
-    decision = attempt(scheduler, make_pod("p"), local_claim("data"))
+    decision = attempt_with(scheduler, make_pod("p"), local_claim("data"))
     assert decision.node == "b"
     reference = {
         "kind": "PersistentVolumeClaim",
@@ -104,31 +90,31 @@ def test_the_volume_is_asked_to_name_its_claim(scheduler: Scheduler) -> None:
 
 def test_a_volume_that_names_the_claim_already_is_not_written(scheduler: Scheduler) -> None:
     volume = make_volume("v").in_class("local").near(HOSTNAME, "a")
-    tell(scheduler, [volume.claimed_by("data", "default/data").phase("Bound").obj()])
+    add(scheduler, volume.claimed_by("data", "default/data").phase("Bound").obj())
     add_local_volume(scheduler, "b")
-    decision = attempt(scheduler, make_pod("p"), local_claim("data"))
+    decision = attempt_with(scheduler, make_pod("p"), local_claim("data"))
     assert decision.node == "a"
     assert patches(decision) == []
 
 
 def test_a_failed_binding_gives_the_volume_back(scheduler: Scheduler) -> None:
     add_local_volume(scheduler, "a")
-    first = attempt(scheduler, make_pod("p"), local_claim("p"))
+    first = attempt_with(scheduler, make_pod("p"), local_claim("p"))
     scheduler.bind_failed(first, error("the volume has changed"))
-    assert attempt(scheduler, make_pod("q"), local_claim("q")).node == "a"
+    assert attempt_with(scheduler, make_pod("q"), local_claim("q")).node == "a"
 
 
 def test_the_smallest_claim_gets_the_smallest_volume(scheduler: Scheduler) -> None:
     for name, size in (("small", "1Gi"), ("large", "9Gi")):
-        tell(scheduler, [make_volume(name).in_class("local").holds(size).obj()])
+        add(scheduler, make_volume(name).in_class("local").holds(size).obj())
     claims = (local_claim("big").asks("2Gi"), local_claim("little").asks("1Gi"))
-    decision = attempt(scheduler, make_pod("p"), *claims)
+    decision = attempt_with(scheduler, make_pod("p"), *claims)
     found = {p.name: p.patch["spec"]["claimRef"]["name"] for p in patches(decision)}
     assert found == {"small": "little", "large": "big"}
 
 
 def test_a_volume_to_be_made_is_asked_for_on_the_node(scheduler: Scheduler) -> None:
-    decision = attempt(scheduler, make_pod("p"), make_claim("new").in_class("fast"))
+    decision = attempt_with(scheduler, make_pod("p"), make_claim("new").in_class("fast"))
     annotations = {"volume.kubernetes.io/selected-node": decision.node}
     patch = {"metadata": {"annotations": annotations, "resourceVersion": "3"}}
     assert patches(decision) == [MergePatch("PersistentVolumeClaim", "default", "new", patch)]
@@ -138,10 +124,8 @@ def test_a_pod_follows_the_claim_that_another_has_just_taken_somewhere(
     scheduler: Scheduler,
 ) -> None:
     claim = make_claim("shared").in_class("fast")
-    first = attempt(scheduler, make_pod("p").node_selector({HOSTNAME: "b"}), claim)
-    tell(scheduler, [make_pod("q").claims("shared").obj()])
-    second = scheduler.schedule_one()
-    assert second is not None
+    first = attempt_with(scheduler, make_pod("p").node_selector({HOSTNAME: "b"}), claim)
+    second = attempt(scheduler, make_pod("q").claims("shared"))
     assert (first.node, second.node) == ("b", "b")
     # Whoever comes first writes it: the second does not insist on the version it has seen.
     annotations = {"volume.kubernetes.io/selected-node": "b"}
@@ -150,12 +134,12 @@ def test_a_pod_follows_the_claim_that_another_has_just_taken_somewhere(
 
 def test_what_the_cluster_says_of_a_volume_ends_the_assumption(scheduler: Scheduler) -> None:
     add_local_volume(scheduler, "a")
-    attempt(scheduler, make_pod("p"), local_claim("p"))
+    attempt_with(scheduler, make_pod("p"), local_claim("p"))
     old = scheduler.cache.listers.persistent_volumes.get("disk-of-a")
-    tell(scheduler, [make_volume("disk-of-b").in_class("local").near(HOSTNAME, "b").obj()])
+    add(scheduler, make_volume("disk-of-b").in_class("local").near(HOSTNAME, "b").obj())
     freed = make_volume("disk-of-a").in_class("local").near(HOSTNAME, "a").version(8).obj()
     scheduler.handle("PersistentVolume", old, freed)
-    nodes = {attempt(scheduler, make_pod(name), local_claim(name)).node for name in ("q", "r")}
+    nodes = {attempt_with(scheduler, make_pod(name), local_claim(name)).node for name in ("q", "r")}
     assert nodes == {"a", "b"}
 
 
@@ -179,9 +163,7 @@ def test_what_the_cluster_says_of_a_volume_ends_the_assumption(scheduler: Schedu
 def test_a_pod_waits_for_a_claim_it_can_use(
     scheduler: Scheduler, claim: ClaimBuilder, message: str
 ) -> None:
-    tell(scheduler, [claim.obj(), make_pod("p").claims("c").obj()])
-    decision = scheduler.schedule_one()
-    assert decision is not None
+    decision = attempt(scheduler, make_pod("p").claims("c"), claim)
     assert decision.pre_filter.reasons == (message,)
 
 
@@ -203,87 +185,25 @@ def test_a_pod_waits_for_a_claim_it_can_use(
 def test_an_ephemeral_volume_waits_for_its_own_claim(
     scheduler: Scheduler, claims: list[ClaimBuilder], message: str
 ) -> None:
-    tell(scheduler, [claim.obj() for claim in claims])
     scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
-    tell(scheduler, [make_pod("p").spec(volumes=[scratch]).obj()])
-    decision = scheduler.schedule_one()
-    assert decision is not None
+    decision = attempt(scheduler, make_pod("p").spec(volumes=[scratch]), *claims)
     assert decision.pre_filter.message == message
     assert bool(decision.node) is not bool(message)
 
 
 def test_a_claim_named_twice_needs_two_volumes(scheduler: Scheduler) -> None:
     add_local_volume(scheduler, "a")
-    tell(scheduler, [local_claim("c").obj(), make_pod("p").claims("c", "c").obj()])
-    decision = scheduler.schedule_one()
-    assert decision is not None
+    decision = attempt(scheduler, make_pod("p").claims("c", "c"), local_claim("c"))
     assert NOTHING_TO_BIND in decision.message
 
 
-# -- in-tree volumes ----------------------------------------------------------------------------
-
-
-def disk() -> Any:
-    return make_volume("v").spec(gcePersistentDisk={"pdName": "d"})
-
-
-def requirements(volume: Any) -> list[dict[str, list[str]]]:
-    selector = migrated_affinity(volume.obj(), GCE_PD)
-    terms = selector.node_selector_terms if selector is not None else ()
-    return [{each.key: list(each.values) for each in term.match_expressions} for term in terms]
-
-
-@pytest.mark.parametrize(
-    ("volume", "expected"),
-    [
-        (disk(), []),
-        (disk().label(ZONE, "b__a"), [{"topology.gke.io/zone": ["a", "b"]}]),
-        (disk().label(OLD_ZONE, "a"), [{"topology.gke.io/zone": ["a"]}]),
-        (disk().near(ZONE, "z").label(ZONE, "other"), [{"topology.gke.io/zone": ["z"]}]),
-        (
-            disk().near(OLD_REGION, "r").label(OLD_ZONE, "a"),
-            [{"topology.kubernetes.io/region": ["r"], "topology.gke.io/zone": ["a"]}],
-        ),
-        (
-            disk().near(HOSTNAME, "n").label(ZONE, "a"),
-            [{HOSTNAME: ["n"], "topology.gke.io/zone": ["a"]}],
-        ),
-    ],
-)
-def test_zones_of_an_in_tree_volume_become_those_of_its_driver(
-    volume: Any, expected: list[dict[str, list[str]]]
-) -> None:
-    assert requirements(volume) == expected
-
-
-def test_a_node_that_serves_a_volume_by_its_driver_is_asked_in_the_drivers_terms(
-    new_scheduler: NewScheduler,
-) -> None:
-    scheduler = new_scheduler()
-    by_driver = make_node("a").label("topology.gke.io/zone", "z")
-    tell(scheduler, [by_driver.obj(), make_node("b").obj(), make_node("c").obj()])
-    tell(scheduler, [make_csi_node(name, {}, "kubernetes.io/gce-pd") for name in ("a", "b")])
-    volume = disk().label(ZONE, "z").claimed_by("c", "default/c").phase("Bound")
-    tell(scheduler, [volume.obj()])
-    decision = attempt(scheduler, make_pod("p"), make_claim("c").bound_to("v"))
-    statuses = decision.node_statuses
-    assert statuses is not None
-    refused = {name: statuses.at(row) for row, name in enumerate(decision.nodes) if name}
-    assert refused["a"] is None and refused["c"] is None
-    assert refused["b"] is not None
-    assert refused["b"].reasons == ("node(s) didn't match PersistentVolume's node affinity",)
-
-
-def test_a_volume_no_driver_could_serve_is_an_error(scheduler: Scheduler) -> None:
-    tell(scheduler, [make_csi_node("a", {}, EBS.name)])
-    volume = make_volume("v").spec(awsElasticBlockStore={"volumeID": "aws://zone/disk"})
-    tell(scheduler, [volume.claimed_by("c", "default/c").phase("Bound").obj()])
-    decision = attempt(scheduler, make_pod("p"), make_claim("c").bound_to("v"))
-    assert decision.result is Result.ERROR
-    assert "could not translate pv: failed to translate Kubernetes ID" in decision.message
-
-
-# -- the table of volumes ------------------------------------------------------------------------
+def test_a_volume_that_the_node_cannot_reach_is_explained(scheduler: Scheduler) -> None:
+    volume = make_volume("v").near(HOSTNAME, "a").claimed_by("c", "default/c").phase("Bound")
+    add(scheduler, volume, make_claim("c").bound_to("v"))
+    assert explained(scheduler, make_pod("p").claims("c"), "b") == [
+        "VolumeBinding: claim c is bound to volume v, which wants kubernetes.io/hostname In (a): "
+        "the node has kubernetes.io/hostname=b"
+    ]
 
 
 def test_a_table_forgets_what_only_volumes_long_gone_were_like() -> None:

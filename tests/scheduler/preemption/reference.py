@@ -50,8 +50,8 @@ class Cluster:
         framework, state = scheduler.profiles["default-scheduler"], CycleState()
         _, status, _ = framework.run_pre_filter_plugins(state, pod, scheduler.snapshot)
         assert status.is_success, status
-        row = scheduler.snapshot.line_of(node)
-        found = framework.run_filter_plugins(state, pod, scheduler.snapshot)
+        row = scheduler.snapshot.row_of(node)
+        found = framework.filters.run_filter_plugins(state, pod, scheduler.snapshot)
         return found.at(row) is None
 
     def victims_on(self, pod: PodInfo, node: str) -> tuple[list[str], int] | None:

@@ -15,6 +15,7 @@ from apps.scheduler.framework.interface import NominatingInfo
 from apps.scheduler.framework.status import Code
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PodDisruptionBudget, decode_as
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.evictable import EvictablePods
@@ -25,7 +26,7 @@ from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from tests.scheduler.preemption.reference import Cluster, best
 
 NODES = ("n1", "n2", "n3", "n4")
-CONFIG = default_configuration()
+CONFIG = default_configuration(TABLE)
 STARTS = (None, "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z")
 
 keys = st.sampled_from(["zone", "kubernetes.io/hostname"])
@@ -103,7 +104,7 @@ def scheduler_of(cluster: Cluster) -> Scheduler:
 
 def attempt(scheduler: Scheduler, pod: PodInfo) -> Attempt:
     made = new_attempt(scheduler.profiles["default-scheduler"], pod)
-    scheduling_cycle(scheduler, made)
+    scheduling_cycle(scheduler.context, made)
     return made
 
 
@@ -144,9 +145,11 @@ def test_many_rows_at_once_give_what_each_row_gives_alone(
     snapshot = scheduler.snapshot
     made = attempt(scheduler, builder.priority(2).info())
     budgets = Budgets(scheduler.cache.listers.pod_disruption_budgets)
-    dry_run = DryRun(made.framework, made.state, made.pod, EvictablePods(snapshot, budgets))
+    dry_run = DryRun(
+        made.framework.filters, snapshot, made.state, made.pod, EvictablePods(snapshot, budgets)
+    )
     rows = snapshot.order[lowest_priority(snapshot)[snapshot.order] < 2]
     refusals = dry_run.refusals(rows)
     helped = dry_run.outcomes(rows[refusals.ids == NodeStatuses.FEASIBLE], lambda: 1)
-    together = [refusals.at(line) or next(helped) for line in range(len(rows))]
-    assert together == [dry_run.alone(row) for row in rows.tolist()]
+    together = [refusals.at(row) or next(helped) for row in range(len(rows))]
+    assert together == [dry_run.select_victims_on_node(row) for row in rows.tolist()]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.scheduler.cache.listers import Lister
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.objects import PodDisruptionBudget, decode_as
 from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.testing.builders import make_pod

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from apps.scheduler.decision import Decision, Result
+from apps.scheduler.decision import Result
 from apps.scheduler.framework.intents import Eviction, MergePatch
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.objects import Pod
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt
 
 PREEMPTED = {
     "type": "DisruptionTarget",
@@ -38,20 +38,6 @@ def scheduler(new_scheduler: NewScheduler) -> Scheduler:
     return made
 
 
-def add(scheduler: Scheduler, *pods: PodBuilder) -> list[Pod]:
-    made = [pod.obj() for pod in pods]
-    for pod in made:
-        scheduler.handle("Pod", None, pod)
-    return made
-
-
-def decide(scheduler: Scheduler, *pods: PodBuilder) -> Decision:
-    add(scheduler, *pods)
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
-
-
 def nominated(scheduler: Scheduler) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for node, pod in scheduler.queue.nominator:
@@ -64,7 +50,7 @@ def nominated(scheduler: Scheduler) -> dict[str, list[str]]:
 
 def test_a_pod_that_must_not_preempt_says_so(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a"), low("y", "b"))
-    decision = decide(scheduler, incoming().spec(preemptionPolicy="Never"))
+    decision = attempt(scheduler, incoming().spec(preemptionPolicy="Never"))
     assert decision.message == (
         "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, "
         "preemption: not eligible due to preemptionPolicy=Never."
@@ -77,7 +63,7 @@ def test_a_pod_waits_for_victims_that_are_terminating_on_its_node(scheduler: Sch
     leaving = low("x", "a").terminating()
     leaving.body["status"]["conditions"] = [PREEMPTED]
     add(scheduler, leaving, low("y", "b"))
-    decision = decide(scheduler, incoming().nominated("a"))
+    decision = attempt(scheduler, incoming().nominated("a"))
     assert decision.message.endswith(
         "preemption: not eligible due to a terminating pod on the nominated node."
     )
@@ -86,7 +72,7 @@ def test_a_pod_waits_for_victims_that_are_terminating_on_its_node(scheduler: Sch
 
 def test_a_pod_that_leaves_for_another_reason_does_not_make_it_wait(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a").terminating(), low("y", "b"))
-    decision = decide(scheduler, incoming().nominated("a"))
+    decision = attempt(scheduler, incoming().nominated("a"))
     assert decision.post_filter is not None
     assert decision.post_filter.nominating is not None
 
@@ -97,7 +83,7 @@ def test_a_pod_does_not_wait_for_a_node_that_became_hopeless(scheduler: Schedule
     add(scheduler, leaving, low("y", "b"))
     cordoned = make_node("a").unschedulable().obj()
     scheduler.handle("Node", make_node("a").obj(), cordoned)
-    decision = decide(scheduler, incoming().nominated("a"))
+    decision = attempt(scheduler, incoming().nominated("a"))
     assert decision.nominating is not None
     assert decision.nominating.nominated_node == "b"
 
@@ -107,7 +93,7 @@ def test_a_pod_does_not_wait_for_a_node_that_became_hopeless(scheduler: Schedule
 
 def test_victims_are_evicted_and_the_pod_is_promised_the_node(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a", "1"), low("y", "a", "3"), low("z", "b").priority(5))
-    decision = decide(scheduler, incoming(cpu="2"))
+    decision = attempt(scheduler, incoming(cpu="2"))
     assert decision.result is Result.UNSCHEDULABLE
     assert decision.message == "0/2 nodes are available: 2 Insufficient cpu."
     assert decision.intents == (
@@ -125,7 +111,7 @@ def test_victims_are_evicted_and_the_pod_is_promised_the_node(scheduler: Schedul
 
 def test_pods_that_leave_anyway_are_not_evicted_again(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a").terminating(), low("y", "b").priority(5))
-    decision = decide(scheduler, incoming())
+    decision = attempt(scheduler, incoming())
     assert [victim.name for victim in decision.post_filter.victims] == ["x"]
     assert not decision.intents
     assert nominated(scheduler) == {"a": ["incoming"]}
@@ -136,7 +122,7 @@ def test_when_nothing_helps_every_node_says_why(scheduler: Scheduler) -> None:
     equal = low("y", "b").priority(10)
     too_much = low("x", "a", "3").priority(10)
     add(scheduler, too_much, low("w", "a", "1"), equal)
-    decision = decide(scheduler, incoming())
+    decision = attempt(scheduler, incoming())
     assert decision.message == (
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. "
         "no new claims to deallocate, preemption: 0/3 nodes are available: 1 Insufficient cpu, "
@@ -149,22 +135,22 @@ def test_when_nothing_helps_every_node_says_why(scheduler: Scheduler) -> None:
 
 def test_a_nomination_is_withdrawn_when_nothing_helps_any_more(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a").priority(10), low("y", "b").priority(10))
-    decide(scheduler, incoming().nominated("a"))
+    attempt(scheduler, incoming().nominated("a"))
     assert nominated(scheduler) == {}
 
 
 def test_room_that_is_promised_to_an_equal_pod_is_not_taken(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a"), low("y", "b").priority(5))
-    decide(scheduler, incoming("first"))
+    attempt(scheduler, incoming("first"))
     assert nominated(scheduler) == {"a": ["first"]}
-    decide(scheduler, incoming("second"))
+    attempt(scheduler, incoming("second"))
     assert nominated(scheduler) == {"a": ["first"], "b": ["second"]}
 
 
 def test_a_less_important_pod_loses_its_nomination_to_the_node(scheduler: Scheduler) -> None:
     add(scheduler, low("x", "a"), low("y", "b").priority(20))
-    decide(scheduler, incoming("first").priority(5))
-    decision = decide(scheduler, incoming("second"))
+    attempt(scheduler, incoming("first").priority(5))
+    decision = attempt(scheduler, incoming("second"))
     assert nominated(scheduler) == {"a": ["second"]}
     cleared = MergePatch(
         "Pod", "default", "first", {"status": {"nominatedNodeName": None}}, "status"
@@ -178,7 +164,7 @@ def test_a_less_important_pod_loses_its_nomination_to_the_node(scheduler: Schedu
 def test_the_pod_is_held_until_its_victims_are_gone(scheduler: Scheduler, clock: FakeClock) -> None:
     victims = add(scheduler, low("x", "a", "2"), low("y", "a", "2"))
     add(scheduler, low("z", "b").priority(20))
-    decide(scheduler, incoming())
+    attempt(scheduler, incoming())
     clock.step(60)
     scheduler.handle("Pod", victims[0], None)
     assert scheduler.schedule_one() is None
@@ -193,7 +179,7 @@ def test_the_pod_is_held_until_its_victims_are_gone(scheduler: Scheduler, clock:
 def test_a_victim_that_is_terminating_holds_nobody(scheduler: Scheduler, clock: FakeClock) -> None:
     victims = add(scheduler, low("x", "a", "2"), low("y", "a", "2"))
     add(scheduler, low("z", "b").priority(20))
-    decide(scheduler, incoming())
+    attempt(scheduler, incoming())
     clock.step(60)
     scheduler.handle("Pod", victims[0], low("x", "a", "2").terminating().obj())
     scheduler.handle("Pod", victims[1], None)
@@ -208,7 +194,7 @@ def test_others_try_again_when_a_nominated_pod_is_deleted(
     add(scheduler, low("x", "b").priority(20))
     (promised,) = add(scheduler, incoming("promised").nominated("a").gate("wait"))
     scheduler.queue.add_nominated_pod(PodInfo(promised))
-    decide(scheduler, make_pod("small").req(cpu="1"))
+    attempt(scheduler, make_pod("small").req(cpu="1"))
     assert scheduler.queue.place_of("default/small") is SubQueue.UNSCHEDULABLE
     clock.step(60)
     scheduler.handle("Pod", promised, None)
@@ -219,7 +205,7 @@ def test_others_try_again_when_a_nominated_pod_is_deleted(
 
 def test_a_pod_that_lost_its_nomination_tries_again(scheduler: Scheduler, clock: FakeClock) -> None:
     add(scheduler, low("x", "a"), low("y", "b").priority(20))
-    decide(scheduler, incoming("first").priority(5))
+    attempt(scheduler, incoming("first").priority(5))
     clock.step(60)
     promised = incoming("first").priority(5).nominated("a").obj()
     scheduler.handle("Pod", incoming("first").priority(5).obj(), promised)

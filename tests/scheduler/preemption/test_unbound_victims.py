@@ -14,15 +14,17 @@ from apps.scheduler.config.loading import load
 from apps.scheduler.config.types import API_VERSION, KIND
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins.registry import IN_TREE
+from apps.scheduler.plugins.registry import BUILT_IN, PLUGINS
 from apps.scheduler.queue.records import SubQueue
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
+from tests.scheduler.cycle import attempt
 
 
 @dataclass
@@ -50,14 +52,14 @@ def scheduler(clock: FakeClock) -> Iterator[Scheduler]:
     enabled = {"multiPoint": {"enabled": [{"name": "Hesitant"}]}}
     config = load(
         {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": enabled}]},
-        known_plugins={"Hesitant": ["permit", "preBind"]},
+        plugin_table(PLUGINS, outside=[Hesitant]),
     )
     with ThreadPoolExecutor(1) as executor:
         scheduler = Scheduler(
             config,
             clock=clock,
             tie_break="first-name",
-            registry={**IN_TREE, "Hesitant": Hesitant},
+            registry={**BUILT_IN, "Hesitant": Hesitant},
             executor=executor,
         )
         scheduler.handle("Node", None, make_node("a").obj())
@@ -69,11 +71,7 @@ def scheduler(clock: FakeClock) -> Iterator[Scheduler]:
 
 
 def decide(scheduler: Scheduler, name: str, priority: int) -> Decision:
-    pod = make_pod(name).req(cpu="4").priority(priority).obj()
-    scheduler.handle("Pod", None, pod)
-    decision = scheduler.schedule_one()
-    assert decision is not None
-    return decision
+    return attempt(scheduler, make_pod(name).req(cpu="4").priority(priority))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod, decode
 from apps.scheduler.queue.hinting import build_queueing_hint_map
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
-from apps.scheduler.queue.records import QueueEntry, QueueMove, SubQueue
+from apps.scheduler.queue.records import QueueMove, SavedEntry, SubQueue
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 from apps.scheduler.testing.clock import FakeClock
 
@@ -105,7 +105,7 @@ class World:
     def place(self, name: str) -> SubQueue:
         return self.queue.place_of(f"shop/{name}")
 
-    def entries(self) -> dict[str, QueueEntry]:
+    def entries(self) -> dict[str, SavedEntry]:
         return {entry.pod_uid: entry for entry in self.queue.dump()}
 
 

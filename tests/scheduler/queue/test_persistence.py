@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.queue.records import QueueEntry, SubQueue
+from apps.scheduler.queue.records import SavedEntry, SubQueue
 
 
 def fill(world):
@@ -86,7 +86,7 @@ def test_a_queue_in_use_cannot_be_restored_into(world):
 def test_entries_survive_being_written_as_json(world):
     fill(world)
     for entry in world.queue.dump():
-        assert msgspec.json.decode(msgspec.json.encode(entry), type=QueueEntry) == entry
+        assert msgspec.json.decode(msgspec.json.encode(entry), type=SavedEntry) == entry
 
 
 def test_only_entries_that_changed_have_to_be_written(world):

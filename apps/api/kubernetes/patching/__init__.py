@@ -1,7 +1,7 @@
-"""The three ways to patch: merge patch, JSON patch and strategic merge patch.
+"""The three kinds of patches: merge patch, JSON patch and strategic merge patch.
 
-Each is read first, so that a malformed one is refused before an object is locked, and gives a
-function from the stored object to the changed one; the stored object is never altered.
+A patch is parsed before an object is locked, so that a malformed one is rejected early. Parsing
+returns a function from the stored object to the patched one, which does not alter its argument.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from apps.api.kubernetes.errors import unknown_format
 from apps.api.kubernetes.patching import json_patch, strategic
 from apps.cluster import merge_patch
-from apps.cluster.documents import Unreadable, parse_json
+from apps.cluster.documents import UnreadableDocument, parse_json
 from apps.cluster.errors import BadRequest
 
 Body = dict[str, Any]
@@ -24,18 +24,18 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 
 def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
-    """The patch in a body; BadRequest or UnsupportedMediaType when there is none."""
+    """The patch in a body; BadRequest or UnsupportedMediaType if it is invalid."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
         raise unknown_format(f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_MERGE_PATCH}")
     try:
         patch = parse_json(raw)
-    except Unreadable as error:
+    except UnreadableDocument as error:
         why = str(error).removeprefix("json parse error: ")
         raise BadRequest(f"error decoding patch: {why}") from error
     if media_type == JSON_PATCH:
-        operations = json_patch.read(patch)
-        return lambda body: json_patch.apply(body, operations)
+        steps = json_patch.read(patch)
+        return lambda body: json_patch.apply(body, steps)
     if not isinstance(patch, dict):
         raise BadRequest("error decoding patch: the patch must be an object")
     if media_type == MERGE_PATCH:

@@ -12,17 +12,17 @@ from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 
 Body = dict[str, Any]
 
-#: As the API server has it.
-_MAX_OPERATIONS = 10_000
+#: The limit of the API server.
+_MAX_STEPS = 10_000
 _NEEDS_VALUE = frozenset({"add", "replace", "test"})
 _NEEDS_FROM = frozenset({"move", "copy"})
-_OPERATIONS = frozenset({"remove", *_NEEDS_VALUE, *_NEEDS_FROM})
+_STEPS = frozenset({"remove", *_NEEDS_VALUE, *_NEEDS_FROM})
 _INDEX = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One step; `path` and `source` are the parts of JSON pointers."""
+class PatchStep:
+    """One step of a patch; `path` and `source` are the parts of JSON pointers."""
 
     op: str
     path: tuple[str, ...]
@@ -30,46 +30,46 @@ class Operation:
     value: Any = None
 
 
-def read(patch: Any) -> list[Operation]:
-    """The operations of a patch; BadRequest names what is wrong with one."""
+def read(patch: Any) -> list[PatchStep]:
+    """The steps of a patch; BadRequest for an invalid step."""
     if not isinstance(patch, list):
         raise BadRequest("error decoding patch: a JSON patch is a list of operations")
-    if len(patch) > _MAX_OPERATIONS:
+    if len(patch) > _MAX_STEPS:
         raise RequestEntityTooLarge(
-            f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(patch)}"
+            f"The allowed maximum operations in a JSON patch is {_MAX_STEPS}, got {len(patch)}"
         )
-    return [_operation(step, index) for index, step in enumerate(patch)]
+    return [_read_step(step, index) for index, step in enumerate(patch)]
 
 
-def apply(body: Body, operations: list[Operation]) -> Body:
-    """`body` after all operations; UnprocessablePatch when one of them does not apply."""
+def apply(body: Body, steps: list[PatchStep]) -> Body:
+    """`body` after all steps; UnprocessablePatch if one of them does not apply."""
     holder = {"": copy.deepcopy(body)}
-    for step in operations:
+    for step in steps:
         _apply(holder, step)
     changed = holder.get("")
     if not isinstance(changed, dict):
-        raise UnprocessablePatch("the patch leaves no object")
+        raise UnprocessablePatch("the result of the patch is not an object")
     return changed
 
 
-def _operation(step: Any, index: int) -> Operation:
-    if not isinstance(step, dict) or step.get("op") not in _OPERATIONS:
+def _read_step(step: Any, index: int) -> PatchStep:
+    if not isinstance(step, dict) or step.get("op") not in _STEPS:
         raise BadRequest(f"error decoding patch: operation {index} has no known op")
     op = step["op"]
     if op in _NEEDS_VALUE and "value" not in step:
         raise BadRequest(f"error decoding patch: operation {index} ({op}) has no value")
     source = _pointer(step.get("from"), index) if op in _NEEDS_FROM else ()
-    return Operation(op, _pointer(step.get("path"), index), source, step.get("value"))
+    return PatchStep(op, _pointer(step.get("path"), index), source, step.get("value"))
 
 
 def _pointer(text: Any, index: int) -> tuple[str, ...]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise BadRequest(f"error decoding patch: operation {index} has a path that is none")
+        raise BadRequest(f"error decoding patch: operation {index} has an invalid path")
     parts = text.split("/")[1:]
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
 
 
-def _apply(holder: Body, step: Operation) -> None:
+def _apply(holder: Body, step: PatchStep) -> None:
     match step.op:
         case "add":
             _add(holder, step.path, copy.deepcopy(step.value))
@@ -80,17 +80,17 @@ def _apply(holder: Body, step: Operation) -> None:
             _add(holder, step.path, copy.deepcopy(step.value))
         case "test":
             if _get(holder, step.path) != step.value:
-                raise _refused(step.path, "does not hold the tested value")
+                raise _not_applicable(step.path, "does not have the tested value")
         case "copy":
             _add(holder, step.path, copy.deepcopy(_get(holder, step.source)))
         case "move":
             if step.path[: len(step.source)] == step.source != step.path:
-                raise _refused(step.path, "lies inside what is moved")
+                raise _not_applicable(step.path, "is inside the moved value")
             _add(holder, step.path, _remove(holder, step.source))
 
 
 def _parent(holder: Body, path: tuple[str, ...]) -> tuple[Any, str]:
-    """The object or list that holds the last part of a path, and that part."""
+    """The object or list that contains the last part of a path, and that part."""
     parts = ("", *path)
     value: Any = holder
     for depth, part in enumerate(parts[:-1]):
@@ -103,7 +103,7 @@ def _child(value: Any, part: str, path: tuple[str, ...]) -> Any:
         return value[part]
     if isinstance(value, list):
         return value[_position(value, part, path)]
-    raise _refused((*path, part), "does not exist")
+    raise _not_applicable((*path, part), "does not exist")
 
 
 def _get(holder: Body, path: tuple[str, ...]) -> Any:
@@ -120,7 +120,7 @@ def _add(holder: Body, path: tuple[str, ...], value: Any) -> None:
         at = end if part == "-" else _position([*parent, None], part, path)
         parent.insert(at, value)
     else:
-        raise _refused(path, "is inside a plain value")
+        raise _not_applicable(path, "is inside a scalar value")
 
 
 def _remove(holder: Body, path: tuple[str, ...]) -> Any:
@@ -129,14 +129,14 @@ def _remove(holder: Body, path: tuple[str, ...]) -> Any:
         return parent.pop(part)
     if isinstance(parent, list):
         return parent.pop(_position(parent, part, path))
-    raise _refused(path, "does not exist")
+    raise _not_applicable(path, "does not exist")
 
 
 def _position(items: list[Any], part: str, path: tuple[str, ...]) -> int:
     if not _INDEX.fullmatch(part) or int(part) >= len(items):
-        raise _refused(path, f"has no position {part}")
+        raise _not_applicable(path, f"has no position {part}")
     return int(part)
 
 
-def _refused(path: tuple[str, ...], why: str) -> UnprocessablePatch:
+def _not_applicable(path: tuple[str, ...], why: str) -> UnprocessablePatch:
     return UnprocessablePatch(f"/{'/'.join(path)} {why}")

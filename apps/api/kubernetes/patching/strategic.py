@@ -1,6 +1,6 @@
-"""Strategic merge patch: a merge patch that knows the lists whose items have a key.
+"""Strategic merge patch: a merge patch that merges lists whose items have a key.
 
-Which lists merge, and by which key, is in the OpenAPI definitions
+The OpenAPI definitions specify which lists merge, and by which key
 (`x-kubernetes-patch-strategy`, `x-kubernetes-patch-merge-key`).
 """
 
@@ -20,7 +20,7 @@ _SET_ORDER = "$setElementOrder/"
 
 
 def merge(body: Body, patch: Body, definition: str) -> Body:
-    """`body`, an object of `definition`, with the patch; BadRequest for a wrong directive."""
+    """`body`, an object of `definition`, after the patch; BadRequest for an invalid directive."""
     match patch.get(_PATCH, "merge"):
         case "replace":
             return {name: value for name, value in patch.items() if name != _PATCH}
@@ -30,7 +30,7 @@ def merge(body: Body, patch: Body, definition: str) -> Body:
             pass
         case directive:
             raise BadRequest(f"unknown patch type: {directive} in map: {patch}")
-    merged = _retained(body, patch)
+    merged = _retain_keys(body, patch)
     for name, value in patch.items():
         if name.startswith("$"):
             continue
@@ -47,11 +47,11 @@ def merge(body: Body, patch: Body, definition: str) -> Body:
     return merged
 
 
-def _retained(body: Body, patch: Body) -> Body:
-    """A copy of `body`, of the keys in `$retainKeys` only where that is given."""
+def _retain_keys(body: Body, patch: Body) -> Body:
+    """A copy of `body`, with only the keys in `$retainKeys` if that is specified."""
     if _RETAIN_KEYS not in patch:
         return dict(body)
-    keys = _list_of(patch, _RETAIN_KEYS)
+    keys = _directive_list(patch, _RETAIN_KEYS)
     return {name: value for name, value in body.items() if name in keys}
 
 
@@ -69,7 +69,7 @@ def _merge_list(
     present = old if isinstance(old, list) else []
     if not field.merge_key:
         merged = [*present, *(item for item in patch if item not in present)]
-        return _ordered(merged, patch, present, "")
+        return _sort_items(merged, patch, present, "")
     if any(not isinstance(item, dict) for item in patch):
         raise BadRequest(f"error decoding patch: the items of {name} must be objects")
     if any(item.get(_PATCH) == "replace" for item in patch):
@@ -77,7 +77,7 @@ def _merge_list(
     items = [item for item in present if isinstance(item, dict)]
     merged = _merge_items(items, patch, field, name)
     kept = [item for item in patch if item.get(_PATCH) != "delete"]
-    return _ordered(merged, kept, present, field.merge_key)
+    return _sort_items(merged, kept, present, field.merge_key)
 
 
 def _merge_items(
@@ -105,24 +105,24 @@ def _apply_list_directives(merged: Body, patch: Body, definition: str) -> None:
     for directive in patch:
         if directive.startswith(_DELETE_ITEMS):
             name = directive.removeprefix(_DELETE_ITEMS)
-            gone = _list_of(patch, directive)
+            deleted_items = _directive_list(patch, directive)
             if isinstance(merged.get(name), list):
-                merged[name] = [item for item in merged[name] if item not in gone]
+                merged[name] = [item for item in merged[name] if item not in deleted_items]
         elif directive.startswith(_SET_ORDER):
             name = directive.removeprefix(_SET_ORDER)
-            order = _list_of(patch, directive)
+            order = _directive_list(patch, directive)
             if isinstance(merged.get(name), list):
                 key = patch_field(definition, name).merge_key
-                merged[name] = _ordered(merged[name], order, merged[name], key)
+                merged[name] = _sort_items(merged[name], order, merged[name], key)
         elif directive.startswith("$") and directive not in (_PATCH, _RETAIN_KEYS):
             raise BadRequest(f"error decoding patch: unknown directive {directive}")
 
 
-def _ordered(merged: list[Any], order: list[Any], present: list[Any], key: str) -> list[Any]:
-    """`merged` with the items named in `order` in that order.
+def _sort_items(merged: list[Any], order: list[Any], present: list[Any], key: str) -> list[Any]:
+    """`merged` with the items listed in `order` in that order.
 
-    Each other item stays before the first named one that it preceded in `present`, and goes to
-    the end when there is none.
+    Every other item stays before the first listed item that it preceded in `present`, or moves to
+    the end if there is none.
     """
     wanted, before = _keys(order, key), _keys(present, key)
     named = sorted(
@@ -150,7 +150,7 @@ def _key(item: Any, key: str) -> Any:
     return item.get(key) if key and isinstance(item, dict) else item
 
 
-def _list_of(patch: Body, directive: str) -> list[Any]:
+def _directive_list(patch: Body, directive: str) -> list[Any]:
     value = patch[directive]
     if not isinstance(value, list):
         raise BadRequest(f"error decoding patch: {directive} must be a list")

@@ -1,8 +1,8 @@
-"""Protobuf request bodies of the kinds that clients write without being told to.
+"""Protobuf request bodies of the kinds that clients send in this format by default.
 
-`kubectl create namespace`, `create deployment` and their like, and kube-scheduler as it is
-configured by default (bindings, events, leases), send Kubernetes' protobuf. A field that is not
-among the known messages' is refused rather than lost.
+`kubectl create namespace`, `create deployment` and similar commands, and kube-scheduler in its
+default configuration (bindings, events, leases), send Kubernetes protobuf. Unknown fields are
+rejected, not dropped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from apps.api.kubernetes.protobuf.messages import KINDS, MESSAGES
-from apps.cluster.documents import Unreadable
+from apps.cluster.documents import UnreadableDocument
 
 Body = dict[str, Any]
 
@@ -22,27 +22,27 @@ _MAX_DEPTH = 16
 
 
 def decode(raw: bytes) -> Body:
-    """The object in a protobuf body, with its type; Unreadable for a kind that is not read."""
+    """The object in a protobuf body, with its type; UnreadableDocument for unsupported kinds."""
     if not raw.startswith(_MAGIC):
-        raise Unreadable("protobuf: the body does not begin with the magic number")
+        raise UnreadableDocument("protobuf: the body does not start with the magic number")
     envelope = _message("Unknown", raw[len(_MAGIC) :], 0)
     said = envelope.get("type") or {}
     kind, api_version = said.get("kind", ""), said.get("apiVersion", "")
     special = f"{api_version} {kind}"
     name = special if special in MESSAGES else kind
     if name not in KINDS:
-        raise Unreadable(f"protobuf: a {kind or 'body'} can only be sent as JSON or YAML")
+        raise UnreadableDocument(f"protobuf: a {kind or 'body'} can only be sent as JSON or YAML")
     return {"apiVersion": api_version, "kind": kind, **_message(name, envelope.get("raw", b""), 0)}
 
 
 def _message(name: str, raw: bytes, depth: int) -> Body:
     if depth > _MAX_DEPTH:
-        raise Unreadable(f"protobuf: {name} is nested too deeply")
+        raise UnreadableDocument(f"protobuf: {name} is nested too deeply")
     body: Body = {}
     for number, value in _fields(raw, name):
         field, type_ = MESSAGES[name].get(number, (None, ""))
         if field is None:
-            raise Unreadable(f"protobuf: field {number} of {name} is not known")
+            raise UnreadableDocument(f"protobuf: field {number} of {name} is not known")
         if not field:
             continue
         read = _value(type_.removeprefix("[]").rstrip("?"), value, f"{name}.{field}", depth)
@@ -51,7 +51,7 @@ def _message(name: str, raw: bytes, depth: int) -> Body:
         elif type_ in ("map", "quantities"):
             body.setdefault(field, {}).update(read)
         elif read or isinstance(read, dict) or type_.endswith(("?", "int-or-str")):
-            # Go writes what is empty, too, where its JSON leaves it out
+            # Go writes empty values in protobuf that it omits in JSON
             body[field] = read
     return body
 
@@ -59,10 +59,10 @@ def _message(name: str, raw: bytes, depth: int) -> Body:
 def _value(type_: str, value: int | bytes, place: str, depth: int) -> Any:
     if type_ in ("int", "bool"):
         if not isinstance(value, int):
-            raise Unreadable(f"protobuf: {place} is not a number")
-        return bool(value) if type_ == "bool" else _signed(value)
+            raise UnreadableDocument(f"protobuf: {place} is not a number")
+        return bool(value) if type_ == "bool" else _to_signed(value)
     if not isinstance(value, bytes):
-        raise Unreadable(f"protobuf: {place} is a number")
+        raise UnreadableDocument(f"protobuf: {place} is a number")
     match type_:
         case "bytes":
             return value
@@ -81,7 +81,7 @@ def _value(type_: str, value: int | bytes, place: str, depth: int) -> Any:
 
 
 def _fields(raw: bytes, name: str) -> Iterator[tuple[int, int | bytes]]:
-    """(number, value) of each field: varints as numbers, everything with a length as bytes."""
+    """(number, value) of each field: varints as integers, length-delimited values as bytes."""
     position = 0
     while position < len(raw):
         key, position = _varint(raw, position, name)
@@ -93,9 +93,9 @@ def _fields(raw: bytes, name: str) -> Iterator[tuple[int, int | bytes]]:
                 length, position = _varint(raw, position, name)
                 value, position = raw[position : position + length], position + length
                 if position > len(raw):
-                    raise Unreadable(f"protobuf: {name} is cut off")
+                    raise UnreadableDocument(f"protobuf: {name} is truncated")
             case wire:
-                raise Unreadable(f"protobuf: wire type {wire} in {name}")
+                raise UnreadableDocument(f"protobuf: wire type {wire} in {name}")
         yield key >> 3, value
 
 
@@ -107,10 +107,10 @@ def _varint(raw: bytes, position: int, name: str) -> tuple[int, int]:
         position, shift = position + 1, shift + 7
         if byte < 0x80:
             return value, position
-    raise Unreadable(f"protobuf: {name} is cut off")
+    raise UnreadableDocument(f"protobuf: {name} is truncated")
 
 
-def _signed(value: int) -> int:
+def _to_signed(value: int) -> int:
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
@@ -119,9 +119,9 @@ def _text(value: bytes, place: str) -> str:
     try:
         text = value.decode()
     except UnicodeDecodeError as error:
-        raise Unreadable(f"protobuf: {place} is not UTF-8") from error
+        raise UnreadableDocument(f"protobuf: {place} is not UTF-8") from error
     if "\x00" in text:
-        raise Unreadable(f"protobuf: {place} holds a NUL character")
+        raise UnreadableDocument(f"protobuf: {place} holds a NUL character")
     return text
 
 
@@ -137,14 +137,14 @@ def _quantity_entry(raw: bytes, place: str, depth: int) -> dict[str, str]:
 
 
 def _time(raw: bytes, place: str, *, micro: bool) -> str | None:
-    parts = {n: _signed(v) for n, v in _fields(raw, place) if isinstance(v, int)}
+    parts = {n: _to_signed(v) for n, v in _fields(raw, place) if isinstance(v, int)}
     seconds, nanos = parts.get(1, 0), parts.get(2, 0)
     if not seconds and not nanos:
         return None
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise Unreadable(f"protobuf: {place} is not a time") from error
+        raise UnreadableDocument(f"protobuf: {place} is not a time") from error
     text = moment.strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{nanos // 1000 % 10**6:06d}Z" if micro else f"{text}Z"
 
@@ -155,4 +155,4 @@ def _int_or_string(raw: bytes, place: str) -> int | str:
         value = parts.get(3, b"")
         return _text(value, place) if isinstance(value, bytes) else ""
     number = parts.get(2, 0)
-    return _signed(number) if isinstance(number, int) else 0
+    return _to_signed(number) if isinstance(number, int) else 0

@@ -1,4 +1,4 @@
-"""The messages of Kubernetes' protobuf that are read, with their published field numbers."""
+"""The supported messages of Kubernetes protobuf, with their published field numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from apps.api.kubernetes.protobuf.workloads import WORKLOADS
 
-#: message -> field number -> (name, type). Types: a message's name, or one of str, int, bool,
-#: time, micro (time), map (of text), quantities (a map), int-or-str; `[]` in front for lists, `?`
-#: behind where zero says more than nothing; "" to pass the field over.
+#: message -> field number -> (name, type). Types: the name of a message, or one of str, int, bool,
+#: time, micro (time), map (of text), quantities (a map), int-or-str; prefix `[]` for lists, suffix
+#: `?` where zero differs from absent; "" to skip the field.
 MESSAGES: Mapping[str, Mapping[int, tuple[str, str]]] = {
     "Unknown": {1: ("type", "TypeMeta"), 2: ("raw", "bytes"), 3: ("", ""), 4: ("", "")},
     "TypeMeta": {1: ("apiVersion", "str"), 2: ("kind", "str")},
@@ -152,7 +152,7 @@ MESSAGES: Mapping[str, Mapping[int, tuple[str, str]]] = {
     },
     **WORKLOADS,
 }
-#: What a body can hold.
+#: Messages that a body can contain.
 KINDS = (
     *("Namespace", "PriorityClass", "PodDisruptionBudget", "Service", "Binding", "Eviction"),
     *("DeleteOptions", "Lease", "Event", "events.k8s.io/v1 Event"),

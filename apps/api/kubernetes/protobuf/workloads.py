@@ -1,7 +1,7 @@
 """The messages of `kubectl create deployment`, `create job` and `create quota`.
 
-Of a pod's spec they hold what these commands can say; what only manifests say (volumes, affinity,
-probes) comes as JSON, and is refused here like every field that is not known.
+Of a pod's spec they contain the fields that these commands can set. Fields that only manifests set
+(volumes, affinity, probes) are sent as JSON, and are rejected here like all unknown fields.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Defaults: every field the API server fills in, kind by kind.
 
-Each function alters the draft it is given, and does nothing to a draft that has its defaults.
+Each function changes the draft in place, and does not change a draft that has its defaults.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _DEFAULTERS: Final[dict[str, Callable[[Body], None]]] = {
 
 
 def set_defaults(kind: str, draft: Body) -> None:
-    """Fill in the defaults of an object of `kind`."""
+    """Set the defaults of an object of `kind`."""
     drop_empty(
         draft["metadata"],
         "generateName",

@@ -1,4 +1,4 @@
-"""Defaults of nodes, namespaces and the other small kinds."""
+"""Defaults of nodes, namespaces and other small kinds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NODE_INFO: Final = (
 
 
 def default_node(node: Body) -> None:
-    """A node: what it can give is what it has, unless it says otherwise."""
+    """A node: allocatable defaults to capacity."""
     spec, status = child(node, "spec"), child(node, "status")
     drop_empty(spec, "unschedulable", "taints", "podCIDR", "podCIDRs", "providerID", "externalID")
     for taint in spec.get("taints", ()):
@@ -48,7 +48,7 @@ def default_node(node: Body) -> None:
 
 
 def default_namespace(namespace: Body) -> None:
-    """A namespace carries its name as a label, and is removed by its own finalizer."""
+    """A namespace has its name as a label, and its own finalizer."""
     metadata = namespace["metadata"]
     if metadata.get("name"):
         labels = child(metadata, "labels")
@@ -57,7 +57,7 @@ def default_namespace(namespace: Body) -> None:
 
 
 def default_priority_class(priority_class: Body) -> None:
-    """A PriorityClass preempts unless it says otherwise; its value is always written."""
+    """A PriorityClass: preempts lower priorities by default; its value is always written."""
     drop_empty(priority_class, "globalDefault", "description", "preemptionPolicy")
     priority_class.setdefault("value", 0)
     priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
@@ -71,7 +71,7 @@ def default_runtime_class(runtime_class: Body) -> None:
 
 
 def default_lease(lease: Body) -> None:
-    """A Lease may be held by nobody."""
+    """A Lease may have no holder."""
     child(lease, "spec")
 
 
@@ -86,7 +86,7 @@ def default_event(event: Body) -> None:
 
 
 def default_csi_driver(driver: Body) -> None:
-    """A CSIDriver attaches its volumes and reports no capacity unless it says otherwise."""
+    """A CSIDriver: attachRequired defaults to true, storageCapacity to false."""
     spec = child(driver, "spec")
     spec.setdefault("attachRequired", True)
     spec.setdefault("podInfoOnMount", False)

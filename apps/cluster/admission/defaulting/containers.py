@@ -20,7 +20,7 @@ _PROBE_NUMBERS: Final = (
 _DROPPED: Final = frozenset(
     ("command", "args", "workingDir", "env", "envFrom", "ports", "volumeMounts")
 ) | frozenset(("volumeDevices", "resizePolicy", "stdin", "stdinOnce", "tty", "image"))
-#: A well-formed image: a path of lower-case names, perhaps behind a registry, a tag, a digest.
+#: A valid image: an optional registry, a path of lower-case names, an optional tag and digest.
 _IMAGE: Final = re.compile(
     r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
     r"(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
@@ -29,13 +29,13 @@ _IMAGE: Final = re.compile(
 
 
 def default_containers(containers: Iterable[Body]) -> None:
-    """Fill in the defaults of each container."""
+    """Set the defaults of each container."""
     for container in containers:
         _default_container(container)
 
 
 def pull_policy(image: str) -> str:
-    """Always for the tag `latest`, which is also meant when there is neither tag nor digest."""
+    """Always for the tag `latest`, which is the default without tag and digest."""
     parts = _IMAGE.fullmatch(image)
     if parts is None:
         return "IfNotPresent"

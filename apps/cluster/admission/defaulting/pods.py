@@ -18,7 +18,7 @@ from apps.cluster.admission.defaulting.resources import (
 from apps.cluster.admission.defaulting.volumes import default_volume
 from apps.cluster.admission.draft import Body, child, drop_empty
 
-#: Fields whose empty value is not written.
+#: Fields that are not written if empty.
 _DROPPED: Final = frozenset(
     (
         "volumes",
@@ -44,7 +44,7 @@ _DROPPED: Final = frozenset(
         "serviceAccount",
     )
 )
-#: Fields of a container's status that are always written; None stands for an empty object.
+#: Fields of a container's status that are always written; None means an empty object.
 _CONTAINER_STATUS: Final = (
     ("name", ""),
     ("state", None),
@@ -71,7 +71,7 @@ def default_pod(pod: Body) -> None:
 
 
 def default_pod_status(status: Body) -> None:
-    """What is always written of conditions and of the states of containers."""
+    """The fields of conditions and container states that are always written."""
     for condition in status.get("conditions", ()):
         condition.setdefault("lastProbeTime", None)
         condition.setdefault("lastTransitionTime", None)
@@ -91,7 +91,7 @@ def default_template(template: Body) -> None:
 
 
 def default_pod_spec(spec: Body) -> None:
-    """What pods and templates have in common."""
+    """The spec of a pod or a pod template."""
     for name in _DROPPED & spec.keys():
         drop_empty(spec, name)
     _mirror_service_account(spec)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from apps.cluster.admission.draft import Body, drop_empty
-from apps.cluster.pods.resources import HUGE_PAGES, POD_LEVEL, aggregate, is_pod_level, text
+from apps.cluster.pods.resources import (
+    HUGE_PAGES,
+    POD_LEVEL,
+    aggregate,
+    format_like_container,
+    is_pod_level,
+)
 from apps.scheduler import quantity
 
 
@@ -15,14 +21,14 @@ def canonicalize(parent: Body, field: str) -> None:
 
 
 def default_requirements(resources: Body) -> None:
-    """Make the requests and limits of a container, pod or claim canonical."""
+    """Write the requests and limits of a container, pod or claim in canonical form."""
     canonicalize(resources, "requests")
     canonicalize(resources, "limits")
     drop_empty(resources, "requests", "limits", "claims")
 
 
 def requests_from_limits(resources: Body) -> None:
-    """A container that limits a resource and requests none of it requests what it limits."""
+    """Requests default to limits."""
     limits = resources.get("limits")
     if limits:
         resources["requests"] = {**limits, **resources.get("requests", {})}
@@ -31,9 +37,9 @@ def requests_from_limits(resources: Body) -> None:
 def default_pod_level(spec: Body) -> None:
     """Complete pod-level resources, if the pod has any, from the sums over its containers.
 
-    Huge pages limited by containers are limited by the pod. If the pod limits something, what its
-    containers request of cpu and memory becomes its request, and what they do not request is
-    requested as limited.
+    Limits of containers on huge pages become limits of the pod. If the pod has limits, its requests
+    for cpu and memory default to the sum over containers, or to its limits if no container requests
+    the resource.
     """
     resources = spec.get("resources")
     if not resources or not (resources.get("limits") or resources.get("requests")):
@@ -41,11 +47,11 @@ def default_pod_level(spec: Body) -> None:
     limits, requests = dict(resources.get("limits", {})), dict(resources.get("requests", {}))
     for name, nanos in aggregate(spec, "limits").items():
         if name.startswith(HUGE_PAGES) and name not in requests:
-            limits.setdefault(name, text(spec, "limits", name, nanos))
+            limits.setdefault(name, format_like_container(spec, "limits", name, nanos))
     if limits:
         for name, nanos in aggregate(spec, "requests").items():
             if name in POD_LEVEL:
-                requests.setdefault(name, text(spec, "requests", name, nanos))
+                requests.setdefault(name, format_like_container(spec, "requests", name, nanos))
         for name, given in limits.items():
             if is_pod_level(name):
                 requests.setdefault(name, given)

@@ -1,4 +1,4 @@
-"""Defaults of services, with the addresses and ports a mock cluster gives them."""
+"""Defaults of services, with the addresses and ports that a mock cluster allocates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXPOSED: Final = ("NodePort", "LoadBalancer")
 
 
 def default_service(service: Body) -> None:
-    """A service inside the cluster, with an address, and node ports if it is exposed."""
+    """A ClusterIP service with an address, and node ports if it is exposed."""
     spec = child(service, "spec")
     drop_empty(spec, "type", "sessionAffinity", "clusterIP", "clusterIPs", "selector", "ports")
     kind = spec.setdefault("type", "ClusterIP")
@@ -37,7 +37,7 @@ def default_service(service: Body) -> None:
 
 
 def keep_allocated(service: Body, old: Mapping[str, Any]) -> None:
-    """What an update leaves out and the server once chose stays: addresses and node ports."""
+    """Keep the allocated addresses and node ports that an update omits."""
     spec, before = child(service, "spec"), old.get("spec") or {}
     if spec.get("type") == "ExternalName":
         return

@@ -8,7 +8,7 @@ from apps.cluster.admission.draft import Body, child, drop_empty
 
 
 def default_persistent_volume(volume: Body) -> None:
-    """A persistent volume is kept when its claim goes."""
+    """A persistent volume: retained when its claim is deleted."""
     spec = child(volume, "spec")
     canonicalize(spec, "capacity")
     drop_empty(spec, "storageClassName", "persistentVolumeReclaimPolicy", "accessModes")
@@ -18,7 +18,7 @@ def default_persistent_volume(volume: Body) -> None:
 
 
 def default_persistent_volume_claim(claim: Body) -> None:
-    """A claim asks for a file system."""
+    """A claim: volumeMode defaults to Filesystem."""
     default_claim_spec(child(claim, "spec"))
     canonicalize(claim.get("status", {}), "capacity")
 
@@ -33,7 +33,7 @@ def default_claim_template(claim: Body) -> None:
 
 
 def default_storage_class(storage_class: Body) -> None:
-    """A storage class binds at once and deletes what it made."""
+    """A storage class: binds immediately and deletes the volumes that it has provisioned."""
     drop_empty(storage_class, "parameters", "mountOptions", "allowedTopologies")
     storage_class.setdefault("reclaimPolicy", "Delete")
     storage_class.setdefault("volumeBindingMode", "Immediate")

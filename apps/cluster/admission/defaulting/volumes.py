@@ -31,7 +31,7 @@ _SOURCE_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 def default_volume(volume: Body) -> None:
-    """A volume of a pod: an emptyDir when it names no source."""
+    """A volume of a pod: an emptyDir if it has no source."""
     if len(volume) == ("name" in volume):
         volume["emptyDir"] = {}
     default_sources(volume)
@@ -49,7 +49,7 @@ def default_volume(volume: Body) -> None:
 
 
 def default_sources(holder: Body) -> None:
-    """The defaults of whatever volume sources the holder has."""
+    """Defaults of the volume sources of a volume."""
     for name, source in holder.items():
         if type(source) is not dict:
             continue

@@ -31,7 +31,7 @@ def default_replication_controller(controller: Body) -> None:
 
 
 def default_stateful_set(stateful_set: Body) -> None:
-    """One replica, started in order, updated one by one, its claims kept."""
+    """One replica, started in order, updated one by one; its claims are retained."""
     spec = child(stateful_set, "spec")
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
@@ -64,7 +64,7 @@ def default_deployment(deployment: Body) -> None:
 
 
 def default_daemon_set(daemon_set: Body) -> None:
-    """Replaced one node after the other."""
+    """Updated node by node."""
     spec = child(daemon_set, "spec")
     spec.setdefault("revisionHistoryLimit", 10)
     strategy = child(spec, "updateStrategy")
@@ -77,7 +77,7 @@ def default_daemon_set(daemon_set: Body) -> None:
 
 
 def default_job(job: Body) -> None:
-    """One pod that completes; it is found by the job's uid, unless the user chose a selector."""
+    """One completion; the selector is the job's uid unless the user specifies one."""
     spec = child(job, "spec")
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
@@ -98,5 +98,5 @@ def default_job(job: Body) -> None:
 
 
 def default_pod_disruption_budget(budget: Body) -> None:
-    """A budget without a spec protects nothing."""
+    """A budget without a spec protects no pods."""
     child(budget, "spec")

@@ -1,5 +1,5 @@
-"""Admission plugins that a cluster can switch on beside those that always act.
+"""Admission plugins that a cluster can enable in addition to the built-in ones.
 
-`Cluster.admission_plugins` maps the names of those that are on to their parameters; `registry`
-knows them all, checks such a mapping, and makes a `Chain` of it.
+`Cluster.admission_plugins` maps the names of enabled plugins to their parameters; `registry` lists
+all plugins, checks such a mapping, and builds a `Chain` from it.
 """

@@ -1,11 +1,11 @@
-"""Plugin LimitPodHardAntiAffinityTopology: nobody claims a whole zone for one pod."""
+"""Plugin LimitPodHardAntiAffinityTopology: no pod can reserve a whole zone."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from apps.cluster.admission.draft import Body, forbidden
-from apps.cluster.admission.plugins.plugin import Attributes, Parameters, Plugin
+from apps.cluster.admission.plugins.plugin import AdmissionPlugin, Attributes, Parameters
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -22,9 +22,9 @@ def _limit(pod: Body, request: Attributes, parameters: Parameters) -> None:
             raise forbidden("pods", pod["metadata"].get("name", ""), why)
 
 
-LIMIT_POD_HARD_ANTI_AFFINITY_TOPOLOGY: Final = Plugin(
+LIMIT_POD_HARD_ANTI_AFFINITY_TOPOLOGY: Final = AdmissionPlugin(
     name="LimitPodHardAntiAffinityTopology",
-    about="Required anti-affinity between pods is only about nodes (kubernetes.io/hostname).",
+    about="Required pod anti-affinity may only use the topology key kubernetes.io/hostname.",
     kind="Pod",
     validate=_limit,
 )

@@ -1,7 +1,7 @@
-"""Plugin DedicatedNodes: the pods of a group go to its nodes, and only they.
+"""Plugin DedicatedNodes: reserves nodes for the pods of a group.
 
 The nodes of a group have the taint `KEY=GROUP:EFFECT` and the label `KEY=GROUP`. The taint keeps
-others away; the affinity that pods get here keeps them from going elsewhere.
+other pods away; the affinity that this plugin adds keeps the group's pods on these nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.draft import Body, child
-from apps.cluster.admission.plugins.plugin import Attributes, Parameters, Plugin, unknown
+from apps.cluster.admission.plugins.plugin import (
+    AdmissionPlugin,
+    Attributes,
+    Parameters,
+    check_known,
+)
 from apps.cluster.admission.tolerations import merge
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported
@@ -32,7 +37,7 @@ def _dedicate(pod: Body, request: Attributes, parameters: Parameters) -> None:
 
 
 def _group_of(pod: Body, request: Attributes, parameters: Parameters) -> str | None:
-    """The group whose namespace the pod is in, or whose user creates it."""
+    """The group of the pod's namespace, or of the user who creates the pod."""
     namespace = pod["metadata"].get("namespace", "")
     for name, members in (parameters.get("groups") or {}).items():
         by_user = request.user in (members.get("users") or ())
@@ -42,7 +47,7 @@ def _group_of(pod: Body, request: Attributes, parameters: Parameters) -> str | N
 
 
 def _require(spec: Body, expression: Body) -> None:
-    """Add the expression to every alternative of the pod's required node affinity."""
+    """Add the expression to every term of the pod's required node affinity."""
     required = child(child(child(spec, "affinity"), "nodeAffinity"), _REQUIRED)
     terms = required.get("nodeSelectorTerms") or [{}]
     for term in terms:
@@ -53,7 +58,7 @@ def _require(spec: Body, expression: Body) -> None:
 
 
 def _check(parameters: Parameters, path: str) -> Causes:
-    yield from unknown(parameters, ("key", "effect", "groups"), path)
+    yield from check_known(parameters, ("key", "effect", "groups"), path)
     key = parameters.get("key", KEY)
     problems = names.qualified_name(key) if isinstance(key, str) else ("must be a label key",)
     yield from all_invalid(f"{path}.key", key, problems)
@@ -72,14 +77,14 @@ def _check_group(name: str, members: Any, path: str) -> Causes:
     if not isinstance(members, Mapping):
         yield invalid(path, members, "must have namespaces or users")
         return
-    yield from unknown(members, ("namespaces", "users"), path)
+    yield from check_known(members, ("namespaces", "users"), path)
     for field in ("namespaces", "users"):
         listed = members.get(field, [])
         if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
             yield invalid(f"{path}.{field}", listed, "must be a list of names")
 
 
-DEDICATED_NODES: Final = Plugin(
+DEDICATED_NODES: Final = AdmissionPlugin(
     name="DedicatedNodes",
     about=(
         "Pods of a group (by namespace, or by the user who creates them) tolerate the taint of the "

@@ -1,4 +1,4 @@
-"""Plugin NodeRestriction, as far as labels go: a kubelet cannot make its node attractive."""
+"""Plugin NodeRestriction, for labels: a kubelet cannot attract pods to its node."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from apps.cluster.admission.draft import Body, forbidden
-from apps.cluster.admission.plugins.plugin import Attributes, Parameters, Plugin, unknown
+from apps.cluster.admission.plugins.plugin import (
+    AdmissionPlugin,
+    Attributes,
+    Parameters,
+    check_known,
+)
 from apps.cluster.validation.causes import Causes, invalid
 
-#: Labels with this prefix are the administrators'.
+#: Labels with this prefix are reserved for administrators.
 PREFIX: Final = "node-restriction.kubernetes.io"
 _USER: Final = "system:node:"
 #: Labels of Kubernetes' own domains that a kubelet may set.
@@ -40,13 +45,15 @@ def _restrict(node: Body, request: Attributes, parameters: Parameters) -> None:
     if request.user.startswith(_USER) and own != name:
         raise forbidden("nodes", name, f'node "{own}" is not allowed to modify node "{name}"')
     before = {} if request.old is None else request.old["metadata"].get("labels") or {}
-    denied = sorted(filter(_is_reserved, _changed(before, node["metadata"].get("labels") or {})))
+    denied = sorted(
+        filter(_is_reserved, _changed_labels(before, node["metadata"].get("labels") or {}))
+    )
     if denied:
         doing = "set the following labels" if request.old is None else "modify labels"
         raise forbidden("nodes", name, f"is not allowed to {doing}: {', '.join(denied)}")
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+def _changed_labels(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
     return {key for key in {*before, *after} if before.get(key) != after.get(key)}
 
 
@@ -64,13 +71,13 @@ def _within(domain: str, parent: str) -> bool:
 
 
 def _check(parameters: Parameters, path: str) -> Causes:
-    yield from unknown(parameters, ("kubelets",), path)
+    yield from check_known(parameters, ("kubelets",), path)
     kubelets = parameters.get("kubelets", [])
     if not isinstance(kubelets, list) or not all(isinstance(each, str) for each in kubelets):
         yield invalid(f"{path}.kubelets", kubelets, "must be a list of user names")
 
 
-NODE_RESTRICTION: Final = Plugin(
+NODE_RESTRICTION: Final = AdmissionPlugin(
     name="NodeRestriction",
     about=(
         "Kubelets (users system:node:NAME, and those listed) cannot set or change labels of "

@@ -1,4 +1,4 @@
-"""The shape of a selectable admission plugin."""
+"""The interface of a selectable admission plugin."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a plugin may know of a request beside the object."""
+    """What a plugin can read about a request, besides the object."""
 
     user: str
     lookups: Lookups
-    #: The stored object that is changed; None for a creation.
+    #: The stored object; None for a creation.
     old: Mapping[str, Any] | None = None
 
 
-#: (object, request, parameters): changes the object, or raises Forbidden.
+#: (object, request, parameters): changes the object or raises Forbidden.
 Admit = Callable[[Body, Attributes, Parameters], None]
 
 
 def no_parameters(parameters: Parameters, path: str) -> Causes:
-    """The check of a plugin that takes none."""
-    yield from unknown(parameters, (), path)
+    """The check of a plugin without parameters."""
+    yield from check_known(parameters, (), path)
 
 
-def unknown(parameters: Parameters, known: tuple[str, ...], path: str) -> Causes:
-    """Parameters that the plugin does not have."""
+def check_known(parameters: Parameters, known: tuple[str, ...], path: str) -> Causes:
+    """Report parameters that the plugin does not have."""
     for name in parameters:
         if name not in known:
-            yield invalid(f"{path}.{name}", parameters[name], "unknown parameter")
+            yield invalid(f"{path}.{name}", parameters[name], "check_known parameter")
 
 
 @dataclass(frozen=True, slots=True)
-class Plugin:
-    """One plugin. It acts on creations of `kind`, and on updates that name no subresource."""
+class AdmissionPlugin:
+    """One plugin. It runs for creations of `kind`, and for updates without a subresource."""
 
     name: str
-    #: What it does, in a sentence, for those who choose.
+    #: What it does, in one sentence, for users.
     about: str
     kind: str
     #: Changes objects, before they are validated.
     admit: Admit | None = None
-    #: Refuses objects that are valid.
+    #: Rejects valid objects.
     validate: Admit | None = None
     check: Callable[[Parameters, str], Causes] = no_parameters
-    #: Parameters as they might be.
+    #: Example parameters.
     example: Parameters = field(default_factory=dict)

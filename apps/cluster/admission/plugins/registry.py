@@ -1,4 +1,4 @@
-"""All selectable plugins, in the order in which they act, and chains of those that are on."""
+"""All selectable plugins in the order in which they run, and chains of the enabled ones."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.plugins.anti_affinity import LIMIT_POD_HARD_ANTI_AFFINITY_TOPOLOGY
 from apps.cluster.admission.plugins.dedicated_nodes import DEDICATED_NODES
 from apps.cluster.admission.plugins.node_restriction import NODE_RESTRICTION
-from apps.cluster.admission.plugins.plugin import Attributes, Plugin
+from apps.cluster.admission.plugins.plugin import AdmissionPlugin, Attributes
 from apps.cluster.admission.plugins.tolerations import (
     EXTENDED_RESOURCE_TOLERATION,
     POD_TOLERATION_RESTRICTION,
 )
 from apps.cluster.validation.causes import Causes, invalid, not_supported
 
-PLUGINS: Final[tuple[Plugin, ...]] = (
+PLUGINS: Final[tuple[AdmissionPlugin, ...]] = (
     LIMIT_POD_HARD_ANTI_AFFINITY_TOPOLOGY,
     NODE_RESTRICTION,
     POD_TOLERATION_RESTRICTION,
@@ -31,7 +31,7 @@ Chosen = Mapping[str, Any]
 
 
 def check_plugins(chosen: Any, path: str = "admission_plugins") -> Causes:
-    """What is wrong with a choice of plugins: a mapping of their names to their parameters."""
+    """The problems of a selection of plugins: a mapping of their names to their parameters."""
     if not isinstance(chosen, Mapping):
         yield invalid(path, chosen, "must map names of plugins to their parameters")
         return
@@ -46,7 +46,7 @@ def check_plugins(chosen: Any, path: str = "admission_plugins") -> Causes:
 
 
 class Chain:
-    """The plugins that are on in a cluster, for one user's requests."""
+    """The enabled plugins of a cluster, for the requests of one user."""
 
     def __init__(self, chosen: Chosen, user: str = "") -> None:
         self._user = user
@@ -55,7 +55,7 @@ class Chain:
     def admit(
         self, kind: str, draft: Body, lookups: Lookups, old: Mapping[str, Any] | None = None
     ) -> None:
-        """Let each of them change the object; Forbidden when one refuses it."""
+        """Let each plugin change the object; Forbidden if one rejects it."""
         for plugin, parameters in self._chosen:
             if plugin.admit is not None and plugin.kind == kind:
                 plugin.admit(draft, Attributes(self._user, lookups, old), parameters)
@@ -63,7 +63,7 @@ class Chain:
     def validate(
         self, kind: str, body: Body, lookups: Lookups, old: Mapping[str, Any] | None = None
     ) -> None:
-        """Let each of them refuse an object that is otherwise valid."""
+        """Let each plugin reject an otherwise valid object."""
         for plugin, parameters in self._chosen:
             if plugin.validate is not None and plugin.kind == kind:
                 plugin.validate(body, Attributes(self._user, lookups, old), parameters)

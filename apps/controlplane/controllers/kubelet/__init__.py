@@ -1,1 +1,1 @@
-"""The mock kubelet: what nodes and their pods would do if they were real."""
+"""The mock kubelet: simulates nodes and their pods."""

@@ -1,4 +1,4 @@
-"""Whether a node takes a pod that was put on it: kubelet looks again, whoever placed the pod."""
+"""Admission of pods by the kubelet, which checks every pod bound to its node."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why the pod fails: `reason` is a word, `why` tells it to people."""
+class PodRejection:
+    """Why the kubelet rejects a pod: `reason` is one word, `why` a sentence."""
 
     reason: str
     why: str
 
     @property
     def message(self) -> str:
-        """What the pod's status says of it."""
+        """The message in the pod's status."""
         return f"Pod was rejected: {self.why}"
 
 
 @dataclass(slots=True)
-class Room:
-    """What a node has left, while the pods that came are admitted one by one."""
+class FreeCapacity:
+    """The free capacity of a node while its new pods are admitted one by one."""
 
     node: Node
     #: resource -> milli-CPU, bytes or units
@@ -38,8 +38,8 @@ class Room:
     pods: int
 
     @classmethod
-    def of(cls, node: Node, present: Iterable[Pod]) -> Room:
-        """The room beside the pods that are on the node already."""
+    def of(cls, node: Node, present: Iterable[Pod]) -> FreeCapacity:
+        """The free capacity besides the pods on the node."""
         allocatable, max_pods = node_allocatable(node.status.allocatable)
         room = cls(node, allocatable, {}, max_pods, 0)
         for pod in present:
@@ -47,10 +47,10 @@ class Room:
                 room._take(pod_requests(pod, use_status=True))
         return room
 
-    def admit(self, pod: Pod) -> Refusal | None:
-        """Take the pod in, or say why not."""
+    def admit(self, pod: Pod) -> PodRejection | None:
+        """Admit the pod, or return the reason for its rejection."""
         requests = pod_requests(pod, use_status=True)
-        refusal = self._misplaced(pod) or self._over_capacity(requests)
+        refusal = self._check_placement(pod) or self._check_capacity(requests)
         if refusal is None:
             self._take(requests)
         return refusal
@@ -60,7 +60,7 @@ class Room:
         for name, amount in requests.items():
             self.used[name] = self.used.get(name, 0) + amount
 
-    def _misplaced(self, pod: Pod) -> Refusal | None:
+    def _check_placement(self, pod: Pod) -> PodRejection | None:
         if not selects(pod, self.node):
             return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
         for taint in self.node.spec.taints:
@@ -68,22 +68,22 @@ class Room:
                 return _predicate("TaintToleration", "node(s) had untolerated taint(s)")
         return None
 
-    def _over_capacity(self, requests: dict[str, int]) -> Refusal | None:
+    def _check_capacity(self, requests: dict[str, int]) -> PodRejection | None:
         if self.pods + 1 > self.max_pods:
-            return _out_of("pods", 1, self.pods, self.max_pods)
+            return _insufficient("pods", 1, self.pods, self.max_pods)
         for name, amount in sorted(requests.items()):
             used, capacity = self.used.get(name, 0), self.allocatable.get(name, 0)
             if amount and used + amount > capacity:
-                return _out_of(name, amount, used, capacity)
+                return _insufficient(name, amount, used, capacity)
         return None
 
 
-def _predicate(name: str, why: str) -> Refusal:
-    return Refusal(name, f"Predicate {name} failed: {why}")
+def _predicate(name: str, why: str) -> PodRejection:
+    return PodRejection(name, f"Predicate {name} failed: {why}")
 
 
-def _out_of(name: str, requested: int, used: int, capacity: int) -> Refusal:
-    return Refusal(
+def _insufficient(name: str, requested: int, used: int, capacity: int) -> PodRejection:
+    return PodRejection(
         f"OutOf{name}",
         f"Node didn't have enough resource: {name}, requested: {requested}, "
         f"used: {used}, capacity: {capacity}",
@@ -91,7 +91,7 @@ def _out_of(name: str, requested: int, used: int, capacity: int) -> Refusal:
 
 
 def selects(pod: Pod, node: Node) -> bool:
-    """Whether nodeSelector and required node affinity let the pod be on this node."""
+    """Whether nodeSelector and required node affinity of the pod match the node."""
     labels, name = node.metadata.labels, node.metadata.name
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False

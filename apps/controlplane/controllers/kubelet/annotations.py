@@ -1,4 +1,4 @@
-"""The annotations with which a user tells the mock kubelet what shall happen."""
+"""The annotations that control the mock kubelet."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Final
 
 from apps.scheduler.config.durations import DurationError, parse_duration
 
-#: On a node, "false": nobody marks it Ready.
+#: On a node, "false": the node is not marked Ready.
 READY: Final = "kubelet.schedweb.dev/ready"
-#: On a node, "external": it waits for a cloud provider to give it a providerID.
+#: On a node, "external": it waits until a cloud provider sets its providerID.
 CLOUD_PROVIDER: Final = "kubelet.schedweb.dev/cloud-provider"
-#: On a pod: it ends so long after its start ("90s", "5m", or plain seconds).
+#: On a pod: it ends this long after its start ("90s", "5m", or seconds).
 SUCCEEDS_AFTER: Final = "kubelet.schedweb.dev/succeeds-after"
 FAILS_AFTER: Final = "kubelet.schedweb.dev/fails-after"
 
@@ -20,7 +20,7 @@ def is_false(value: str | None) -> bool:
 
 
 def seconds(value: str | None) -> float | None:
-    """The duration an annotation gives; None when it is absent or cannot be read."""
+    """The duration in an annotation; None if it is absent or invalid."""
     if value is None:
         return None
     text = value.strip()
@@ -28,5 +28,5 @@ def seconds(value: str | None) -> float | None:
         duration = float(text) if text.replace(".", "", 1).isdecimal() else parse_duration(text)
     except (DurationError, ValueError):
         return None
-    # nothing ends before it began, and the calendar ends some day
+    # not negative, and small enough for datetime
     return min(max(duration, 0.0), 10.0**9)

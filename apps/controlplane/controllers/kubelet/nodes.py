@@ -1,4 +1,4 @@
-"""The mock kubelet of a node: it registers the node, takes its pods in, and starts them."""
+"""The mock kubelet of a node: registers the node, admits its pods and starts them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from apps.cluster import kinds
 from apps.cluster.writes import Update
 from apps.cluster.writing.metadata import timestamp
+from apps.controlplane.controllers.cache import ControllerCache, Ref, claims_of
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet import admission, status
 from apps.controlplane.controllers.kubelet.annotations import (
@@ -17,8 +18,7 @@ from apps.controlplane.controllers.kubelet.annotations import (
     READY,
     is_false,
 )
-from apps.controlplane.controllers.world import Ref, World, claims_of
-from apps.controlplane.events.writer import Told, about_pod
+from apps.controlplane.events.writer import PendingEvent, pod_reference
 from apps.scheduler.objects import KubeObject, Node, PersistentVolumeClaim, Pod
 from apps.scheduler.plugins.volumebinding.claims import is_bound
 
@@ -34,50 +34,52 @@ _FINE = (
 
 
 def ready_status(node: Node) -> str:
-    """The status of the node's Ready condition; "" while nobody has said anything."""
+    """The status of the node's Ready condition; "" if there is none."""
     return next((each.status for each in node.status.conditions if each.type == "Ready"), "")
 
 
 def is_reachable(node: Node) -> bool:
-    """Whether the node's kubelet is there: it has registered, and was not lost since."""
+    """Whether the node's kubelet has registered and is not lost."""
     return ready_status(node) in ("True", "False")
 
 
-def of_node(_: World, old: Node | None, new: Node | None) -> Iterable[Ref]:
+def refs_for_node(_: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
     return () if new is None else [("Node", "", new.metadata.name)]
 
 
-def of_pod(_: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
-    """A node's kubelet is concerned by a pod that came to it and has not been started."""
+def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    """The node of a pod that has been bound but not started."""
     if new is not None and is_new(new):
         return [("Node", "", new.spec.node_name)]
     return ()
 
 
-def of_claim(world: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
-    """A pod is started when its volumes are there."""
+def refs_for_claim(
+    cache: ControllerCache, old: KubeObject | None, new: KubeObject | None
+) -> Iterable[Ref]:
+    """A pod is started when its claims are bound."""
     if new is None:
         return []
-    users = world.users_of(new.metadata.namespace, new.metadata.name)
+    users = cache.users_of(new.metadata.namespace, new.metadata.name)
     return [("Node", "", pod.spec.node_name) for pod in users if is_new(pod)]
 
 
-def has_its_volumes(world: World, pod: Pod) -> bool:
+def has_bound_volumes(cache: ControllerCache, pod: Pod) -> bool:
     refs = [("PersistentVolumeClaim", pod.metadata.namespace, name) for name in claims_of(pod)]
-    claims = [world.get(ref, PersistentVolumeClaim) for ref in refs]
+    claims = [cache.get(ref, PersistentVolumeClaim) for ref in refs]
     return all(claim is not None and is_bound(claim) for claim in claims)
 
 
 def is_new(pod: Pod) -> bool:
-    """Whether the pod is bound, and its kubelet has not taken it in."""
+    """Whether the pod is bound and its kubelet has not admitted it yet."""
     if not pod.spec.node_name or pod.metadata.deletion_timestamp:
         return False
     return pod.status.phase in ("", "Pending") and pod.status.start_time is None
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    """Register the node when it is new; start the pods that came, or turn them away."""
-    node = world.node(ref[2])
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    """Register a new node; start or reject its new pods."""
+    node = cache.node(ref[2])
     if node is None:
         return
     if not ready_status(node):
@@ -86,14 +88,18 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         return
     if not is_reachable(node):
         return
-    pods = world.pods_on(node.metadata.name)
-    new = [pod for pod in pods if is_new(pod) and has_its_volumes(world, pod)]
+    pods = cache.pods_on(node.metadata.name)
+    new = [pod for pod in pods if is_new(pod) and has_bound_volumes(cache, pod)]
     if not new:
         return
-    room = admission.Room.of(node, [pod for pod in pods if not is_new(pod)])
+    room = admission.FreeCapacity.of(node, [pod for pod in pods if not is_new(pod)])
     for pod in new:
         refusal = room.admit(pod)
-        change = status.started(node, now) if refusal is None else status.rejected(refusal, now)
+        change = (
+            status.mark_running(node, now)
+            if refusal is None
+            else status.mark_rejected(refusal, now)
+        )
         yield Update(
             kinds.POD,
             pod.metadata.namespace,
@@ -104,19 +110,19 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
             uid=pod.metadata.uid,
         )
         if refusal is not None:
-            subject = about_pod(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
-            yield Told(subject, refusal.reason, refusal.why, KUBELET, warning=True)
+            subject = pod_reference(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+            yield PendingEvent(subject, refusal.reason, refusal.why, KUBELET, warning=True)
 
 
 def _register(node: Node, now: datetime) -> Iterator[Step]:
     where = (kinds.NODE, "", node.metadata.name)
     uid = node.metadata.uid
-    yield Update(*where, partial(_labelled, node.metadata.name), trusted=True, uid=uid)
-    yield Update(*where, partial(_ready, now), "status", trusted=True, uid=uid)
+    yield Update(*where, partial(_add_labels, node.metadata.name), trusted=True, uid=uid)
+    yield Update(*where, partial(_add_conditions, now), "status", trusted=True, uid=uid)
 
 
-def _labelled(name: str, node: Body) -> Body:
-    """The labels a kubelet gives its node; what is there is kept."""
+def _add_labels(name: str, node: Body) -> Body:
+    """Add the labels that a kubelet sets; existing ones are kept."""
     info = (node.get("status") or {}).get("nodeInfo") or {}
     arch, system = info.get("architecture") or "amd64", info.get("operatingSystem") or "linux"
     own = {
@@ -136,21 +142,21 @@ def _labelled(name: str, node: Body) -> Body:
     return {**node, "metadata": {**metadata, "labels": labels}, "spec": spec}
 
 
-def _ready(now: datetime, node: Body) -> Body:
-    """The conditions of a healthy node, beside those it has already."""
+def _add_conditions(now: datetime, node: Body) -> Body:
+    """Add the conditions of a healthy node; existing ones are kept."""
     current = dict(node.get("status") or {})
     present = list(current.get("conditions") or [])
     known = {each.get("type") for each in present}
     fine = (*_FINE, ("Ready", "True", "KubeletReady", "is posting ready status"))
-    moment = timestamp(now)
+    parse_time = timestamp(now)
     current["conditions"] = present + [
         {
             "type": kind,
             "status": value,
             "reason": reason,
             "message": f"kubelet {message}",
-            "lastHeartbeatTime": moment,
-            "lastTransitionTime": moment,
+            "lastHeartbeatTime": parse_time,
+            "lastTransitionTime": parse_time,
         }
         for kind, value, reason, message in fine
         if kind not in known
@@ -161,6 +167,6 @@ def _ready(now: datetime, node: Body) -> Body:
 CONTROLLER = Controller(
     name="kubelet",
     user=KUBELET,
-    concerns={"Node": of_node, "Pod": of_pod, "PersistentVolumeClaim": of_claim},
+    concerns={"Node": refs_for_node, "Pod": refs_for_pod, "PersistentVolumeClaim": refs_for_claim},
     reconcile=reconcile,
 )

@@ -1,4 +1,4 @@
-"""The statuses a mock kubelet reports of a pod: started, turned away, ended."""
+"""The statuses of a pod that the mock kubelet reports: running, rejected, ended."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from apps.cluster.writing.binding import with_condition
+from apps.cluster.writing.binding import set_condition
 from apps.cluster.writing.metadata import timestamp
-from apps.controlplane.controllers.kubelet.admission import Refusal
+from apps.controlplane.controllers.kubelet.admission import PodRejection
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]
@@ -19,18 +19,18 @@ _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersRead
 _ENDED = ("Ready", "ContainersReady")
 
 
-def started(node: Node, now: datetime) -> Change:
-    """Running and Ready, all containers at once."""
-    moment, host = timestamp(now), _host_address(node.metadata.name)
+def mark_running(node: Node, now: datetime) -> Change:
+    """Running and Ready, with all containers started."""
+    parse_time, host = timestamp(now), _host_address(node.metadata.name)
 
     def change(pod: Body) -> Body:
         spec, status = pod["spec"], dict(pod.get("status") or {})
         address = host if spec.get("hostNetwork") else _pod_address(pod["metadata"]["uid"])
         conditions = status.get("conditions") or []
         for name in _RUNNING:
-            conditions = with_condition(conditions, {"type": name, "status": "True"}, now)
-        running = {"running": {"startedAt": moment}}
-        completed = {"terminated": _terminated(0, moment, moment)}
+            conditions = set_condition(conditions, {"type": name, "status": "True"}, now)
+        running = {"running": {"startedAt": parse_time}}
+        completed = {"terminated": _terminated_state(0, parse_time, parse_time)}
         return {
             **pod,
             "status": {
@@ -41,13 +41,13 @@ def started(node: Node, now: datetime) -> Change:
                 "hostIPs": [{"ip": host}],
                 "podIP": address,
                 "podIPs": [{"ip": address}],
-                "startTime": moment,
+                "startTime": parse_time,
                 "initContainerStatuses": [
-                    _container(each, pod, running if _is_sidecar(each) else completed)
+                    _container_status(each, pod, running if _is_sidecar(each) else completed)
                     for each in spec.get("initContainers") or ()
                 ],
                 "containerStatuses": [
-                    _container(each, pod, running) for each in spec["containers"]
+                    _container_status(each, pod, running) for each in spec["containers"]
                 ],
             },
         }
@@ -55,20 +55,20 @@ def started(node: Node, now: datetime) -> Change:
     return change
 
 
-def rejected(refusal: Refusal, now: datetime) -> Change:
-    """Failed before anything was started."""
+def mark_rejected(refusal: PodRejection, now: datetime) -> Change:
+    """Failed before any container was started."""
 
     def change(pod: Body) -> Body:
-        told = {"reason": refusal.reason, "message": refusal.message}
-        status = {**(pod.get("status") or {}), "phase": "Failed", **told}
+        reason = {"reason": refusal.reason, "message": refusal.message}
+        status = {**(pod.get("status") or {}), "phase": "Failed", **reason}
         return {**pod, "status": {**status, "startTime": timestamp(now)}}
 
     return change
 
 
-def ended(phase: str, now: datetime) -> Change:
+def mark_ended(phase: str, now: datetime) -> Change:
     """Succeeded, or Failed with exit code 1."""
-    moment, code = timestamp(now), 0 if phase == "Succeeded" else 1
+    parse_time, code = timestamp(now), 0 if phase == "Succeeded" else 1
 
     def change(pod: Body) -> Body:
         status = dict(pod.get("status") or {})
@@ -76,9 +76,9 @@ def ended(phase: str, now: datetime) -> Change:
         reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
         for name in _ENDED:
             condition = {"type": name, "status": "False", "reason": reason}
-            conditions = with_condition(conditions, condition, now)
-        since = status.get("startTime") or moment
-        state = {"terminated": _terminated(code, since, moment)}
+            conditions = set_condition(conditions, condition, now)
+        since = status.get("startTime") or parse_time
+        state = {"terminated": _terminated_state(code, since, parse_time)}
         containers = [
             {**each, "ready": False, "started": False, "state": state}
             for each in status.get("containerStatuses") or ()
@@ -89,7 +89,7 @@ def ended(phase: str, now: datetime) -> Change:
     return change
 
 
-def _container(container: Body, pod: Body, state: Body) -> Body:
+def _container_status(container: Body, pod: Body, state: Body) -> Body:
     digest = hashlib.sha256(f"{pod['metadata']['uid']}/{container['name']}".encode()).hexdigest()
     running = "running" in state
     return {
@@ -104,7 +104,7 @@ def _container(container: Body, pod: Body, state: Body) -> Body:
     }
 
 
-def _terminated(code: int, started_at: str, finished_at: str) -> Body:
+def _terminated_state(code: int, started_at: str, finished_at: str) -> Body:
     return {
         "exitCode": code,
         "reason": "Error" if code else "Completed",
@@ -118,7 +118,7 @@ def _is_sidecar(container: Body) -> bool:
 
 
 def _pod_address(uid: str) -> str:
-    """An address that stays the pod's own; in a mock cluster nobody dials it."""
+    """A stable address of the pod; in a mock cluster it is not reachable."""
     first, second, third = hashlib.sha256(uid.encode()).digest()[:3]
     return f"10.{first}.{second}.{third}"
 

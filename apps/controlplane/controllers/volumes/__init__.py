@@ -1,1 +1,1 @@
-"""Volume controllers: claims get volumes, volumes follow their claims."""
+"""Volume controllers: bind claims and volumes, provision and reclaim volumes."""

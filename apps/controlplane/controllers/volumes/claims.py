@@ -1,7 +1,7 @@
-"""The PV controller's half about claims: find a volume, have one made, bring the two together.
+"""The claims half of the PV controller: finds or provisions a volume and binds it.
 
-A volume and a claim are bound in two steps, as upstream: first the volume names the claim (the
-scheduler may have done that already), then both say that they are bound.
+As upstream, binding takes two steps: first the volume refers to the claim (the scheduler may have
+done this already), then both are marked as bound.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.errors import Conflict
 from apps.cluster.writes import Create
-from apps.controlplane.controllers.controller import Controller, Reported, Step
+from apps.controlplane.controllers.cache import ControllerCache, Ref, ref_of
+from apps.controlplane.controllers.controller import Controller, ReportedWrite, Step
 from apps.controlplane.controllers.volumes.provisioning import new_volume
-from apps.controlplane.controllers.world import Ref, World, ref_of
-from apps.controlplane.controllers.writes import change_of, set_status
-from apps.controlplane.events.writer import Told
+from apps.controlplane.controllers.writes import set_status, update_object
+from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.labels import SelectorError
 from apps.scheduler.objects import PersistentVolume as Volume
 from apps.scheduler.objects import PersistentVolumeClaim as Claim
@@ -34,7 +34,7 @@ from apps.scheduler.plugins.volumebinding.volumes import is_meant_for, traits_of
 
 Body = dict[str, Any]
 
-#: Who says so, in events.
+#: The reporting component in events.
 USER: Final = "persistentvolume-controller"
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
@@ -43,12 +43,14 @@ PROTECTION: Final = "kubernetes.io/pvc-protection"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
-def of_claim(_: World, old: Claim | None, new: Claim | None) -> Iterable[Ref]:
+def refs_for_claim(_: ControllerCache, old: Claim | None, new: Claim | None) -> Iterable[Ref]:
     return () if new is None else [ref_of(CLAIM, new)]
 
 
-def of_volume(world: World, old: Volume | None, new: Volume | None) -> Iterable[Ref]:
-    """The claims it names; and those that might take it, or hoped to."""
+def refs_for_volume(
+    cache: ControllerCache, old: Volume | None, new: Volume | None
+) -> Iterable[Ref]:
+    """The claim it refers to, and unbound claims of its class."""
     versions = [volume for volume in (old, new) if volume is not None]
     refs = [
         (CLAIM, reference.namespace, reference.name)
@@ -56,16 +58,18 @@ def of_volume(world: World, old: Volume | None, new: Volume | None) -> Iterable[
         if (reference := volume.spec.claim_ref) is not None
     ]
     if any(volume.spec.claim_ref is None for volume in versions):
-        refs += _open_claims(world, {class_of_volume(volume) for volume in versions})
+        refs += _unbound_claims(cache, {class_of_volume(volume) for volume in versions})
     return refs
 
 
-def of_class(world: World, old: StorageClass | None, new: StorageClass | None) -> Iterable[Ref]:
-    return () if new is None else _open_claims(world, {new.metadata.name})
+def refs_for_class(
+    cache: ControllerCache, old: StorageClass | None, new: StorageClass | None
+) -> Iterable[Ref]:
+    return () if new is None else _unbound_claims(cache, {new.metadata.name})
 
 
-def of_pod(_: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
-    """A claim may be waiting to be used no more."""
+def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    """A deleted claim may wait for the end of its last pod."""
     pod = new or old
     assert pod is not None
     return [
@@ -75,86 +79,88 @@ def of_pod(_: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
     ]
 
 
-def _open_claims(world: World, classes: set[str]) -> list[Ref]:
+def _unbound_claims(cache: ControllerCache, classes: set[str]) -> list[Ref]:
     return [
         ref_of(CLAIM, claim)
-        for claim in world.every(CLAIM, Claim)
+        for claim in cache.list_all(CLAIM, Claim)
         if not is_bound(claim) and class_of_claim(claim) in classes
     ]
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    claim = world.get(ref, Claim)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    claim = cache.get(ref, Claim)
     if claim is None:
         return
     if claim.metadata.deletion_timestamp:
-        yield from _unprotect(world, ref, claim)
+        yield from _unprotect(cache, ref, claim)
     elif is_bound(claim):
-        if world.get((VOLUME, "", claim.spec.volume_name), Volume) is None:
+        if cache.get((VOLUME, "", claim.spec.volume_name), Volume) is None:
             yield set_status(ref, claim.metadata.uid, {"phase": "Lost"})
     else:
-        yield from _bind(world, ref, claim)
+        yield from _bind(cache, ref, claim)
 
 
-def _unprotect(world: World, ref: Ref, claim: Claim) -> Iterator[Step]:
-    """A claim that is deleted stays while a pod uses it."""
-    users = world.users_of(ref[1], ref[2])
+def _unprotect(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
+    """Remove the finalizer of a deleted claim that no pod uses."""
+    users = cache.users_of(ref[1], ref[2])
     used = any(p.spec.node_name and p.status.phase not in ("Succeeded", "Failed") for p in users)
     if PROTECTION in claim.metadata.finalizers and not used:
-        yield change_of(ref, claim.metadata.uid, partial(without_finalizer, PROTECTION))
+        yield update_object(ref, claim.metadata.uid, partial(remove_finalizer, PROTECTION))
 
 
-def _bind(world: World, ref: Ref, claim: Claim) -> Iterator[Step]:
+def _bind(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
     try:
         demand = demand_of(claim)
     except SelectorError:
         return
-    volume = _meant_for(world, claim, demand)
+    volume = _reserved_volume(cache, claim, demand)
     if volume is not None:
-        yield from _complete(ref, claim, volume)
+        yield from _complete_binding(ref, claim, volume)
         return
     if claim.spec.volume_name:
-        # chosen by the user: that one or none
-        wanted = world.get((VOLUME, "", claim.spec.volume_name), Volume)
+        # the user has chosen this volume
+        wanted = cache.get((VOLUME, "", claim.spec.volume_name), Volume)
         if wanted is not None and wanted.spec.claim_ref is None:
-            yield _promise(wanted, claim, chosen=False)
+            yield _reserve(wanted, claim, chosen=False)
         return
     class_name = class_of_claim(claim)
-    storage_class = world.get(("StorageClass", "", class_name), StorageClass)
+    storage_class = cache.get(("StorageClass", "", class_name), StorageClass)
     node = selected_node(claim)
     waits = storage_class and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
     if waits and not node:
         note = "waiting for first consumer to be created before binding"
-        yield _told(ref, claim, "WaitForFirstConsumer", note)
+        yield _event(ref, claim, "WaitForFirstConsumer", note)
         return
-    best = None if waits else _smallest_open(world, claim, demand)
+    best = None if waits else _smallest_available(cache, claim, demand)
     if best is not None:
-        yield _promise(best, claim, chosen=True)
+        yield _reserve(best, claim, chosen=True)
     elif storage_class is not None and storage_class.provisioner != NO_PROVISIONER:
-        body = new_volume(claim, storage_class, world.node(node) if node else None)
+        body = new_volume(claim, storage_class, cache.node(node) if node else None)
         name = body["metadata"]["name"]
-        if world.body((VOLUME, "", name)) is None:
+        if cache.body((VOLUME, "", name)) is None:
             note = f"Successfully provisioned volume {name}"
-            told = _told(ref, claim, "ProvisioningSucceeded", note)
-            yield Reported(Create(kinds.by_name(VOLUME), body), lambda _: told)
+            event = _event(ref, claim, "ProvisioningSucceeded", note)
+            yield ReportedWrite(Create(kinds.by_name(VOLUME), body), lambda _: event)
     elif class_name and storage_class is None:
         note = f'storageclass.storage.k8s.io "{class_name}" not found'
-        yield _told(ref, claim, "ProvisioningFailed", note, warning=True)
+        yield _event(ref, claim, "ProvisioningFailed", note, warning=True)
     elif not class_name:
         note = "no persistent volumes available for this claim and no storage class is set"
-        yield _told(ref, claim, "FailedBinding", note)
+        yield _event(ref, claim, "FailedBinding", note)
 
 
-def _told(ref: Ref, claim: Claim, reason: str, note: str, *, warning: bool = False) -> Told:
-    """An event about a claim; that nothing has changed is not worth another one."""
+def _event(
+    ref: Ref, claim: Claim, reason: str, note: str, *, warning: bool = False
+) -> PendingEvent:
+    """An event about a claim, which is not repeated."""
     subject = {"kind": CLAIM, "apiVersion": "v1", "namespace": ref[1], "name": ref[2]}
     subject["uid"] = claim.metadata.uid
-    return Told(subject, reason, note, USER, warning=warning, once=True)
+    return PendingEvent(subject, reason, note, USER, warning=warning, once=True)
 
 
-def _meant_for(world: World, claim: Claim, demand: Demand) -> Volume | None:
-    """The volume that names the claim, or that the claim names and nobody else has."""
-    named = world.volumes_for(claim.metadata.namespace, claim.metadata.name)
+def _reserved_volume(cache: ControllerCache, claim: Claim, demand: Demand) -> Volume | None:
+    """The volume that refers to the claim, or the free volume that the claim names."""
+    named = cache.volumes_for(claim.metadata.namespace, claim.metadata.name)
     for volume in named:
         wanted = not claim.spec.volume_name or claim.spec.volume_name == volume.metadata.name
         if (
@@ -167,10 +173,10 @@ def _meant_for(world: World, claim: Claim, demand: Demand) -> Volume | None:
     return None
 
 
-def _smallest_open(world: World, claim: Claim, demand: Demand) -> Volume | None:
+def _smallest_available(cache: ControllerCache, claim: Claim, demand: Demand) -> Volume | None:
     found = [
         volume
-        for volume in world.every(VOLUME, Volume)
+        for volume in cache.list_all(VOLUME, Volume)
         if volume.spec.claim_ref is None
         and not volume.metadata.deletion_timestamp
         and class_of_volume(volume) == class_of_claim(claim)
@@ -179,14 +185,14 @@ def _smallest_open(world: World, claim: Claim, demand: Demand) -> Volume | None:
     return min(found, key=lambda v: (traits_of(v).nanos, v.metadata.name), default=None)
 
 
-def _promise(volume: Volume, claim: Claim, *, chosen: bool) -> Step:
-    """Let the volume name the claim, unless it has named another one meanwhile."""
+def _reserve(volume: Volume, claim: Claim, *, chosen: bool) -> Step:
+    """Set the volume's claimRef, unless it refers to another claim in the meantime."""
     reference = _reference(claim)
 
     def change(body: Body) -> Body:
         if body["spec"].get("claimRef"):
             name = body["metadata"]["name"]
-            raise Conflict("persistentvolumes", name, "the volume is taken by another claim")
+            raise Conflict("persistentvolumes", name, "the volume is reserved for another claim")
         metadata = body["metadata"]
         annotations = {**(metadata.get("annotations") or {}), BY_CONTROLLER: "yes"}
         return {
@@ -195,14 +201,14 @@ def _promise(volume: Volume, claim: Claim, *, chosen: bool) -> Step:
             "spec": {**body["spec"], "claimRef": reference},
         }
 
-    return change_of(ref_of(VOLUME, volume), volume.metadata.uid, change)
+    return update_object(ref_of(VOLUME, volume), volume.metadata.uid, change)
 
 
-def _complete(ref: Ref, claim: Claim, volume: Volume) -> Iterator[Step]:
-    """Both sides say that they are bound."""
+def _complete_binding(ref: Ref, claim: Claim, volume: Volume) -> Iterator[Step]:
+    """Mark both sides as bound."""
     reference = _reference(claim)
 
-    def on_volume(body: Body) -> Body:
+    def bind_volume(body: Body) -> Body:
         spec, status = body["spec"], {**(body.get("status") or {}), "phase": "Bound"}
         return {
             **body,
@@ -210,9 +216,9 @@ def _complete(ref: Ref, claim: Claim, volume: Volume) -> Iterator[Step]:
             "status": status,
         }
 
-    yield change_of(ref_of(VOLUME, volume), volume.metadata.uid, on_volume)
+    yield update_object(ref_of(VOLUME, volume), volume.metadata.uid, bind_volume)
 
-    def on_claim(body: Body) -> Body:
+    def bind_claim(body: Body) -> Body:
         metadata, spec = body["metadata"], body["spec"]
         annotations = {**(metadata.get("annotations") or {}), BIND_COMPLETED: "yes"}
         if not spec.get("volumeName"):
@@ -230,7 +236,7 @@ def _complete(ref: Ref, claim: Claim, volume: Volume) -> Iterator[Step]:
             "status": status,
         }
 
-    yield change_of(ref, claim.metadata.uid, on_claim)
+    yield update_object(ref, claim.metadata.uid, bind_claim)
 
 
 def _reference(claim: Claim) -> Body:
@@ -243,7 +249,7 @@ def _reference(claim: Claim) -> Body:
     }
 
 
-def without_finalizer(finalizer: str, body: Body) -> Body:
+def remove_finalizer(finalizer: str, body: Body) -> Body:
     metadata = dict(body["metadata"])
     held = metadata.get("finalizers") or []
     metadata["finalizers"] = [each for each in held if each != finalizer]
@@ -253,6 +259,11 @@ def without_finalizer(finalizer: str, body: Body) -> Body:
 CONTROLLER = Controller(
     name="claims",
     user="persistent-volume-binder",
-    concerns={CLAIM: of_claim, VOLUME: of_volume, "StorageClass": of_class, "Pod": of_pod},
+    concerns={
+        CLAIM: refs_for_claim,
+        VOLUME: refs_for_volume,
+        "StorageClass": refs_for_class,
+        "Pod": refs_for_pod,
+    },
     reconcile=reconcile,
 )

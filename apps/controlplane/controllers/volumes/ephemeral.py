@@ -1,4 +1,4 @@
-"""Ephemeral volumes: a pod's own claims, made for it and gone with it."""
+"""Ephemeral volumes: claims that are created for a pod and deleted with it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ import msgspec
 
 from apps.cluster import kinds
 from apps.cluster.writes import Create
+from apps.controlplane.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.volumes.claims import CLAIM
-from apps.controlplane.controllers.world import Ref, World, ref_of
 from apps.controlplane.controllers.writes import is_active
 from apps.scheduler.objects import KubeObject, PersistentVolumeClaimSpec, Pod
 
 
-def of_pod(_: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
     if new is None or all(volume.ephemeral is None for volume in new.spec.volumes):
         return ()
     return [ref_of("Pod", new)]
 
 
-def of_claim(world: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
-    """One of this name was in the way, perhaps."""
+def refs_for_claim(
+    cache: ControllerCache, old: KubeObject | None, new: KubeObject | None
+) -> Iterable[Ref]:
+    """A deleted claim may have had the name that a pod needs."""
     if new is not None or old is None:
         return []
-    users = world.users_of(old.metadata.namespace, old.metadata.name)
+    users = cache.users_of(old.metadata.namespace, old.metadata.name)
     return [ref_of("Pod", pod) for pod in users]
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    pod = world.pod(ref)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    pod = cache.pod(ref)
     if pod is None or not is_active(pod):
         return
     owner = {
@@ -46,19 +48,19 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     for volume in pod.spec.volumes:
         template = volume.ephemeral and volume.ephemeral.volume_claim_template
         name = f"{pod.metadata.name}-{volume.name}"
-        if template and world.body((CLAIM, ref[1], name)) is None:
+        if template and cache.body((CLAIM, ref[1], name)) is None:
             metadata = {
                 "name": name,
                 "labels": template.metadata.labels,
                 "annotations": template.metadata.annotations,
                 "ownerReferences": [owner],
             }
-            body = {"metadata": metadata, "spec": _plain(template.spec)}
+            body = {"metadata": metadata, "spec": _encode_spec(template.spec)}
             yield Create(kinds.by_name(CLAIM), body, ref[1])
 
 
-def _plain(spec: PersistentVolumeClaimSpec) -> dict[str, Any]:
-    """The spec as a client would send it."""
+def _encode_spec(spec: PersistentVolumeClaimSpec) -> dict[str, Any]:
+    """The spec in the form that clients send."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(spec))
     return plain
 
@@ -66,6 +68,6 @@ def _plain(spec: PersistentVolumeClaimSpec) -> dict[str, Any]:
 CONTROLLER = Controller(
     name="ephemeral volumes",
     user="ephemeral-volume-controller",
-    concerns={"Pod": of_pod, CLAIM: of_claim},
+    concerns={"Pod": refs_for_pod, CLAIM: refs_for_claim},
     reconcile=reconcile,
 )

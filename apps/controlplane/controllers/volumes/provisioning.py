@@ -1,4 +1,4 @@
-"""The mock provisioner: a volume for a claim, where its node can reach it."""
+"""The mock provisioner: creates a volume for a claim that is accessible from its node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 def new_volume(
     claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node | None
 ) -> Body:
-    """The volume that the class's provisioner makes; with a node, in the node's zone."""
+    """The volume that the class's provisioner creates; with a node, in the node's zone."""
     meta, spec = claim.metadata, claim.spec
     name = f"pvc-{meta.uid}"
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": meta.namespace}
@@ -38,7 +38,7 @@ def new_volume(
 
 
 def _affinity(storage_class: StorageClass, node: Node | None) -> Body | None:
-    """The zone of the node that was selected, else the topologies the class allows."""
+    """The zone of the selected node, otherwise the allowed topologies of the class."""
     if node is not None and _ZONE in node.metadata.labels:
         zone = {"key": _ZONE, "operator": "In", "values": [node.metadata.labels[_ZONE]]}
         return {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}

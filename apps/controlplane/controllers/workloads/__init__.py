@@ -1,1 +1,1 @@
-"""Workload controllers: they keep the pods they were asked for."""
+"""Workload controllers: maintain the requested pods."""

@@ -1,7 +1,7 @@
-"""Which pods of a DaemonSet are missing and which are too many, on each of its nodes.
+"""Computes the missing and the surplus pods of a DaemonSet on each of its nodes.
 
-While a template is rolled out a node may be without its pod (`maxUnavailable`), or have two, the
-old one until the new one is available (`maxSurge`).
+During a rollout a node may have no pod (`maxUnavailable`), or two, the old one until the new one is
+available (`maxSurge`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Body = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Plan:
-    """Nodes that get a pod now, and pods that go now."""
+class RolloutPlan:
+    """Nodes that need a pod now, and pods to delete now."""
 
     missing: list[str] = field(default_factory=list)
     surplus: list[Pod] = field(default_factory=list)
@@ -32,67 +32,69 @@ def plan(
     tolerable: Collection[str],
     available: Collection[str],
     digest: str,
-) -> Plan:
+) -> RolloutPlan:
     """The next step towards one pod of the current template on each wanted node.
 
-    `tolerable` are nodes where a pod may stay, `available` the names of pods that serve.
+    `tolerable` are nodes where a pod may stay, `available` the names of available pods.
     """
-    made = Plan(missing=sorted(set(wanted) - by_node.keys()))
+    result = RolloutPlan(missing=sorted(set(wanted) - by_node.keys()))
     surge, missing = _limits(daemons, len(wanted))
     old: list[Pod] = []
     surging = 0
     for node in sorted(by_node):
         pods = by_node[node]
-        made.surplus += [pod for pod in pods if _is_over(pod)]
+        result.surplus += [pod for pod in pods if _has_ended(pod)]
         active = [pod for pod in pods if is_active(pod)]
         if node not in tolerable:
-            made.surplus += active
+            result.surplus += active
             continue
         current = [pod for pod in active if revision(pod) == digest]
         outdated = [pod for pod in active if revision(pod) != digest]
-        made.surplus += current[1:] + outdated[1:]
+        result.surplus += current[1:] + outdated[1:]
         if not outdated:
             continue
         if not current:
             old.append(outdated[0])
         elif current[0].metadata.name in available or not surge:
-            made.surplus.append(outdated[0])
+            result.surplus.append(outdated[0])
         else:
             surging += 1
     if surge:
-        _surge(made, old, surge - surging, available)
+        _surge(result, old, surge - surging, available)
     elif missing:
-        serving = [pods for pods in by_node.values() if _serves(pods, available)]
+        serving = [pods for pods in by_node.values() if _is_available(pods, available)]
         away = len(set(wanted)) - len(serving)
-        _replace(made, old, missing - away, available)
-    return made
+        _replace(result, old, missing - away, available)
+    return result
 
 
 def revision(pod: Pod) -> str:
-    """The template a pod was made of."""
+    """The hash of the template that a pod was created from."""
     return pod.metadata.labels.get(REVISION_LABEL, "")
 
 
-def _surge(made: Plan, old: Sequence[Pod], room: int, available: Collection[str]) -> None:
-    """New pods beside old ones; an old one that does not serve need not be waited for."""
+def _surge(result: RolloutPlan, old: Sequence[Pod], room: int, available: Collection[str]) -> None:
+    """Add new pods besides old ones; old ones that are not available are replaced at once."""
     broken = [pod for pod in old if pod.metadata.name not in available]
-    made.surplus += broken
+    result.surplus += broken
     serving = [pod for pod in old if pod.metadata.name in available]
-    made.missing += [_node_of(pod) for pod in serving[: max(room, 0)]]
+    result.missing += [_node_of(pod) for pod in serving[: max(room, 0)]]
 
 
-def _replace(made: Plan, old: Sequence[Pod], room: int, available: Collection[str]) -> None:
-    """Take old pods away, first those that do not serve anyway."""
+def _replace(
+    result: RolloutPlan, old: Sequence[Pod], room: int, available: Collection[str]
+) -> None:
+    """Delete old pods, first those that are not available."""
     broken = [pod for pod in old if pod.metadata.name not in available]
     serving = [pod for pod in old if pod.metadata.name in available]
-    made.surplus += broken + serving[: max(room, 0)]
+    result.surplus += broken + serving[: max(room, 0)]
 
 
-def _serves(pods: Sequence[Pod], available: Collection[str]) -> bool:
+def _is_available(pods: Sequence[Pod], available: Collection[str]) -> bool:
     return any(is_active(pod) and pod.metadata.name in available for pod in pods)
 
 
-def _is_over(pod: Pod) -> bool:
+def _has_ended(pod: Pod) -> bool:
     return not is_active(pod) and not pod.metadata.deletion_timestamp
 
 
@@ -101,7 +103,7 @@ def _node_of(pod: Pod) -> str:
 
 
 def _limits(daemons: Body, nodes: int) -> tuple[int, int]:
-    """(how many nodes may have two pods, how many may have none) during a rollout."""
+    """(maxSurge, maxUnavailable) as numbers of nodes."""
     strategy = daemons["spec"].get("updateStrategy") or {}
     if strategy.get("type") != "RollingUpdate":
         return 0, 0

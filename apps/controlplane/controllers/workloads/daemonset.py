@@ -7,20 +7,20 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.cluster.writes import Create
+from apps.controlplane.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.kubelet.admission import selects
 from apps.controlplane.controllers.workloads import daemon_rollout as rollout
-from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
+from apps.controlplane.controllers.workloads.ownership import map_object, map_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import (
     REVISION_LABEL,
     new_pod,
     template_hash,
 )
-from apps.controlplane.controllers.world import Ref, World, ref_of
 from apps.controlplane.controllers.writes import (
     availability,
-    create_told,
-    delete_told,
+    create_with_event,
+    delete_with_event,
     is_active,
     is_ready,
     set_status,
@@ -30,12 +30,12 @@ from apps.scheduler.plugins.helper.taints import has_untolerated, tolerated
 
 Body = dict[str, Any]
 KIND: Final = "DaemonSet"
-#: Who says so, in events.
+#: The reporting component in events.
 USER: Final = "daemonset-controller"
 NAME_FIELD: Final = "metadata.name"
 
 _NODE: Final = "node.kubernetes.io/"
-#: What the pods of a DaemonSet tolerate without being asked.
+#: Tolerations that all pods of DaemonSets get.
 _TOLERATIONS: Final = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -46,22 +46,22 @@ _TOLERATIONS: Final = (
 )
 
 
-def of_node(world: World, old: Node | None, new: Node | None) -> Iterable[Ref]:
+def refs_for_node(cache: ControllerCache, old: Node | None, new: Node | None) -> Iterable[Ref]:
     if old is not None and new is not None and _placement(old) == _placement(new):
         return []
-    return [ref_of(KIND, each) for each in world.every(KIND, KubeObject)]
+    return [ref_of(KIND, each) for each in cache.list_all(KIND, KubeObject)]
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    daemons = world.body(ref)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    daemons = cache.body(ref)
     if daemons is None:
         return
     digest = template_hash(daemons["spec"]["template"])
-    sample = _sample(daemons)
+    sample = _sample_pod(daemons)
     by_node: dict[str, list[Pod]] = {}
-    for pod in own_pods(world, daemons):
+    for pod in own_pods(cache, daemons):
         by_node.setdefault(_node_of(pod), []).append(pod)
-    nodes = world.every("Node", Node)
+    nodes = cache.list_all("Node", Node)
     wanted = {node.metadata.name for node in nodes if _should_run(sample, node)}
     tolerable = {node.metadata.name for node in nodes if _may_stay(sample, node)}
     pods = [pod for group in by_node.values() for pod in group if is_active(pod)]
@@ -69,9 +69,9 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     if not daemons["metadata"].get("deletionTimestamp"):
         plan = rollout.plan(daemons, by_node, wanted, tolerable, available, digest)
         for node in plan.missing:
-            yield create_told(daemons, _daemon(daemons, node, digest), USER)
+            yield create_with_event(daemons, _create_daemon(daemons, node, digest), USER)
         for pod in plan.surplus:
-            yield delete_told(daemons, pod, USER)
+            yield delete_with_event(daemons, pod, USER)
     yield from later
     yield from _report(ref, daemons, by_node, wanted, available, digest)
 
@@ -81,18 +81,18 @@ def _placement(node: Node) -> tuple[Any, ...]:
     return node.metadata.labels, taints, node.metadata.uid
 
 
-def _daemon(daemons: Body, node: str, digest: str) -> Create:
-    """A pod that the scheduler can put on this node only."""
+def _create_daemon(daemons: Body, node: str, digest: str) -> Create:
+    """The creation of a pod that can only be scheduled on this node."""
     spec = daemons["spec"]["template"]["spec"]
     return new_pod(
         daemons,
         labels={REVISION_LABEL: digest},
-        spec={"affinity": _pinned(spec, node), "tolerations": _tolerations(spec)},
+        spec={"affinity": _pin_to_node(spec, node), "tolerations": _tolerations(spec)},
     )
 
 
-def _pinned(spec: Body, node: str) -> Body:
-    """The template's affinity, with the node's name in the place of its required terms."""
+def _pin_to_node(spec: Body, node: str) -> Body:
+    """The template's affinity, with the node's name instead of its required terms."""
     affinity = dict(spec.get("affinity") or {})
     named = {"key": NAME_FIELD, "operator": "In", "values": [node]}
     required = {"nodeSelectorTerms": [{"matchFields": [named]}]}
@@ -113,8 +113,8 @@ def _tolerations(spec: Body) -> list[Body]:
     ]
 
 
-def _sample(daemons: Body) -> Pod:
-    """A pod of the template, to ask where it may run."""
+def _sample_pod(daemons: Body) -> Pod:
+    """A pod of the template, to test where it may run."""
     spec = daemons["spec"]["template"]["spec"]
     sample: Pod = decode("Pod", {"spec": {**spec, "tolerations": _tolerations(spec)}})
     return sample
@@ -128,13 +128,13 @@ def _should_run(pod: Pod, node: Node) -> bool:
 
 
 def _may_stay(pod: Pod, node: Node) -> bool:
-    """Taints that only keep new pods away do not matter to one that is there."""
+    """Whether a running pod may stay; only NoExecute taints matter."""
     evicting = [taint for taint in node.spec.taints if taint.effect == "NoExecute"]
     return selects(pod, node) and all(tolerated(pod.spec.tolerations, each) for each in evicting)
 
 
 def _node_of(pod: Pod) -> str:
-    """The node a pod is on, or is meant for."""
+    """The node of a pod, or the node that it targets."""
     if pod.spec.node_name:
         return pod.spec.node_name
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
@@ -155,7 +155,7 @@ def _report(
     digest: str,
 ) -> Iterator[Step]:
     groups = [by_node[node] for node in wanted & by_node.keys()]
-    # of a node whose pod is being replaced, the one that serves counts
+    # if the pod of a node is being replaced, the available one counts
     running = [max(group, key=lambda pod: (is_active(pod), is_ready(pod))) for group in groups]
     ready = sum(map(is_ready, running))
     serving = sum(any(pod.metadata.name in available for pod in group) for group in groups)
@@ -177,6 +177,6 @@ def _report(
 CONTROLLER = Controller(
     name="daemon sets",
     user="daemon-set-controller",
-    concerns={KIND: of_object(KIND), "Node": of_node, "Pod": of_pods(KIND)},
+    concerns={KIND: map_object(KIND), "Node": refs_for_node, "Pod": map_pods(KIND)},
     reconcile=reconcile,
 )

@@ -10,13 +10,13 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Create, Delete
-from apps.controlplane.controllers.controller import Controller, Reported, Step
+from apps.controlplane.controllers.cache import ControllerCache, Ref, owner_reference
+from apps.controlplane.controllers.controller import Controller, ReportedWrite, Step
 from apps.controlplane.controllers.workloads import progress
-from apps.controlplane.controllers.workloads.ownership import of_object
+from apps.controlplane.controllers.workloads.ownership import map_object
 from apps.controlplane.controllers.workloads.templates import HASH_LABEL, template_hash
-from apps.controlplane.controllers.world import Ref, World, owner_reference
-from apps.controlplane.controllers.writes import about, change_of, set_status
-from apps.controlplane.events.writer import Told
+from apps.controlplane.controllers.writes import object_reference, set_status, update_object
+from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.objects import KubeObject
 
 Body = dict[str, Any]
@@ -26,7 +26,9 @@ _HISTORY: Final = "deployment.kubernetes.io/revision-history"
 USER: Final = "deployment-controller"
 
 
-def of_replica_set(_: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
+def refs_for_replica_set(
+    _: ControllerCache, old: KubeObject | None, new: KubeObject | None
+) -> Iterable[Ref]:
     found = new or old
     assert found is not None
     return [
@@ -36,11 +38,11 @@ def of_replica_set(_: World, old: KubeObject | None, new: KubeObject | None) -> 
     ]
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    deployment = world.body(ref)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    deployment = cache.body(ref)
     if deployment is None:
         return
-    sets = _replica_sets(world, deployment)
+    sets = _replica_sets(cache, deployment)
     digest = template_hash(deployment["spec"]["template"])
     new = next((each for each in sets if _labels(each).get(HASH_LABEL) == digest), None)
     old = [each for each in sets if each is not new]
@@ -52,31 +54,33 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
         else:
             yield from _renumber(ref, deployment, new, old)
             yield from _roll(deployment, new, old)
-            yield from _forget(deployment, old)
+            yield from _delete_old_sets(deployment, old)
     yield from _report(ref, deployment, new, sets, now)
 
 
-def _replica_sets(world: World, deployment: Body) -> list[Body]:
-    """Those of the deployment, the oldest first."""
-    owned = world.owned_by(deployment["metadata"]["uid"])
-    bodies = [world.body(ref) for ref in owned if ref[0] == "ReplicaSet"]
+def _replica_sets(cache: ControllerCache, deployment: Body) -> list[Body]:
+    """The ReplicaSets of the deployment, oldest first."""
+    owned = cache.owned_by(deployment["metadata"]["uid"])
+    bodies = [cache.body(ref) for ref in owned if ref[0] == "ReplicaSet"]
     return sorted((body for body in bodies if body is not None), key=_revision)
 
 
 def _renumber(ref: Ref, deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
-    """The set in use has the highest revision; one that is rolled back to, a new one."""
+    """Give the current set the highest revision; after a rollback, a new one."""
     revision = max(_revision(new), max(map(_revision, old), default=0) + 1)
     if _revision(new) and revision != _revision(new):
-        yield change_of(_ref(new), new["metadata"]["uid"], partial(_numbered, revision))
+        yield update_object(_ref(new), new["metadata"]["uid"], partial(_set_revision, revision))
     seconds = deployment["spec"].get("minReadySeconds") or None
     if new["spec"].get("minReadySeconds") != seconds:
-        yield change_of(_ref(new), new["metadata"]["uid"], partial(_patient, seconds))
+        yield update_object(
+            _ref(new), new["metadata"]["uid"], partial(_set_min_ready_seconds, seconds)
+        )
     if _revision(deployment) != revision:
-        yield change_of(ref, deployment["metadata"]["uid"], partial(_numbered, revision))
+        yield update_object(ref, deployment["metadata"]["uid"], partial(_set_revision, revision))
 
 
-def _numbered(revision: int, body: Body) -> Body:
-    """The object with this revision; a set remembers those it had."""
+def _set_revision(revision: int, body: Body) -> Body:
+    """The object with this revision; a set keeps its previous ones."""
     metadata = body["metadata"]
     annotations = dict(metadata.get("annotations") or {})
     before = annotations.get(_REVISION)
@@ -87,12 +91,12 @@ def _numbered(revision: int, body: Body) -> Body:
     return {**body, "metadata": {**metadata, "annotations": annotations}}
 
 
-def _patient(seconds: int | None, body: Body) -> Body:
+def _set_min_ready_seconds(seconds: int | None, body: Body) -> Body:
     spec = {name: value for name, value in body["spec"].items() if name != "minReadySeconds"}
     return {**body, "spec": {**spec, **({"minReadySeconds": seconds} if seconds else {})}}
 
 
-def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> Reported:
+def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> ReportedWrite:
     template, metadata = deployment["spec"]["template"], deployment["metadata"]
     given = template.get("metadata") or {}
     labels = {**(given.get("labels") or {}), HASH_LABEL: digest}
@@ -114,21 +118,21 @@ def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> Repo
     }
     if seconds := deployment["spec"].get("minReadySeconds"):
         body["spec"]["minReadySeconds"] = seconds
-    subject = about(deployment)
+    subject = object_reference(deployment)
 
-    def made(body: Body) -> Told:
-        return _scaled(deployment, body, 0, _size(body))
+    def on_success(body: Body) -> PendingEvent:
+        return _scale_event(deployment, body, 0, _size(body))
 
-    def failed(refusal: ApiError) -> Told:
+    def on_failure(refusal: ApiError) -> PendingEvent:
         name = f"{metadata['name']}-{digest}"
         note = f'Failed to create new replica set "{name}": {refusal.message}'
-        return Told(subject, "ReplicaSetCreateError", note, USER, warning=True)
+        return PendingEvent(subject, "ReplicaSetCreateError", note, USER, warning=True)
 
-    return Reported(Create(_REPLICA_SET, body, metadata["namespace"]), made, failed)
+    return ReportedWrite(Create(_REPLICA_SET, body, metadata["namespace"]), on_success, on_failure)
 
 
 def _roll(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
-    """Bring the new set up and the old ones down, within what may be missing or too many."""
+    """Scale the new set up and the old ones down, within maxSurge and maxUnavailable."""
     size = _new_size(deployment, _size(new), old)
     if size != _size(new):
         yield _scale(deployment, new, size)
@@ -137,11 +141,11 @@ def _roll(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
 
 
 def _new_size(deployment: Body, current: int, old: Sequence[Body]) -> int:
-    """How many pods the new set may have now."""
+    """The number of pods that the new set may have now."""
     wanted = deployment["spec"].get("replicas", 1)
     if current >= wanted:
         return int(wanted)
-    if _recreates(deployment):
+    if _is_recreate(deployment):
         present = any((each.get("status") or {}).get("replicas") for each in old)
         return int(current if present else wanted)
     surge, _ = _limits(deployment)
@@ -150,13 +154,13 @@ def _new_size(deployment: Body, current: int, old: Sequence[Body]) -> int:
 
 
 def _shrink(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
-    """Take pods from the old sets, first those that are not available anyway."""
-    if _recreates(deployment):
+    """Scale the old sets down, first pods that are not available."""
+    if _is_recreate(deployment):
         yield from (_scale(deployment, each, 0) for each in old if _size(each))
         return
     wanted = deployment["spec"].get("replicas", 1)
     least = wanted - _limits(deployment)[1]
-    # pods of the new set that are not available yet might need the room
+    # pods of the new set that are not available yet count as missing
     spare = sum(map(_size, (new, *old))) - least - (_size(new) - _available(new))
     for each in old:
         broken = min(max(_size(each) - _available(each), 0), max(spare, 0))
@@ -167,8 +171,8 @@ def _shrink(deployment: Body, new: Body, old: Sequence[Body]) -> Iterator[Step]:
             yield _scale(deployment, each, _size(each) - taken)
 
 
-def _forget(deployment: Body, old: Sequence[Body]) -> Iterator[Step]:
-    """Old sets without pods are kept for a rollback, but not all of them."""
+def _delete_old_sets(deployment: Body, old: Sequence[Body]) -> Iterator[Step]:
+    """Delete old sets without pods beyond revisionHistoryLimit."""
     empty = [each for each in old if not _size(each) and not (each.get("status") or {})["replicas"]]
     limit = deployment["spec"].get("revisionHistoryLimit", 10)
     for each in empty[: max(len(empty) - limit, 0)]:
@@ -177,12 +181,12 @@ def _forget(deployment: Body, old: Sequence[Body]) -> Iterator[Step]:
 
 
 def _limits(deployment: Body) -> tuple[int, int]:
-    """How many pods may be too many, and how many may be missing."""
+    """(maxSurge, maxUnavailable) as numbers of pods."""
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     wanted = deployment["spec"].get("replicas", 1)
     surge = _share(rolling.get("maxSurge", "25%"), wanted, up=True)
     missing = _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
-    # one of them has to move, or nothing ever does
+    # one of them must be positive, otherwise no rollout makes progress
     return surge, missing if surge or missing else 1
 
 
@@ -193,21 +197,21 @@ def _share(amount: int | str, total: int, *, up: bool) -> int:
     return -(-product // 100) if up else product // 100
 
 
-def _scale(deployment: Body, replica_set: Body, size: int) -> Reported:
+def _scale(deployment: Body, replica_set: Body, size: int) -> ReportedWrite:
     def change(body: Body) -> Body:
         metadata = body["metadata"]
         counted = {**metadata, "generation": metadata.get("generation", 0) + 1}
         return {**body, "metadata": counted, "spec": {**body["spec"], "replicas": size}}
 
-    write = change_of(_ref(replica_set), replica_set["metadata"]["uid"], change)
-    told = _scaled(deployment, replica_set, _size(replica_set), size)
-    return Reported(write, lambda _: told)
+    write = update_object(_ref(replica_set), replica_set["metadata"]["uid"], change)
+    event = _scale_event(deployment, replica_set, _size(replica_set), size)
+    return ReportedWrite(write, lambda _: event)
 
 
-def _scaled(deployment: Body, replica_set: Body, before: int, size: int) -> Told:
+def _scale_event(deployment: Body, replica_set: Body, before: int, size: int) -> PendingEvent:
     way, name = "up" if size > before else "down", replica_set["metadata"]["name"]
     note = f"Scaled {way} replica set {name} from {before} to {size}"
-    return Told(about(deployment), "ScalingReplicaSet", note, USER)
+    return PendingEvent(object_reference(deployment), "ScalingReplicaSet", note, USER)
 
 
 def _ref(replica_set: Body) -> Ref:
@@ -224,7 +228,7 @@ def _report(
     wanted = deployment["spec"].get("replicas", 1)
     replicas, available = total("replicas"), total("availableReplicas")
     updated = ((new or {}).get("status") or {}).get("replicas", 0)
-    enough = available >= wanted - (0 if _recreates(deployment) else _limits(deployment)[1])
+    enough = available >= wanted - (0 if _is_recreate(deployment) else _limits(deployment)[1])
     status: Body = {
         "observedGeneration": deployment["metadata"].get("generation"),
         "replicas": replicas or None,
@@ -238,7 +242,7 @@ def _report(
     yield from progress.deadline(deployment, listed)
 
 
-def _recreates(deployment: Body) -> bool:
+def _is_recreate(deployment: Body) -> bool:
     return (deployment["spec"].get("strategy") or {}).get("type") == "Recreate"
 
 
@@ -262,6 +266,6 @@ def _revision(body: Body) -> int:
 CONTROLLER = Controller(
     name="deployments",
     user=USER,
-    concerns={"Deployment": of_object("Deployment"), "ReplicaSet": of_replica_set},
+    concerns={"Deployment": map_object("Deployment"), "ReplicaSet": refs_for_replica_set},
     reconcile=reconcile,
 )

@@ -1,4 +1,4 @@
-"""Jobs: pods until enough of them have succeeded, or too many have failed."""
+"""Jobs: create pods until enough have succeeded or too many have failed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.writes import Create, Delete
 from apps.cluster.writing.metadata import timestamp
-from apps.controlplane.controllers.controller import Controller, Later, Reported, Step, moment
-from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
+from apps.controlplane.controllers.cache import ControllerCache, Ref
+from apps.controlplane.controllers.controller import (
+    Controller,
+    ReportedWrite,
+    Requeue,
+    Step,
+    parse_time,
+)
+from apps.controlplane.controllers.workloads.ownership import map_object, map_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import new_pod
-from apps.controlplane.controllers.world import Ref, World
 from apps.controlplane.controllers.writes import (
-    about,
-    create_told,
-    delete_told,
+    create_with_event,
+    delete_with_event,
     is_active,
     is_ready,
+    object_reference,
     set_status,
 )
-from apps.controlplane.events.writer import Told
+from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
@@ -35,23 +41,23 @@ INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 @dataclass(frozen=True, slots=True)
-class _Count:
-    """The pods of a job by what became of them."""
+class _PodCounts:
+    """The pods of a job by outcome."""
 
     active: Sequence[Pod]
     succeeded: Sequence[Pod]
     failed: int
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    job = world.body(ref)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    job = cache.body(ref)
     if job is None or job["metadata"].get("deletionTimestamp"):
         return
-    if _finished(job):
+    if _finish_time(job):
         yield from _expire(ref, job, now)
         return
-    pods = own_pods(world, job)
-    count = _Count(
+    pods = own_pods(cache, job)
+    count = _PodCounts(
         [pod for pod in pods if is_active(pod)],
         [pod for pod in pods if pod.status.phase == "Succeeded"],
         sum(pod.status.phase == "Failed" for pod in pods),
@@ -59,24 +65,24 @@ def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
     outcome = _outcome(job, count, now)
     if outcome is not None or job["spec"].get("suspend"):
         for pod in count.active:
-            yield delete_told(job, pod, USER)
+            yield delete_with_event(job, pod, USER)
     else:
-        pause = _pause_ends(pods, now)
+        pause = _backoff_end(pods, now)
         if pause is not None:
-            yield Later(pause)
+            yield Requeue(pause)
         for step in _fill(job, count):
             if pause is None or not isinstance(step.write, Create):
                 yield step
         deadline = _deadline(job)
         if deadline is not None:
-            yield Later(deadline)
+            yield Requeue(deadline)
     yield from _report(ref, job, count, outcome, now)
 
 
-def _pause_ends(pods: Sequence[Pod], now: datetime) -> datetime | None:
-    """When a job may start pods again after its last failure; None: now.
+def _backoff_end(pods: Sequence[Pod], now: datetime) -> datetime | None:
+    """When a job may create pods again after its last failure; None: now.
 
-    Ten seconds after the first failure since the last success, twice as long after each further.
+    Ten seconds after the first failure since the last success, doubled by each further failure.
     """
     ended = [(_ended_at(pod, now), pod.status.phase) for pod in pods if not is_active(pod)]
     success = max((at for at, phase in ended if phase == "Succeeded"), default=None)
@@ -93,11 +99,11 @@ def _pause_ends(pods: Sequence[Pod], now: datetime) -> datetime | None:
 def _ended_at(pod: Pod, now: datetime) -> datetime:
     changes = [each.last_transition_time for each in pod.status.conditions]
     times = [text for text in (*changes, pod.status.start_time) if text]
-    return max(map(moment, times), default=now)
+    return max(map(parse_time, times), default=now)
 
 
-def _outcome(job: Body, count: _Count, now: datetime) -> tuple[str, str, str] | None:
-    """(condition, reason, message) of a job that is over; None while it is not."""
+def _outcome(job: Body, count: _PodCounts, now: datetime) -> tuple[str, str, str] | None:
+    """(condition, reason, message) of a finished job; None while it runs."""
     spec = job["spec"]
     deadline = _deadline(job)
     if count.failed > spec.get("backoffLimit", 6):
@@ -106,7 +112,7 @@ def _outcome(job: Body, count: _Count, now: datetime) -> tuple[str, str, str] | 
         return "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
     wanted = spec.get("completions")
     done = len(_indexes(count.succeeded)) if _is_indexed(job) else len(count.succeeded)
-    # without a number, any success is enough once the others have ended too
+    # without completions, one success is enough once the others have ended
     ended = bool(count.succeeded) and not count.active
     complete = ended if wanted is None else done >= wanted
     if complete:
@@ -114,8 +120,8 @@ def _outcome(job: Body, count: _Count, now: datetime) -> tuple[str, str, str] | 
     return None
 
 
-def _fill(job: Body, count: _Count) -> Iterator[Reported]:
-    """Start as many pods as may run side by side, and as are still needed."""
+def _fill(job: Body, count: _PodCounts) -> Iterator[ReportedWrite]:
+    """Create as many pods as are still needed and may run in parallel."""
     spec, wanted = job["spec"], job["spec"].get("completions")
     parallel = spec.get("parallelism", 1)
     if wanted is None:
@@ -126,14 +132,14 @@ def _fill(job: Body, count: _Count) -> Iterator[Reported]:
         for index in free[: max(parallel - len(count.active), 0)]:
             text = str(index)
             member = new_pod(job, labels={INDEX: text}, annotations={INDEX: text})
-            yield create_told(job, member, USER)
+            yield create_with_event(job, member, USER)
         return
     else:
         room = min(parallel, wanted - len(count.succeeded)) - len(count.active)
     for _ in range(max(room, 0)):
-        yield create_told(job, new_pod(job), USER)
+        yield create_with_event(job, new_pod(job), USER)
     for pod in count.active[len(count.active) + min(room, 0) :] if room < 0 else ():
-        yield delete_told(job, pod, USER)
+        yield delete_with_event(job, pod, USER)
 
 
 def _deadline(job: Body) -> datetime | None:
@@ -141,25 +147,25 @@ def _deadline(job: Body) -> datetime | None:
     since = (job.get("status") or {}).get("startTime")
     if seconds is None or not since or job["spec"].get("suspend"):
         return None
-    return moment(since) + timedelta(seconds=min(seconds, 10**9))
+    return parse_time(since) + timedelta(seconds=min(seconds, 10**9))
 
 
 def _expire(ref: Ref, job: Body, now: datetime) -> Iterator[Step]:
-    """A finished job goes after its time to live, with its pods."""
+    """Delete a finished job and its pods after its time to live."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
-    ended = _finished(job)
+    ended = _finish_time(job)
     if seconds is None or ended is None:
         return
-    end = moment(ended) + timedelta(seconds=min(seconds, 10**9))
+    end = parse_time(ended) + timedelta(seconds=min(seconds, 10**9))
     if now < end:
-        yield Later(end)
+        yield Requeue(end)
         return
     options = {"propagationPolicy": "Background"}
     yield Delete(kinds.by_name(KIND), ref[1], ref[2], options)
 
 
-def _finished(job: Body) -> str | None:
-    """When the job ended; None while it has not."""
+def _finish_time(job: Body) -> str | None:
+    """When the job ended; None while it runs."""
     for each in (job.get("status") or {}).get("conditions") or ():
         if each["type"] in ("Complete", "Failed") and each["status"] == "True":
             return str(each["lastTransitionTime"])
@@ -167,7 +173,7 @@ def _finished(job: Body) -> str | None:
 
 
 def _report(
-    ref: Ref, job: Body, count: _Count, outcome: tuple[str, str, str] | None, now: datetime
+    ref: Ref, job: Body, count: _PodCounts, outcome: tuple[str, str, str] | None, now: datetime
 ) -> Iterator[Step]:
     before, suspended = job.get("status") or {}, bool(job["spec"].get("suspend"))
     active = [] if outcome or suspended else count.active
@@ -182,7 +188,7 @@ def _report(
         condition, reason, message = outcome
         complete = condition == "Complete"
         said = ("Completed", "Job completed") if complete else (reason, message)
-        yield Told(about(job), *said, USER, warning=not complete)
+        yield PendingEvent(object_reference(job), *said, USER, warning=not complete)
         status["conditions"] = [
             *(before.get("conditions") or []),
             {
@@ -211,6 +217,6 @@ def _indexes(pods: Sequence[Pod]) -> set[int]:
 CONTROLLER = Controller(
     name="jobs",
     user=USER,
-    concerns={KIND: of_object(KIND), "Pod": of_pods(KIND)},
+    concerns={KIND: map_object(KIND), "Pod": map_pods(KIND)},
     reconcile=reconcile,
 )

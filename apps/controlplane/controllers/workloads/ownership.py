@@ -1,4 +1,4 @@
-"""Whose pods are whose: by controller reference, and by selector where there is none."""
+"""Ownership of pods: by controller reference, or by selector without one."""
 
 from __future__ import annotations
 
@@ -9,40 +9,42 @@ from typing import Any
 import msgspec
 
 from apps.cluster.writes import Update
-from apps.controlplane.controllers.controller import Concerns
-from apps.controlplane.controllers.world import (
+from apps.controlplane.controllers.cache import (
+    ControllerCache,
     Ref,
-    World,
     controller_of,
     owner_reference,
     ref_of,
 )
-from apps.controlplane.controllers.writes import change_of, is_active
+from apps.controlplane.controllers.controller import Concerns
+from apps.controlplane.controllers.writes import is_active, update_object
 from apps.scheduler.labels import Selector, SelectorError, from_label_selector, from_set
 from apps.scheduler.objects import KubeObject, LabelSelector, Pod
 
 Body = dict[str, Any]
 
 
-def of_object(kind: str) -> Concerns:
-    """A workload of this kind is concerned by its own changes."""
+def map_object(kind: str) -> Concerns:
+    """Map a change of a workload of this kind to the workload itself."""
 
-    def concerned(_: World, old: KubeObject | None, new: KubeObject | None) -> Iterable[Ref]:
+    def refs_for_change(
+        _: ControllerCache, old: KubeObject | None, new: KubeObject | None
+    ) -> Iterable[Ref]:
         return () if new is None else [ref_of(kind, new)]
 
-    return concerned
+    return refs_for_change
 
 
-def of_pods(*kinds: str) -> Concerns:
-    """Workloads of these kinds are concerned by their pods, and by pods they might adopt."""
+def map_pods(*kinds: str) -> Concerns:
+    """Map a change of a pod to its owners of these kinds, or those that may adopt it."""
 
-    def concerned(world: World, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
+    def refs_for_change(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
         refs = [ref for pod in (old, new) if pod is not None for ref in _owner(pod, kinds)]
         if new is not None and not controller_of(new) and is_active(new):
-            refs += _adopters(world, new, kinds)
+            refs += _adopters(cache, new, kinds)
         return refs
 
-    return concerned
+    return refs_for_change
 
 
 def _owner(pod: Pod, kinds: Iterable[str]) -> Iterator[Ref]:
@@ -51,18 +53,18 @@ def _owner(pod: Pod, kinds: Iterable[str]) -> Iterator[Ref]:
             yield owner.kind, pod.metadata.namespace, owner.name
 
 
-def _adopters(world: World, pod: Pod, kinds: Iterable[str]) -> list[Ref]:
+def _adopters(cache: ControllerCache, pod: Pod, kinds: Iterable[str]) -> list[Ref]:
     return [
         ref_of(kind, workload)
         for kind in kinds
-        for workload in world.every(kind, KubeObject, pod.metadata.namespace)
-        if (body := world.body(ref_of(kind, workload))) is not None
+        for workload in cache.list_all(kind, KubeObject, pod.metadata.namespace)
+        if (body := cache.body(ref_of(kind, workload))) is not None
         and selector_of(body).matches(pod.metadata.labels)
     ]
 
 
 def selector_of(workload: Body) -> Selector:
-    """What a workload selects; of a ReplicationController a plain set of labels."""
+    """The selector of a workload; a ReplicationController has a map of labels."""
     selector = workload["spec"].get("selector") or {}
     if workload["kind"] == "ReplicationController":
         return from_set(selector)
@@ -72,23 +74,23 @@ def selector_of(workload: Body) -> Selector:
         return from_label_selector(None)
 
 
-def own_pods(world: World, workload: Body) -> list[Pod]:
-    """The pods whose controller the workload is, and which its selector matches."""
+def own_pods(cache: ControllerCache, workload: Body) -> list[Pod]:
+    """The pods that the workload controls and that its selector matches."""
     selector = selector_of(workload)
-    pods = world.pods_of(workload["metadata"]["uid"])
+    pods = cache.pods_of(workload["metadata"]["uid"])
     return [pod for pod in pods if selector.matches(pod.metadata.labels)]
 
 
-def adoptions(world: World, workload: Body) -> Iterator[Update]:
-    """Take in the active pods that match and have no controller."""
+def adoptions(cache: ControllerCache, workload: Body) -> Iterator[Update]:
+    """Adopt the active pods that match and have no controller."""
     selector, reference = selector_of(workload), owner_reference(workload)
-    for pod in world.every("Pod", Pod, workload["metadata"]["namespace"]):
+    for pod in cache.list_all("Pod", Pod, workload["metadata"]["namespace"]):
         if not controller_of(pod) and is_active(pod) and selector.matches(pod.metadata.labels):
-            change = partial(_owned, reference)
-            yield change_of(ref_of("Pod", pod), pod.metadata.uid, change)
+            change = partial(_add_owner, reference)
+            yield update_object(ref_of("Pod", pod), pod.metadata.uid, change)
 
 
-def _owned(reference: Body, pod: Body) -> Body:
+def _add_owner(reference: Body, pod: Body) -> Body:
     metadata = dict(pod["metadata"])
     owners = metadata.get("ownerReferences") or []
     if not any(each.get("controller") for each in owners):

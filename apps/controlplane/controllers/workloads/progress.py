@@ -1,4 +1,4 @@
-"""The conditions of a Deployment: whether enough is available, whether its rollout goes on."""
+"""The conditions of a Deployment: Available and Progressing."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.cluster.writing.metadata import timestamp
-from apps.controlplane.controllers.controller import Later, moment
+from apps.controlplane.controllers.controller import Requeue, parse_time
 
 Body = dict[str, Any]
 
 COMPLETE: Final = "NewReplicaSetAvailable"
-#: Counts of a status that a rollout moves, and whether it moves them up.
+#: Counts of a status that a rollout changes, and whether it increases them.
 _PROGRESS: Final = ("updatedReplicas", "readyReplicas", "availableReplicas")
 
 
 def conditions(
     deployment: Body, status: Mapping[str, Any], new: Body | None, now: datetime, *, enough: bool
 ) -> list[Body]:
-    """The conditions that go with the counts of `status`, of which `new` is the current set."""
+    """The conditions that follow from the counts of `status`; `new` is the current set."""
     available = _condition(
         deployment,
         "Available",
@@ -32,39 +32,39 @@ def conditions(
     return [available, *([progressing] if progressing is not None else [])]
 
 
-def deadline(deployment: Body, listed: list[Body]) -> Iterator[Later]:
-    """When a rollout that does not go on will have taken too long."""
+def deadline(deployment: Body, listed: list[Body]) -> Iterator[Requeue]:
+    """Reconcile again when a rollout without progress exceeds its deadline."""
     for each in listed:
         waits = each["type"] == "Progressing" and each["status"] == "True"
         if waits and each["reason"] != COMPLETE:
-            end = _times_out(deployment, each)
-            yield from [] if end is None else [Later(end)]
+            end = _timeout(deployment, each)
+            yield from [] if end is None else [Requeue(end)]
 
 
 def _progressing(
     deployment: Body, status: Mapping[str, Any], new: Body | None, now: datetime
 ) -> Body | None:
-    before = _known(deployment, "Progressing")
+    before = _existing_condition(deployment, "Progressing")
     if deployment["spec"].get("paused"):
         why = ("DeploymentPaused", "Deployment is paused")
         return _condition(deployment, "Progressing", "Unknown", *why, now)
     if new is None:
         return before or None
     name = f'ReplicaSet "{new["metadata"]["name"]}"'
-    told = (before.get("status"), before.get("reason"))
+    state = (before.get("status"), before.get("reason"))
     if _is_complete(deployment, status):
         why = (COMPLETE, f"{name} has successfully progressed.")
         return _condition(deployment, "Progressing", "True", *why, now)
-    if told == ("True", COMPLETE) and before.get("message", "").startswith(name):
-        # a rollout that is over stays so, also when pods are lost later
+    if state == ("True", COMPLETE) and before.get("message", "").startswith(name):
+        # a completed rollout stays complete, even if pods are lost later
         return before
-    if told[1] == "DeploymentPaused":
+    if state[1] == "DeploymentPaused":
         why = ("DeploymentResumed", "Deployment is resumed")
         return _condition(deployment, "Progressing", "Unknown", *why, now)
-    if not before or told[1] == COMPLETE or _has_moved(deployment, status):
+    if not before or state[1] == COMPLETE or _has_progressed(deployment, status):
         why = ("ReplicaSetUpdated", f"{name} is progressing.")
         return _condition(deployment, "Progressing", "True", *why, now, renewed=True)
-    end = _times_out(deployment, before)
+    end = _timeout(deployment, before)
     if end is not None and now >= end:
         why = ("ProgressDeadlineExceeded", f"{name} has timed out progressing.")
         return _condition(deployment, "Progressing", "False", *why, now)
@@ -77,7 +77,7 @@ def _is_complete(deployment: Body, status: Mapping[str, Any]) -> bool:
     return all((status.get(name) or 0) == wanted for name in counts)
 
 
-def _has_moved(deployment: Body, status: Mapping[str, Any]) -> bool:
+def _has_progressed(deployment: Body, status: Mapping[str, Any]) -> bool:
     before = deployment.get("status") or {}
 
     def count(of: Mapping[str, Any], name: str) -> int:
@@ -87,16 +87,16 @@ def _has_moved(deployment: Body, status: Mapping[str, Any]) -> bool:
     return old[1] < old[0] or any(count(status, each) > count(before, each) for each in _PROGRESS)
 
 
-def _times_out(deployment: Body, progressing: Body) -> datetime | None:
+def _timeout(deployment: Body, progressing: Body) -> datetime | None:
     seconds = deployment["spec"].get("progressDeadlineSeconds")
     since = progressing.get("lastUpdateTime")
-    # the largest number means never
+    # the largest integer means no deadline
     if seconds is None or seconds >= 2**31 - 1 or not since:
         return None
-    return moment(since) + timedelta(seconds=seconds)
+    return parse_time(since) + timedelta(seconds=seconds)
 
 
-def _known(deployment: Body, kind: str) -> Body:
+def _existing_condition(deployment: Body, kind: str) -> Body:
     listed = (deployment.get("status") or {}).get("conditions") or []
     return next((each for each in listed if each["type"] == kind), {})
 
@@ -111,8 +111,8 @@ def _condition(
     *,
     renewed: bool = False,
 ) -> Body:
-    """A condition whose times move when it does, the first of them also when it is renewed."""
-    before = _known(deployment, kind)
+    """A condition; lastTransitionTime changes with its status, lastUpdateTime also if renewed."""
+    before = _existing_condition(deployment, kind)
     unchanged = (before.get("status"), before.get("reason")) == (status, reason)
     if unchanged and not renewed and before.get("message") == message:
         return before

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers: so many pods of one template, whichever they are."""
+"""ReplicaSets and ReplicationControllers: maintain a number of equal pods."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from apps.controlplane.controllers.cache import ControllerCache, Ref
 from apps.controlplane.controllers.controller import Controller, Step
 from apps.controlplane.controllers.workloads.ownership import (
     adoptions,
-    of_object,
-    of_pods,
+    map_object,
+    map_pods,
     own_pods,
 )
 from apps.controlplane.controllers.workloads.templates import new_pod
-from apps.controlplane.controllers.world import Ref, World
 from apps.controlplane.controllers.writes import (
     availability,
-    create_told,
-    delete_told,
+    create_with_event,
+    delete_with_event,
     is_active,
     is_ready,
     set_status,
@@ -30,33 +30,33 @@ Body = dict[str, Any]
 
 KINDS = ("ReplicaSet", "ReplicationController")
 _USERS = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
-#: So many pods are made or deleted at a time.
+#: Number of pods created or deleted at once.
 BURST = 500
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    workload = world.body(ref)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    workload = cache.body(ref)
     if workload is None:
         return
-    pods = [pod for pod in own_pods(world, workload) if is_active(pod)]
+    pods = [pod for pod in own_pods(cache, workload) if is_active(pod)]
     if not workload["metadata"].get("deletionTimestamp"):
-        adopted = list(adoptions(world, workload))
+        adopted = list(adoptions(cache, workload))
         if adopted:
-            # they count when they are seen to be its own
+            # they count once the change is observed
             yield from adopted
             return
         missing = workload["spec"].get("replicas", 1) - len(pods)
         for _ in range(min(missing, BURST)):
-            yield create_told(workload, new_pod(workload), _USERS[ref[0]])
+            yield create_with_event(workload, new_pod(workload), _USERS[ref[0]])
         if missing < 0:
             for pod in surplus(pods, min(-missing, BURST)):
-                yield delete_told(workload, pod, _USERS[ref[0]])
+                yield delete_with_event(workload, pod, _USERS[ref[0]])
     yield from _report(ref, workload, pods, now)
 
 
 def surplus(pods: Sequence[Pod], count: int) -> list[Pod]:
-    """The pods that are missed least: not placed, not running, not ready, crowded, young."""
+    """The pods to delete first: not bound, not running, not ready, crowded, young."""
     crowd = Counter(pod.spec.node_name for pod in pods)
 
     def value(pod: Pod) -> tuple[Any, ...]:
@@ -67,7 +67,7 @@ def surplus(pods: Sequence[Pod], count: int) -> list[Pod]:
             is_ready(pod),
             _cost(pod),
             -crowd[pod.spec.node_name],
-            # the youngest goes first: later moments sort before earlier ones
+            # the youngest first: later times sort before earlier ones
             [-ord(letter) for letter in created],
             pod.metadata.name,
         )
@@ -101,6 +101,6 @@ def _report(ref: Ref, workload: Body, pods: Sequence[Pod], now: datetime) -> Ite
 CONTROLLER = Controller(
     name="replicas",
     user="replicaset-controller",
-    concerns={"Pod": of_pods(*KINDS)} | {kind: of_object(kind) for kind in KINDS},
+    concerns={"Pod": map_pods(*KINDS)} | {kind: map_object(kind) for kind in KINDS},
     reconcile=reconcile,
 )

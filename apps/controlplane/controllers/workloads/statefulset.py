@@ -1,4 +1,4 @@
-"""StatefulSets: pods with names and claims of their own, made and replaced in order."""
+"""StatefulSets: pods with stable names and claims, created and replaced in order."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Final
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.writes import Create
-from apps.controlplane.controllers.controller import Controller, Reported, Step
-from apps.controlplane.controllers.workloads.ownership import of_object, of_pods, own_pods
+from apps.controlplane.controllers.cache import ControllerCache, Ref
+from apps.controlplane.controllers.controller import Controller, ReportedWrite, Step
+from apps.controlplane.controllers.workloads.ownership import map_object, map_pods, own_pods
 from apps.controlplane.controllers.workloads.templates import (
     REVISION_LABEL,
     new_pod,
     template_hash,
 )
-from apps.controlplane.controllers.world import Ref, World
 from apps.controlplane.controllers.writes import (
-    about,
     availability,
     delete_pod,
     is_active,
     is_ready,
+    object_reference,
     set_status,
 )
-from apps.controlplane.events.writer import Told
+from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.objects import Pod
 
 Body = dict[str, Any]
@@ -34,15 +34,15 @@ USER: Final = "statefulset-controller"
 _CLAIM: Final = kinds.by_name("PersistentVolumeClaim")
 
 
-def reconcile(world: World, ref: Ref, now: datetime) -> Iterator[Step]:
-    stateful = world.body(ref)
+def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
+    stateful = cache.body(ref)
     if stateful is None:
         return
     digest = template_hash(stateful["spec"]["template"])
-    pods = _by_ordinal(stateful, own_pods(world, stateful))
+    pods = _by_ordinal(stateful, own_pods(cache, stateful))
     available, later = availability(filter(is_active, pods.values()), stateful, now)
     if not stateful["metadata"].get("deletionTimestamp"):
-        yield from _step(world, stateful, pods, available, digest)
+        yield from _step(cache, stateful, pods, available, digest)
     yield from later
     yield from _report(ref, stateful, pods, available, digest)
 
@@ -57,9 +57,13 @@ def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
 
 
 def _step(
-    world: World, stateful: Body, pods: Mapping[int, Pod], available: set[str], digest: str
+    cache: ControllerCache,
+    stateful: Body,
+    pods: Mapping[int, Pod],
+    available: set[str],
+    digest: str,
 ) -> Iterator[Step]:
-    """The next thing to do; in order, each pod waits until those before it are available."""
+    """The next step; if ordered, each pod waits until those before it are available."""
     spec = stateful["spec"]
     first = (spec.get("ordinals") or {}).get("start", 0)
     wanted = range(first, first + spec.get("replicas", 1))
@@ -67,17 +71,17 @@ def _step(
     for ordinal in wanted:
         pod = pods.get(ordinal)
         if pod is None:
-            yield from _missing_claims(world, stateful, ordinal)
-            yield _member(stateful, ordinal, digest)
+            yield from _missing_claims(cache, stateful, ordinal)
+            yield _create_member(stateful, ordinal, digest)
         elif pod.status.phase in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp:
-            yield _gone(stateful, pod)
+            yield _delete_member(stateful, pod)
         elif pod.metadata.name in available:
             continue
         if in_order:
             return
     for ordinal in sorted(pods.keys() - set(wanted), reverse=True):
         if not pods[ordinal].metadata.deletion_timestamp:
-            yield _gone(stateful, pods[ordinal])
+            yield _delete_member(stateful, pods[ordinal])
         if in_order:
             return
     yield from _replace(stateful, wanted, pods, available, digest)
@@ -86,7 +90,7 @@ def _step(
 def _replace(
     stateful: Body, wanted: range, pods: Mapping[int, Pod], available: set[str], digest: str
 ) -> Iterator[Step]:
-    """Delete one pod of an older template, the last one first."""
+    """Delete one pod of an older template, the highest ordinal first."""
     strategy = stateful["spec"].get("updateStrategy") or {}
     if strategy.get("type") != "RollingUpdate":
         return
@@ -96,11 +100,11 @@ def _replace(
         if ordinal < partition or pod is None or pod.metadata.name not in available:
             return
         if pod.metadata.labels.get(REVISION_LABEL) != digest:
-            yield _gone(stateful, pod)
+            yield _delete_member(stateful, pod)
             return
 
 
-def _member(stateful: Body, ordinal: int, digest: str) -> Step:
+def _create_member(stateful: Body, ordinal: int, digest: str) -> Step:
     spec, name = stateful["spec"], f"{stateful['metadata']['name']}-{ordinal}"
     template = spec["template"]["spec"]
     claims = {claim["metadata"]["name"]: claim for claim in spec.get("volumeClaimTemplates") or ()}
@@ -120,21 +124,21 @@ def _member(stateful: Body, ordinal: int, digest: str) -> Step:
         },
         spec={**extra, **({"volumes": volumes} if volumes else {})},
     )
-    made = _told(stateful, "create", name, "SuccessfulCreate")
+    event = _event(stateful, "create", name, "SuccessfulCreate")
 
-    def failed(refusal: ApiError) -> Told:
+    def on_failure(refusal: ApiError) -> PendingEvent:
         why = f"failed error: {refusal.message}"
-        return _told(stateful, "create", name, "FailedCreate", why, warning=True)
+        return _event(stateful, "create", name, "FailedCreate", why, warning=True)
 
-    return Reported(pod, lambda _: made, failed)
-
-
-def _gone(stateful: Body, pod: Pod) -> Step:
-    told = _told(stateful, "delete", pod.metadata.name, "SuccessfulDelete")
-    return Reported(delete_pod(pod), lambda _: told)
+    return ReportedWrite(pod, lambda _: event, on_failure)
 
 
-def _told(
+def _delete_member(stateful: Body, pod: Pod) -> Step:
+    event = _event(stateful, "delete", pod.metadata.name, "SuccessfulDelete")
+    return ReportedWrite(delete_pod(pod), lambda _: event)
+
+
+def _event(
     stateful: Body,
     verb: str,
     pod: str,
@@ -142,18 +146,18 @@ def _told(
     how: str = "successful",
     *,
     warning: bool = False,
-) -> Told:
+) -> PendingEvent:
     note = f"{verb} Pod {pod} in StatefulSet {stateful['metadata']['name']} {how}"
-    return Told(about(stateful), reason, note, USER, warning=warning)
+    return PendingEvent(object_reference(stateful), reason, note, USER, warning=warning)
 
 
-def _missing_claims(world: World, stateful: Body, ordinal: int) -> Iterator[Step]:
-    """Claims outlive the pods they were made for, and are found again."""
+def _missing_claims(cache: ControllerCache, stateful: Body, ordinal: int) -> Iterator[Step]:
+    """Create missing claims; claims outlive their pods and are reused."""
     namespace = stateful["metadata"]["namespace"]
     for template in stateful["spec"].get("volumeClaimTemplates") or ():
         metadata = template["metadata"]
         name = f"{metadata['name']}-{stateful['metadata']['name']}-{ordinal}"
-        if world.body((_CLAIM.name, namespace, name)) is None:
+        if cache.body((_CLAIM.name, namespace, name)) is None:
             labels = stateful["spec"]["selector"].get("matchLabels") or {}
             named = {"name": name, "labels": {**labels, **(metadata.get("labels") or {})}}
             yield Create(_CLAIM, {"metadata": named, "spec": template["spec"]}, namespace)
@@ -185,6 +189,6 @@ def _report(
 CONTROLLER = Controller(
     name="stateful sets",
     user=USER,
-    concerns={KIND: of_object(KIND), "Pod": of_pods(KIND)},
+    concerns={KIND: map_object(KIND), "Pod": map_pods(KIND)},
     reconcile=reconcile,
 )

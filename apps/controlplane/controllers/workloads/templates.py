@@ -1,4 +1,4 @@
-"""Pods from a template, and telling one template from another."""
+"""Creates pods from a template, and computes hashes of templates."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 
 from apps.cluster import kinds
 from apps.cluster.writes import Create
-from apps.controlplane.controllers.world import owner_reference
+from apps.controlplane.controllers.cache import owner_reference
 
 Body = dict[str, Any]
 
 HASH_LABEL = "pod-template-hash"
 REVISION_LABEL = "controller-revision-hash"
-#: Upstream's letters for generated names: no vowels, no look-alikes.
+#: Upstream's alphabet for generated names: no vowels, no similar characters.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def template_hash(template: Mapping[str, Any]) -> str:
-    """A short name of a pod template, the same for equal ones."""
+    """A short hash of a pod template, the same for equal templates."""
     digest = hashlib.sha256(msgspec.json.encode(template, order="deterministic")).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:10])
 

@@ -1,4 +1,4 @@
-"""manage.py clock NAME [--set manual|real] [--advance SECONDS]: a cluster's time."""
+"""manage.py clock NAME [--set manual|real] [--advance SECONDS]: a cluster's clock."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Show a mock cluster's clock, let it stand still or go, or set it forward by hand."
+    help = "Show the clock of a mock cluster, switch it between manual and real, or advance it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--set", choices=["manual", "real"], help="stand still, or go")
-        parser.add_argument("--advance", type=float, metavar="S", help="seconds forward")
+        parser.add_argument(
+            "--set", choices=["manual", "real"], help="stop the clock, or follow real time"
+        )
+        parser.add_argument(
+            "--advance", type=float, metavar="SECONDS", help="advance a manual clock"
+        )
 
     def run(self, **options: Any) -> None:
-        cluster = self.cluster(options["name"])
+        cluster = self.get_cluster(options["name"])
         if options["set"] == "manual":
             clock.set_manual(cluster)
         elif options["set"] == "real":

@@ -1,4 +1,4 @@
-"""manage.py conformance PATH...: replay recorded answers of the real kube-scheduler."""
+"""manage.py conformance PATH...: compare decisions with recorded ones of kube-scheduler."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from apps.scheduler.conformance.runner import RUNNERS, run
 
 class Command(BaseCommand):
     help = (
-        "Replay recorded families (*.jsonl.gz, or folders of them) and print one line a family "
-        "and the total. Exit code 0 only without a mismatch. Needs no database."
+        "Replay recorded families of cases (*.jsonl.gz files, or directories of them) and print "
+        "one line per family and the total. Exits with 1 on any mismatch. Needs no database."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument(
-            "--default-profile", action="store_true", help="only cases without a configuration"
+            "--default-profile",
+            action="store_true",
+            help="only replay cases without a configuration",
         )
         parser.add_argument(
-            "--no-postfilter", action="store_true", help="do not compare what PostFilter said"
+            "--no-postfilter", action="store_true", help="do not compare the results of PostFilter"
         )
         parser.add_argument(
             "--show", default="", metavar="ID", help="print the differences of one case"
@@ -34,7 +36,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         missing = [str(path) for path in options["paths"] if not path.exists()]
         if missing:
-            raise CommandError(f"no such file or folder: {', '.join(missing)}")
+            raise CommandError(f"no such file or directory: {', '.join(missing)}")
         report = run(
             options["paths"],
             Options(
@@ -46,9 +48,9 @@ class Command(BaseCommand):
                 **RUNNERS,
                 "apidefaults": lambda case, expect, _: check_apidefaults(case, expect),
             },
-            tell=self.stdout.write,
+            print_line=self.stdout.write,
         )
         if not report.cases:
-            raise CommandError("no recorded case was found")
+            raise CommandError("no recorded cases found")
         if report.mismatches:
             raise SystemExit(1)

@@ -1,4 +1,4 @@
-"""manage.py controllers NAME [--controllers on|off] [--kubelet on|off]: who acts in a cluster."""
+"""manage.py controllers NAME [--controllers on|off] [--kubelet on|off]: switch controllers."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.management.command import ControlPlaneCommand
+from apps.controlplane.management.settings import add_options, given_values
 
-_SWITCH = {"on": True, "off": False, None: None}
+_SWITCHES = [each for each in SETTINGS if each.group == "actors"]
 
 
 class Command(ControlPlaneCommand):
-    help = "Show or switch the controllers and the mock kubelets of a cluster."
+    help = "Show the controllers and mock kubelets of a cluster, or switch them on or off."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--controllers", choices=["on", "off"])
-        parser.add_argument("--kubelet", choices=["on", "off"])
+        add_options(parser, _SWITCHES)
 
     def run(self, **options: Any) -> None:
-        cluster = self.cluster(options["name"])
-        wanted = {name: _SWITCH[options[name]] for name in ("controllers", "kubelet")}
-        changes = {name: on for name, on in wanted.items() if on is not None}
-        cluster_settings.change_settings(cluster, changes)
-        shown = {"controllers": cluster.controllers, "kubelet": cluster.kubelet}
-        states = [f"{name} {'on' if on else 'off'}" for name, on in shown.items()]
+        cluster = self.get_cluster(options["name"])
+        cluster_settings.change_settings(cluster, given_values(options, _SWITCHES))
+        states = [
+            f"{each.name} {'on' if getattr(cluster, each.name) else 'off'}" for each in _SWITCHES
+        ]
         self.stdout.write(" ".join([cluster.name, *states]))

@@ -1,4 +1,4 @@
-"""manage.py convert_config FILE: an older scheduler configuration as a v1 profile."""
+"""manage.py convert_config FILE: convert an older scheduler configuration to v1."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from apps.scheduler.config.convert import convert
 
 class Command(BaseCommand):
     help = (
-        "Turn a KubeSchedulerConfiguration of an older version, or a Policy v1, into a v1 "
-        "configuration on standard output; what could not be translated is said on standard "
-        "error. Needs no database."
+        "Convert a KubeSchedulerConfiguration of an older version, or a Policy v1, to v1 and print "
+        "it; fields that cannot be converted are listed on standard error. Needs no database."
     )
     requires_system_checks = ()
 
@@ -29,15 +28,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             policy = options["policy"].read_text() if options["policy"] else None
-            conversion = convert(
-                options["file"].read_text(), policy=policy, known_plugins=known_plugins()
-            )
+            conversion = convert(options["file"].read_text(), known_plugins(), policy=policy)
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
-        except ConfigError as refused:
-            raise CommandError("\n".join(map(str, refused.causes))) from refused
+        except ConfigError as error:
+            raise CommandError("\n".join(map(str, error.causes))) from error
         for note in conversion.notes:
             self.stderr.write(f"note: {note}")
         if conversion.legacy:
-            self.stderr.write("note: this is a legacy profile; load it as one")
+            self.stderr.write("note: this is a legacy configuration; load it as legacy")
         self.stdout.write(conversion.configuration_yaml, ending="")

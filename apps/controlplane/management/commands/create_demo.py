@@ -1,4 +1,4 @@
-"""manage.py create_demo: the cluster `demo`, made at the first start."""
+"""manage.py create_demo: create the cluster `demo` at the first start."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ OBJECTS = Path(__file__).parents[2] / "data" / "demo.yaml"
 
 
 class Command(ControlPlaneCommand):
-    help = "Create the cluster `demo`: a few zones and taints, and pods of every fate."
+    help = "Create the cluster `demo`: a few zones and taints, and pods in every state."
 
     def run(self, **options: Any) -> None:
         if Cluster.objects.filter(name=NAME).exists():
-            self.stdout.write(f"cluster {NAME} is there already")
+            self.stdout.write(f"cluster {NAME} already exists")
             return
         with transaction.atomic():
             cluster = lifecycle.create_cluster(NAME, user=USER, nodes=6, zones=3, seed=1)

@@ -1,4 +1,4 @@
-"""manage.py delete_cluster NAME [--with-history]: delete a mock cluster, keep its decisions."""
+"""manage.py delete_cluster NAME [--with-history]: delete a mock cluster."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from apps.controlplane.management.command import USER, ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Delete a mock cluster and its objects; its decisions stay under its id."
+    help = "Delete a mock cluster and its objects; its history is retained under its id."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
         parser.add_argument(
-            "--with-history", action="store_true", help="delete its decisions and changes, too"
+            "--with-history", action="store_true", help="also delete its decisions and changes"
         )
 
     def run(self, **options: Any) -> None:
-        cluster, with_history = self.cluster(options["name"]), options["with_history"]
-        number = cluster.pk
+        cluster, with_history = self.get_cluster(options["name"]), options["with_history"]
+        cluster_id = cluster.pk
         lifecycle.delete_cluster(cluster, with_history=with_history, user=USER)
-        left = "" if with_history else f"; its history is kept under the id {number}"
-        self.stdout.write(f"cluster {options['name']} deleted{left}")
+        note = "" if with_history else f"; its history is retained under id {cluster_id}"
+        self.stdout.write(f"cluster {options['name']} deleted{note}")

@@ -14,24 +14,24 @@ from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Write decisions, the newest first, as CSV, JSON Lines or Parquet."
+    help = "Export decisions, newest first, as CSV, JSON Lines or Parquet."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("cluster", nargs="?", help="its name (default: decisions of all)")
-        parser.add_argument("--cluster-id", type=int, help="of a deleted cluster")
+        parser.add_argument("cluster", nargs="?", help="name of a cluster (default: all)")
+        parser.add_argument("--cluster-id", type=int, help="id of a deleted cluster")
         parser.add_argument("--format", choices=list(export.FORMATS), default="csv")
-        parser.add_argument("--output", type=Path, help="a file (default: the standard output)")
-        parser.add_argument("--limit", type=int, help="so many at most")
+        parser.add_argument("--output", type=Path, help="file to write (default: standard output)")
+        parser.add_argument("--limit", type=int, help="maximum number of decisions")
         for parameter in finding.PARAMETERS:
             option = "--" + parameter.name.replace("_", "-")
             parser.add_argument(option, help=parameter.meaning.replace("%", "%%"))
 
     def run(self, **options: Any) -> None:
         filters = finding.parse(options)
-        found = export.batches(
-            filters, cluster_id=self._cluster_id(options), limit=options["limit"]
+        batches = export.batches(
+            filters, cluster_id=self._get_cluster_id(options), limit=options["limit"]
         )
-        chunks = export.FORMATS[options["format"]].write(found)
+        chunks = export.FORMATS[options["format"]].write(batches)
         if options["output"] is None:
             _write(chunks, sys.stdout.buffer)
             return
@@ -41,12 +41,12 @@ class Command(ControlPlaneCommand):
         except OSError as error:
             raise CommandError(f"{options['output']}: {error.strerror}") from error
 
-    def _cluster_id(self, options: dict[str, Any]) -> int | None:
+    def _get_cluster_id(self, options: dict[str, Any]) -> int | None:
         if options["cluster"]:
-            return self.cluster(options["cluster"]).pk
+            return self.get_cluster(options["cluster"]).pk
         if options["cluster_id"] is None:
             return None
-        return past_clusters.past_cluster(options["cluster_id"]).pk
+        return past_clusters.get_past_cluster(options["cluster_id"]).pk
 
 
 def _write(chunks: Any, file: BinaryIO) -> None:

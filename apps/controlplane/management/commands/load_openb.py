@@ -15,24 +15,24 @@ from apps.controlplane.management.command import USER, ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Import nodes and pods of the openb trace into a cluster, as new pending pods."
+    help = "Import the openb trace into a cluster: its nodes, and its pods as new pending pods."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster")
         parser.add_argument("--nodes", type=Path, required=True, help="CSV file of nodes")
         parser.add_argument("--pods", type=Path, required=True, help="CSV file of pods")
         parser.add_argument(
-            "--paused", action="store_true", help="pause the cluster first, and leave it paused"
+            "--paused", action="store_true", help="pause the cluster first and leave it paused"
         )
 
     def run(self, **options: Any) -> None:
-        cluster = self.cluster(options["cluster"])
+        cluster = self.get_cluster(options["cluster"])
         if options["paused"]:
             lifecycle.pause(cluster)
         started = time.monotonic()
         with tqdm(desc="importing", unit=" objects", disable=None) as bar:
 
-            def progress(done: int, total: int) -> None:
+            def show_progress(done: int, total: int) -> None:
                 bar.total = total
                 bar.update(done - bar.n)
 
@@ -41,7 +41,7 @@ class Command(ControlPlaneCommand):
                 options["nodes"],
                 options["pods"],
                 actor=Actor(USER),
-                progress=progress,
+                progress=show_progress,
             )
         seconds = time.monotonic() - started
         self.stdout.write(f"{nodes} nodes and {pods} pods imported in {seconds:.1f} s")

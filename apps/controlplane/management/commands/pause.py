@@ -1,4 +1,4 @@
-"""manage.py pause NAME: stop scheduling in a mock cluster."""
+"""manage.py pause NAME: pause a mock cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Pause a mock cluster: nothing is scheduled and no controller acts."
+    help = "Pause a mock cluster: no scheduling, no controllers."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
 
     def run(self, **options: Any) -> None:
-        lifecycle.pause(self.cluster(options["name"]))
+        lifecycle.pause(self.get_cluster(options["name"]))
         self.stdout.write(f"cluster {options['name']} paused")

@@ -1,4 +1,4 @@
-"""manage.py placements NAME: where every pod landed, as CSV."""
+"""manage.py placements NAME: the node and the score of every pod, as CSV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("pod", "node", "total_score", "feasible_nodes", "tied_nodes", "messag
 
 
 class Command(ControlPlaneCommand):
-    help = "Print each pod's node, score, feasible and tied nodes, or why it fits nowhere."
+    help = "Print each pod's node, score, feasible and tied nodes, or why it is pending."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
@@ -22,7 +22,7 @@ class Command(ControlPlaneCommand):
     def run(self, **options: Any) -> None:
         writer = csv.writer(self.stdout)
         writer.writerow(COLUMNS)
-        for placement in queries.placements(self.cluster(options["name"])):
+        for placement in queries.list_placements(self.get_cluster(options["name"])):
             writer.writerow(
                 [
                     placement.pod,

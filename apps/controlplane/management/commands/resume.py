@@ -1,4 +1,4 @@
-"""manage.py resume NAME: go on scheduling a mock cluster."""
+"""manage.py resume NAME: resume a paused mock cluster."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Command(ControlPlaneCommand):
         parser.add_argument("name")
 
     def run(self, **options: Any) -> None:
-        lifecycle.resume(self.cluster(options["name"]))
+        lifecycle.resume(self.get_cluster(options["name"]))
         self.stdout.write(f"cluster {options['name']} resumed")

@@ -1,4 +1,4 @@
-"""manage.py wait NAME: block until the loop has done everything there was to do."""
+"""manage.py wait NAME: wait until a cluster is quiet."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from apps.controlplane.workers import waiting
 
 class Command(ControlPlaneCommand):
     help = (
-        "Wait until the loop has consumed the change log up to now and nothing is active, in "
-        "flight or in backoff. Exit code 1 when time runs out."
+        "Wait until the loop has processed the current change log and no pod is active, in flight "
+        "or backing off. Exits with 1 after the timeout."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--timeout", type=float, default=600.0, help="seconds (600)")
+        parser.add_argument("--timeout", type=float, default=600.0, help="seconds (default: 600)")
 
     def run(self, **options: Any) -> None:
-        cluster = self.cluster(options["name"])
-        ignored = queries.pods_of_other_schedulers(cluster).count()
+        cluster = self.get_cluster(options["name"])
+        ignored = queries.list_pods_of_other_schedulers(cluster).count()
         states = waiting.loop_states(cluster, timeout=options["timeout"], ignored_pods=ignored)
         state = None
         with tqdm(desc="waiting", unit=" pods", disable=None) as bar:

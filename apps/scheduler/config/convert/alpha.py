@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.arguments import args_by_plugin
 from apps.scheduler.config.convert.draft import ProfileDraft
 from apps.scheduler.config.convert.general import general_fields
@@ -11,32 +12,30 @@ from apps.scheduler.config.convert.policy import draft_of_policy, rendered_exten
 from apps.scheduler.config.convert.profiles import draft_of
 from apps.scheduler.config.convert.releases import V1ALPHA1
 from apps.scheduler.config.convert.written import Note, OldConfiguration, Policy
-from apps.scheduler.config.legacy import (
-    NODE_RESOURCES_LEAST_ALLOCATED,
-    NODE_RESOURCES_MOST_ALLOCATED,
-)
-from apps.scheduler.plugins import names
+from apps.scheduler.config.plugin_table import PluginTable
 
 _DEFAULT_PROVIDER: Final = "DefaultProvider"
 _CLUSTER_AUTOSCALER_PROVIDER: Final = "ClusterAutoscalerProvider"
 
 
-def convert_v1alpha1(old: OldConfiguration, policy: Policy | None, note: Note) -> dict[str, Any]:
+def convert_v1alpha1(
+    old: OldConfiguration, policy: Policy | None, built_in: PluginTable, note: Note
+) -> dict[str, Any]:
     """`policy`: the Policy that `algorithmSource.policy` refers to, if the caller has it."""
     fields = general_fields(old, note)
     if old.algorithm_source.policy is not None and policy is not None:
-        draft = draft_of_policy(policy, note)
+        draft = draft_of_policy(policy, built_in, note)
         fields |= rendered_extenders(policy)
         if old.plugins or old.plugin_config:
             note("plugins and pluginConfig are left out: a Policy goes before them")
     else:
-        draft = _draft_of_provider(old, note)
+        draft = _draft_of_provider(old, built_in, note)
     draft.scheduler_name = old.scheduler_name
     _apply_settings(draft, old)
     return fields | {"profiles": [draft.rendered()]}
 
 
-def _draft_of_provider(old: OldConfiguration, note: Note) -> ProfileDraft:
+def _draft_of_provider(old: OldConfiguration, built_in: PluginTable, note: Note) -> ProfileDraft:
     source = old.algorithm_source
     if source.policy is not None:
         note(
@@ -48,10 +47,11 @@ def _draft_of_provider(old: OldConfiguration, note: Note) -> ProfileDraft:
         # Until v1alpha2 the point before scoring had this name, and preemption was no plugin.
         plugins["preScore"] = plugins.pop("postFilter")
         note("plugins.postFilter is now preScore, as this point has been called since")
-    draft = draft_of(plugins, args_by_plugin(old.plugin_config), V1ALPHA1, note)
+    empty = ProfileDraft(built_in, args=args_by_plugin(old.plugin_config))
+    draft = draft_of(empty, plugins, V1ALPHA1, note)
     provider = source.provider or _DEFAULT_PROVIDER
     if provider == _CLUSTER_AUTOSCALER_PROVIDER:
-        draft.rename(NODE_RESOURCES_LEAST_ALLOCATED, NODE_RESOURCES_MOST_ALLOCATED)
+        draft.rename(names.NODE_RESOURCES_LEAST_ALLOCATED, names.NODE_RESOURCES_MOST_ALLOCATED)
     elif provider != _DEFAULT_PROVIDER:
         note(f"algorithmSource.provider {provider} is not known; {_DEFAULT_PROVIDER} is used")
     return draft

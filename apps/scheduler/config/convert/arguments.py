@@ -6,21 +6,21 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apps.scheduler.config.args import LIST_DEFAULTING, NodeAffinityArgs
+from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.draft import ProfileDraft
 from apps.scheduler.config.convert.releases import Release
 from apps.scheduler.config.convert.written import NodeLabelArgs, Note, written_as
-from apps.scheduler.config.legacy import NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY, SELECTOR_SPREAD
 from apps.scheduler.config.types import PluginConfig
 from apps.scheduler.objects import without_nulls
-from apps.scheduler.plugins import names
 
 NODE_LABEL: Final = "NodeLabel"
+#: `defaultingType` of PodTopologySpread: the default constraints are those that are listed
+LIST_DEFAULTING: Final = "List"
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 #: Plugins under names that they no longer had in their last release.
-RENAMED: Final = {"DefaultPodTopologySpread": SELECTOR_SPREAD}
+RENAMED: Final = {"DefaultPodTopologySpread": names.SELECTOR_SPREAD}
 
 _UNTRANSLATED: Final = {
     "ServiceAffinity": "ServiceAffinity has no counterpart and is left out; "
@@ -47,7 +47,7 @@ def adapt(profile: ProfileDraft, release: Release, note: Note) -> None:
     _settle_default_spreading(profile, release)
     if release.old_formulas:
         balanced = names.NODE_RESOURCES_BALANCED_ALLOCATION
-        profile.rename(balanced, NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY)
+        profile.rename(balanced, names.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY)
 
 
 def require_labels(
@@ -65,20 +65,19 @@ def require_labels(
             "which this configuration does not run"
         )
         return
-    profile.args[names.NODE_AFFINITY] = _with_demands(
-        profile.args.get(names.NODE_AFFINITY, {}), demands, note
-    )
+    args = profile.args.get(names.NODE_AFFINITY, {})
+    args_type = profile.built_in[names.NODE_AFFINITY].args_type
+    if args_type is not None:
+        written_as(args_type, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
+    profile.args[names.NODE_AFFINITY] = _with_demands(args, demands)
     note(
         f"the demand on node labels ({told}) is now NodeAffinity's addedAffinity; a node that "
         "fails it is refused with NodeAffinity's reason"
     )
 
 
-def _with_demands(
-    args: Mapping[str, Any], demands: list[dict[str, str]], note: Note
-) -> dict[str, Any]:
+def _with_demands(args: Mapping[str, Any], demands: list[dict[str, str]]) -> dict[str, Any]:
     """NodeAffinityArgs whose terms demand this, too; an empty term matches no node and stays."""
-    written_as(NodeAffinityArgs, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
     affinity = without_nulls(args).get("addedAffinity", {})
     required = affinity.get(_REQUIRED, {"nodeSelectorTerms": [{"matchExpressions": []}]})
     terms = [

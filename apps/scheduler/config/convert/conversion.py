@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,8 +19,8 @@ from apps.scheduler.config.convert.written import (
     written_as,
 )
 from apps.scheduler.config.errors import Cause, ConfigError
-from apps.scheduler.config.legacy import LEGACY_PLUGINS
 from apps.scheduler.config.loading import load
+from apps.scheduler.config.plugin_table import Origin, PluginTable
 from apps.scheduler.config.reading import read
 from apps.scheduler.config.types import API_VERSION, KIND
 
@@ -45,46 +45,52 @@ class Conversion:
 
 def convert(
     source: str | bytes | Mapping[str, Any],
+    plugins: PluginTable,
     *,
     policy: str | bytes | Mapping[str, Any] | None = None,
-    known_plugins: Mapping[str, Collection[str]] | None = None,
 ) -> Conversion:
     """Rewrites a configuration of an earlier version, or a Policy, for this scheduler.
 
     `policy` is the Policy that a v1alpha1 configuration refers to; a Policy may come in its
-    ConfigMap. `known_plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
+    ConfigMap. `plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
     of an unknown version, or holds what no scheduler would have accepted.
     """
     body = _unwrapped(read(source))
     notes: list[str] = []
     if body.get("apiVersion") == API_VERSION and body.get("kind") == KIND:
-        load(body, known_plugins=known_plugins)
+        load(body, plugins)
         return Conversion(_dump(body), False, ("this is a v1 configuration already",))
-    document = _converted(body, None if policy is None else read(policy), notes.append)
+    built_in = {n: plugin for n, plugin in plugins.items() if plugin.origin is not Origin.OUTSIDE}
+    given = None if policy is None else read(policy)
+    document = _converted(body, given, built_in, notes.append)
     document = {"apiVersion": API_VERSION, "kind": KIND, **document}
-    configuration = load(document, known_plugins=known_plugins, legacy=True)
+    configuration = load(document, plugins, legacy=True)
     used = {name for profile in configuration.profiles for name in profile.plugin_names}
-    if kept := sorted(used & LEGACY_PLUGINS.keys()):
+    legacy = {name for name in used if plugins[name].origin is Origin.LEGACY}
+    if kept := sorted(legacy):
         notes.append(f"these plugins of earlier releases are kept: {', '.join(kept)}")
     return Conversion(_dump(document), True, tuple(dict.fromkeys(notes)))
 
 
 def _converted(
-    body: Mapping[str, Any], policy: Mapping[str, Any] | None, note: Note
+    body: Mapping[str, Any],
+    policy: Mapping[str, Any] | None,
+    built_in: PluginTable,
+    note: Note,
 ) -> dict[str, Any]:
     api_version, kind = body.get("apiVersion"), body.get("kind")
     if kind == "Policy" and api_version in _POLICY_VERSIONS:
-        return convert_policy(policy_written(body, note), note)
+        return convert_policy(policy_written(body, note), built_in, note)
     group, _, version = str(api_version).partition("/")
     if kind != KIND or group not in _GROUPS or version not in _VERSIONS:
         raise ConfigError([Cause("apiVersion", f'cannot convert kind "{kind}" of "{api_version}"')])
     old = written_as(OldConfiguration, body, note)
     if version == "v1alpha1":
         given = None if policy is None else policy_written(_unwrapped(policy), note)
-        return convert_v1alpha1(old, given, note)
+        return convert_v1alpha1(old, given, built_in, note)
     if version == "v1beta3":
-        return convert_v1beta3(old, note)
-    return convert_profiles(old, _RELEASES[version], note)
+        return convert_v1beta3(old, built_in, note)
+    return convert_profiles(old, _RELEASES[version], built_in, note)
 
 
 def _unwrapped(body: Mapping[str, Any]) -> Mapping[str, Any]:

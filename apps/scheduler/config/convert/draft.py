@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from apps.scheduler.config.in_tree import IN_TREE_PLUGINS, KnownPlugins
-from apps.scheduler.config.legacy import LEGACY_PLUGINS
+from apps.scheduler.config.convert import names
+from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.config.types import API_VERSION, EXTENSION_POINTS
-from apps.scheduler.plugins import names
-
-_KNOWN: Final[KnownPlugins] = {**LEGACY_PLUGINS, **IN_TREE_PLUGINS}
 
 #: What a plugin's filter and score rely on; these were not always points of their own.
 _PREPARED_BY: Final = {"filter": "preFilter", "score": "preScore"}
@@ -21,6 +18,8 @@ _PREPARED_BY: Final = {"filter": "preFilter", "score": "preScore"}
 class ProfileDraft:
     """One profile with explicit plugin lists: nothing runs by default."""
 
+    #: the plugins of the tree, those of earlier releases included
+    built_in: PluginTable
     scheduler_name: str | None = None
     #: extension point → plugin → weight (None: none given), in order
     plugins: dict[str, dict[str, int | None]] = field(
@@ -51,13 +50,13 @@ class ProfileDraft:
         """Makes the lists fit for 1.36: every point a plugin relies on, and none it lost."""
         for point, prepared in _PREPARED_BY.items():
             for plugin in self.plugins[point]:
-                if prepared in _KNOWN.get(plugin, ()):
+                if plugin in self.built_in and self._extends(plugin, prepared):
                     self.plugins[prepared].setdefault(plugin)
         for point, plugins in self.plugins.items():
             self.plugins[point] = {
                 name: weight
                 for name, weight in plugins.items()
-                if point in _KNOWN.get(name, (point,))
+                if name not in self.built_in or self._extends(name, point)
             }
         # Pods can have scheduling gates here, whatever the scheduler's age.
         self.plugins["preEnqueue"].setdefault(names.SCHEDULING_GATES)
@@ -73,15 +72,20 @@ class ProfileDraft:
             if plugins
         }
         if self.args:
-            profile["pluginConfig"] = rendered_args(self.args)
+            profile["pluginConfig"] = rendered_args(self.args, self.built_in)
         return profile
 
+    def _extends(self, plugin: str, point: str) -> bool:
+        return point in self.built_in[plugin].extension_points
 
-def rendered_args(args: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+
+def rendered_args(
+    args: Mapping[str, Mapping[str, Any]], built_in: PluginTable
+) -> list[dict[str, Any]]:
     """`pluginConfig`, with the apiVersion and kind that arguments in the tree have."""
     entries = []
     for plugin, given in args.items():
-        meta = {"apiVersion": API_VERSION, "kind": f"{plugin}Args"} if plugin in _KNOWN else {}
+        meta = {"apiVersion": API_VERSION, "kind": f"{plugin}Args"} if plugin in built_in else {}
         entries.append({"name": plugin, "args": {**meta, **given}})
     return entries
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from apps.scheduler.config import legacy
-from apps.scheduler.config.args import LIST_DEFAULTING
-from apps.scheduler.config.convert.arguments import require_labels
+from apps.scheduler.config.convert import names
+from apps.scheduler.config.convert.arguments import LIST_DEFAULTING, require_labels
 from apps.scheduler.config.convert.draft import ProfileDraft
 from apps.scheduler.config.convert.written import (
     Note,
@@ -18,7 +17,7 @@ from apps.scheduler.config.convert.written import (
 )
 from apps.scheduler.config.durations import format_duration
 from apps.scheduler.config.errors import Problems
-from apps.scheduler.plugins import names
+from apps.scheduler.config.plugin_table import PluginTable
 
 #: predicate → the plugins that filter in its place; in the order in which predicates ran
 PREDICATES: Final[dict[str, tuple[str, ...]]] = {
@@ -35,11 +34,11 @@ PREDICATES: Final[dict[str, tuple[str, ...]]] = {
     "PodFitsResources": (names.NODE_RESOURCES_FIT,),
     "NoDiskConflict": (names.VOLUME_RESTRICTIONS,),
     "PodToleratesNodeTaints": (names.TAINT_TOLERATION,),
-    "MaxEBSVolumeCount": (legacy.EBS_LIMITS,),
-    "MaxGCEPDVolumeCount": (legacy.GCE_PD_LIMITS,),
+    "MaxEBSVolumeCount": (names.EBS_LIMITS,),
+    "MaxGCEPDVolumeCount": (names.GCE_PD_LIMITS,),
     "MaxCSIVolumeCountPred": (names.NODE_VOLUME_LIMITS,),
-    "MaxAzureDiskVolumeCount": (legacy.AZURE_DISK_LIMITS,),
-    "MaxCinderVolumeCount": (legacy.CINDER_LIMITS,),
+    "MaxAzureDiskVolumeCount": (names.AZURE_DISK_LIMITS,),
+    "MaxCinderVolumeCount": (names.CINDER_LIMITS,),
     "CheckVolumeBinding": (names.VOLUME_BINDING,),
     "NoVolumeZoneConflict": (names.VOLUME_ZONE,),
     "EvenPodsSpread": (names.POD_TOPOLOGY_SPREAD,),
@@ -75,13 +74,13 @@ _CONDITION_PREDICATES: Final = frozenset(
 
 #: priority → the plugin that scores in its place
 PRIORITIES: Final[dict[str, str]] = {
-    "SelectorSpreadPriority": legacy.SELECTOR_SPREAD,
-    "ServiceSpreadingPriority": legacy.SELECTOR_SPREAD,
+    "SelectorSpreadPriority": names.SELECTOR_SPREAD,
+    "ServiceSpreadingPriority": names.SELECTOR_SPREAD,
     "InterPodAffinityPriority": names.INTER_POD_AFFINITY,
-    "LeastRequestedPriority": legacy.NODE_RESOURCES_LEAST_ALLOCATED,
-    "MostRequestedPriority": legacy.NODE_RESOURCES_MOST_ALLOCATED,
-    "BalancedResourceAllocation": legacy.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY,
-    "NodePreferAvoidPodsPriority": legacy.NODE_PREFER_AVOID_PODS,
+    "LeastRequestedPriority": names.NODE_RESOURCES_LEAST_ALLOCATED,
+    "MostRequestedPriority": names.NODE_RESOURCES_MOST_ALLOCATED,
+    "BalancedResourceAllocation": names.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY,
+    "NodePreferAvoidPodsPriority": names.NODE_PREFER_AVOID_PODS,
     "NodeAffinityPriority": names.NODE_AFFINITY,
     "TaintTolerationPriority": names.TAINT_TOLERATION,
     "ImageLocalityPriority": names.IMAGE_LOCALITY,
@@ -101,15 +100,15 @@ DEFAULT_PRIORITIES: Final[dict[str, int]] = {
 }
 
 
-def convert_policy(policy: Policy, note: Note) -> dict[str, Any]:
+def convert_policy(policy: Policy, built_in: PluginTable, note: Note) -> dict[str, Any]:
     """A Policy as the v1 configuration of the default scheduler."""
-    profile = draft_of_policy(policy, note).rendered()
+    profile = draft_of_policy(policy, built_in, note).rendered()
     return {"profiles": [profile], **rendered_extenders(policy)}
 
 
-def draft_of_policy(policy: Policy, note: Note) -> ProfileDraft:
+def draft_of_policy(policy: Policy, built_in: PluginTable, note: Note) -> ProfileDraft:
     """The profile; raises ConfigError for weights that no scheduler would have taken."""
-    draft = ProfileDraft()
+    draft = ProfileDraft(built_in)
     draft.enable("queueSort", names.PRIORITY_SORT)
     _add_predicates(draft, policy.predicates, note)
     draft.enable("postFilter", names.DEFAULT_PREEMPTION)
@@ -213,10 +212,10 @@ def _known_priority(draft: ProfileDraft, priority: Priority, note: Note) -> str 
     ratio = argument.requested_to_capacity_ratio_arguments
     if ratio is not None:
         args = {"shape": ratio.shape, "resources": ratio.resources}
-        draft.args[legacy.REQUESTED_TO_CAPACITY_RATIO] = {
+        draft.args[names.REQUESTED_TO_CAPACITY_RATIO] = {
             field: value for field, value in args.items() if value is not None
         }
-        return legacy.REQUESTED_TO_CAPACITY_RATIO
+        return names.REQUESTED_TO_CAPACITY_RATIO
     if name == "EqualPriority":
         note("priority EqualPriority scores all nodes alike and is left out")
     elif argument.label_preference is not None:

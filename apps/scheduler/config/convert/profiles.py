@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.arguments import RENAMED, adapt, args_by_plugin
 from apps.scheduler.config.convert.draft import ProfileDraft, rendered_args
 from apps.scheduler.config.convert.general import general_fields
 from apps.scheduler.config.convert.releases import PluginLists, Release
 from apps.scheduler.config.convert.written import Note, OldConfiguration, OldProfile
 from apps.scheduler.config.expansion import ALL
+from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, PluginSet
-from apps.scheduler.plugins import names
 
 _NEW_SINCE_V1BETA3: Final = (
     names.SCHEDULING_GATES,
@@ -21,22 +22,25 @@ _NEW_SINCE_V1BETA3: Final = (
 )
 
 
-def convert_profiles(old: OldConfiguration, release: Release, note: Note) -> dict[str, Any]:
+def convert_profiles(
+    old: OldConfiguration, release: Release, built_in: PluginTable, note: Note
+) -> dict[str, Any]:
     """v1alpha2, v1beta1 and v1beta2, whose defaults were others than v1's: all is spelt out."""
     drafts = []
     for profile in old.profiles or (OldProfile(),):
-        args = args_by_plugin(profile.plugin_config)
-        draft = draft_of(profile.plugins, args, release, note)
-        draft.scheduler_name = profile.scheduler_name
+        empty = ProfileDraft(
+            built_in, profile.scheduler_name, args=args_by_plugin(profile.plugin_config)
+        )
+        draft = draft_of(empty, profile.plugins, release, note)
         if old.disable_preemption:
             draft.remove(names.DEFAULT_PREEMPTION)
         drafts.append(draft)
     return general_fields(old, note) | {"profiles": [draft.rendered() for draft in drafts]}
 
 
-def convert_v1beta3(old: OldConfiguration, note: Note) -> dict[str, Any]:
+def convert_v1beta3(old: OldConfiguration, built_in: PluginTable, note: Note) -> dict[str, Any]:
     """v1beta3 differs from v1 in a few plugins only: the profiles stay as they are written."""
-    profiles = [_as_written(profile) for profile in old.profiles or (OldProfile(),)]
+    profiles = [_as_written(profile, built_in) for profile in old.profiles or (OldProfile(),)]
     note(f"plugins that came later run by default, too: {', '.join(_NEW_SINCE_V1BETA3)}")
     note(
         "EBSLimits, GCEPDLimits and AzureDiskLimits no longer run by default: "
@@ -46,13 +50,12 @@ def convert_v1beta3(old: OldConfiguration, note: Note) -> dict[str, Any]:
 
 
 def draft_of(
-    plugins: Mapping[str, PluginSet],
-    args: dict[str, dict[str, Any]],
-    release: Release,
-    note: Note,
+    draft: ProfileDraft, plugins: Mapping[str, PluginSet], release: Release, note: Note
 ) -> ProfileDraft:
-    """A profile of an old release with its defaults spelt out, in plugins that exist here."""
-    draft = ProfileDraft(args=args)
+    """`draft`, which has the arguments, with `plugins` and the defaults of an old release.
+
+    It names only plugins that exist here.
+    """
     for point in EXTENSION_POINTS:
         draft.plugins[point] = _merged(release.plugins, plugins.get(point, PluginSet()), point)
     for point in plugins:
@@ -74,7 +77,7 @@ def _merged(default: PluginLists, written: PluginSet, point: str) -> dict[str, i
     return result
 
 
-def _as_written(profile: OldProfile) -> dict[str, Any]:
+def _as_written(profile: OldProfile, built_in: PluginTable) -> dict[str, Any]:
     rendered: dict[str, Any] = {}
     if profile.scheduler_name is not None:
         rendered["schedulerName"] = profile.scheduler_name
@@ -90,7 +93,7 @@ def _as_written(profile: OldProfile) -> dict[str, Any]:
             for point, given in profile.plugins.items()
         }
     if profile.plugin_config:
-        rendered["pluginConfig"] = rendered_args(args_by_plugin(profile.plugin_config))
+        rendered["pluginConfig"] = rendered_args(args_by_plugin(profile.plugin_config), built_in)
     return rendered
 
 

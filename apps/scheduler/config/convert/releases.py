@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from apps.scheduler.config import legacy
-from apps.scheduler.plugins import names
+from apps.scheduler.config.convert import names
 
 #: extension point → plugin → weight
 PluginLists = Mapping[str, Mapping[str, int | None]]
@@ -50,10 +49,10 @@ _COMMON: Final[PluginLists] = {
         names.NODE_PORTS,
         names.NODE_RESOURCES_FIT,
         names.VOLUME_RESTRICTIONS,
-        legacy.EBS_LIMITS,
-        legacy.GCE_PD_LIMITS,
+        names.EBS_LIMITS,
+        names.GCE_PD_LIMITS,
         names.NODE_VOLUME_LIMITS,
-        legacy.AZURE_DISK_LIMITS,
+        names.AZURE_DISK_LIMITS,
         names.VOLUME_BINDING,
         names.VOLUME_ZONE,
         names.POD_TOPOLOGY_SPREAD,
@@ -85,9 +84,9 @@ _SCORE_V1BETA1: Final[Mapping[str, int | None]] = {
     names.NODE_RESOURCES_BALANCED_ALLOCATION: 1,
     names.IMAGE_LOCALITY: 1,
     names.INTER_POD_AFFINITY: 1,
-    legacy.NODE_RESOURCES_LEAST_ALLOCATED: 1,
+    names.NODE_RESOURCES_LEAST_ALLOCATED: 1,
     names.NODE_AFFINITY: 1,
-    legacy.NODE_PREFER_AVOID_PODS: 10_000,
+    names.NODE_PREFER_AVOID_PODS: 10_000,
     names.POD_TOPOLOGY_SPREAD: 2,
     names.TAINT_TOLERATION: 1,
 }
@@ -97,8 +96,8 @@ V1BETA1: Final = Release("v1beta1", {**_COMMON, "score": _SCORE_V1BETA1}, old_fo
 
 _ALPHA: Final[PluginLists] = {
     **_COMMON,
-    "preScore": {**_COMMON["preScore"], legacy.SELECTOR_SPREAD: None},
-    "score": {**_SCORE_V1BETA1, legacy.SELECTOR_SPREAD: 1},
+    "preScore": {**_COMMON["preScore"], names.SELECTOR_SPREAD: None},
+    "score": {**_SCORE_V1BETA1, names.SELECTOR_SPREAD: 1},
 }
 V1ALPHA2: Final = Release("v1alpha2", _ALPHA, old_formulas=True, spreads_by_selector=True)
 V1ALPHA1: Final = Release("v1alpha1", _ALPHA, old_formulas=True, spreads_by_selector=True)

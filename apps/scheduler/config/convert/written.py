@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from apps.scheduler.config.args import ResourceSpec, UtilizationShapePoint
 from apps.scheduler.config.decoding import decode, field_names
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.resource_args import ResourceSpec, UtilizationShapePoint
 from apps.scheduler.config.types import (
     ExtenderManagedResource,
     ExtenderTLSConfig,

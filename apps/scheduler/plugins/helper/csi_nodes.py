@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.scheduler.cache.listers import Lister
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable
+from apps.scheduler.cache.lister import Lister
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.objects import CSINode
 from apps.scheduler.plugins.helper.csi_migration import MigratedPlugin
 
@@ -24,7 +24,7 @@ def attach_limit(driver: str, csi_node: CSINode | None) -> int:
     return NO_LIMIT
 
 
-def attach_limits(driver: str, nodes: NodeTable, csi_nodes: Lister[CSINode]) -> Int64Array:
+def attach_limits(driver: str, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -> Int64Array:
     """(n,) int64: ``attach_limit`` of every node."""
 
     def limit(csi_node: CSINode | None) -> int:
@@ -33,7 +33,7 @@ def attach_limits(driver: str, nodes: NodeTable, csi_nodes: Lister[CSINode]) -> 
     return _column(("attach limits", driver), limit, np.int64, nodes, csi_nodes)
 
 
-def migrated(plugin: MigratedPlugin, nodes: NodeTable, csi_nodes: Lister[CSINode]) -> BoolArray:
+def migrated(plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -> BoolArray:
     """(n,) bool: nodes on which the plugin's CSI driver stands in for it."""
     return _column(("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes)
 
@@ -42,10 +42,10 @@ def _column(
     name: tuple[str, str],
     ask: Callable[[CSINode | None], Any],
     dtype: Any,
-    nodes: NodeTable,
+    nodes: NodeColumns,
     csi_nodes: Lister[CSINode],
 ) -> NDArray[Any]:
-    def compute(table: NodeTable) -> NDArray[Any]:
+    def compute(table: NodeColumns) -> NDArray[Any]:
         column = np.full(len(table), ask(None), dtype=dtype)
         for line in np.flatnonzero(table.alive).tolist():
             column[line] = ask(csi_nodes.get(table.info(line).name))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.nodes import BoolArray, NodeColumns
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import IN, NOT_IN, Requirement, SelectorError, node_requirement
 from apps.scheduler.objects import (
@@ -18,7 +18,7 @@ from apps.scheduler.objects import (
 NAME_FIELD = "metadata.name"
 
 
-def matches_pod(pod: PodInfo, nodes: NodeTable) -> BoolArray:
+def matches_pod(pod: PodInfo, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes that satisfy the pod's nodeSelector and its required node affinity."""
     spec = pod.pod.spec
     matching = np.ones(len(nodes), dtype=np.bool_)
@@ -35,7 +35,7 @@ def required_node_affinity(pod: PodInfo) -> NodeSelector | None:
     return affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
-def matches_selector(selector: NodeSelector, nodes: NodeTable) -> BoolArray:
+def matches_selector(selector: NodeSelector, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes that match any term; a term that cannot be read matches no node."""
     matching = np.zeros(len(nodes), dtype=np.bool_)
     for term in selector.node_selector_terms:
@@ -46,7 +46,7 @@ def matches_selector(selector: NodeSelector, nodes: NodeTable) -> BoolArray:
     return matching
 
 
-def matches_term(term: NodeSelectorTerm, nodes: NodeTable) -> BoolArray:
+def matches_term(term: NodeSelectorTerm, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes that fulfil every requirement; an empty term matches none."""
     if is_empty(term):
         return np.zeros(len(nodes), dtype=np.bool_)
@@ -72,7 +72,7 @@ def field_requirements(requirements: Sequence[NodeSelectorRequirement]) -> list[
     return list(map(node_requirement, requirements))
 
 
-def holds(requirement: Requirement, nodes: NodeTable) -> BoolArray:
+def holds(requirement: Requirement, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes whose labels fulfil the requirement."""
     column = nodes.label(requirement.key)
     if requirement.operator == IN:
@@ -84,10 +84,10 @@ def holds(requirement: Requirement, nodes: NodeTable) -> BoolArray:
     )
 
 
-def _name_holds(requirement: Requirement, nodes: NodeTable) -> BoolArray:
+def _name_holds(requirement: Requirement, nodes: NodeColumns) -> BoolArray:
     """Names are distinct, so the few that are listed are looked up."""
     named = np.zeros(len(nodes), dtype=np.bool_)
     if requirement.key == NAME_FIELD:
-        lines = [line for line in map(nodes.line_of, requirement.values) if line >= 0]
+        lines = [line for line in map(nodes.row_of, requirement.values) if line >= 0]
         named[lines] = True
     return named if requirement.operator == "In" else ~named

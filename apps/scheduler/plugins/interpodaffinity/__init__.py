@@ -1,1 +1,7 @@
 """InterPodAffinity: pods that want to be near some pods, or away from them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NAME: Final = "InterPodAffinity"

@@ -12,7 +12,7 @@ from apps.scheduler.cache.term_index import TermIndex
 from apps.scheduler.framework.affinity_terms import CarriedTerm, TermKind
 from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.interpodaffinity import NAME
 
 #: answers kept for pods that are alike
 _MAX_KNOWN: Final = 1024
@@ -30,7 +30,7 @@ class CarriedTally:
     @lazy
     def name(self) -> Name:
         """See cache.pod_index.Counted."""
-        return Name(names.INTER_POD_AFFINITY, *self.weights.items())
+        return Name(NAME, *self.weights.items())
 
     @property
     def tags(self) -> Collection[Hashable]:

@@ -14,7 +14,7 @@ from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.affinity_terms import TermKind
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.interpodaffinity.existing import Existing
@@ -158,11 +158,11 @@ def pre_filter_state(
     )
 
 
-def verdicts(state: PreFilterState, nodes: NodeTable, *, whole: bool) -> Verdicts | None:
+def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdicts | None:
     """``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows."""
     flags: FlagArray | None = None
     for domains, table in state.tables:
-        found = table.take(domains.slots if whole else domains.slots[nodes.rows])
+        found = table.take(domains.slots if whole else domains.slots[nodes.snapshot_rows])
         flags = found if flags is None else flags | found
     return None if flags is None else Verdicts(flags.astype(np.uint16), _STATUSES)
 

@@ -67,9 +67,11 @@ EVENTS: Final = (
             Resource.POD, ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
         ),
         hint_pod_changed,
+        looks_for="that its affinity or anti-affinity is about",
     ),
     ClusterEventWithHint(
         ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
         hint_node_changed,
+        looks_for="in a domain of its affinity or anti-affinity",
     ),
 )

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.cache.label_index import selector_tags
-from apps.scheduler.cache.listers import Lister
+from apps.scheduler.cache.lister import Lister
 from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.affinity_terms import AffinityTerm, PodTerms
 from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector
 from apps.scheduler.objects import Namespace
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.interpodaffinity import NAME
 
 #: resolved groups of terms kept
 _MAX_KNOWN: Final = 1024
@@ -48,7 +48,7 @@ class Tally:
     @lazy
     def name(self) -> Name:
         """See cache.pod_index.Counted."""
-        return Name(names.INTER_POD_AFFINITY, self.terms, self.jointly)
+        return Name(NAME, self.terms, self.jointly)
 
     @lazy
     def tags(self) -> Collection[Hashable] | None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from apps.scheduler.config.args import InterPodAffinityArgs
+from apps.scheduler.config.checks import check_range
+from apps.scheduler.config.errors import Problems
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
-from apps.scheduler.plugins.interpodaffinity import hints
+from apps.scheduler.objects.meta import Int32
+from apps.scheduler.plugins.interpodaffinity import NAME, hints
 from apps.scheduler.plugins.interpodaffinity.existing import ExistingTerms
 from apps.scheduler.plugins.interpodaffinity.filtering import (
     PreFilterState,
@@ -21,6 +24,7 @@ from apps.scheduler.plugins.interpodaffinity.filtering import (
     verdicts,
 )
 from apps.scheduler.plugins.interpodaffinity.incoming import IncomingTerms
+from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
 from apps.scheduler.plugins.interpodaffinity.scoring import (
     PreScoreState,
     normalized,
@@ -28,13 +32,21 @@ from apps.scheduler.plugins.interpodaffinity.scoring import (
     raw_scores,
 )
 
-NAME = names.INTER_POD_AFFINITY
 _PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterPodAffinityArgs:
+    #: 0–100: what a required affinity term of a running pod counts when scoring.
+    hard_pod_affinity_weight: Int32 = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
+
+
 class InterPodAffinity:
     name = NAME
+    args_type = InterPodAffinityArgs
+    default_weight = 2
 
     def __init__(self, args: InterPodAffinityArgs | None, handle: Handle) -> None:
         args = args or InterPodAffinityArgs()
@@ -47,8 +59,13 @@ class InterPodAffinity:
             hard_pod_affinity_weight=args.hard_pod_affinity_weight,
         )
 
+    @staticmethod
+    def check_args(args: InterPodAffinityArgs, path: str, problems: Problems) -> None:
+        weight = args.hard_pod_affinity_weight
+        check_range(weight, 0, 100, f"{path}.hardPodAffinityWeight", problems)
+
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         if pod.terms.errors:
             return None, unresolvable(f"parsing pod: {', '.join(pod.terms.errors)}")
@@ -64,20 +81,27 @@ class InterPodAffinity:
         state.write(_PRE_FILTER_STATE, found)
         return None, None
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
         self._change(state, added, nodes, 1)
 
     def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
         self._change(state, removed, nodes, -1)
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = state.read(_PRE_FILTER_STATE, PreFilterState)
         return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        snapshot, listers = self._handle.snapshot, self._handle.listers
+        terms = UnmetTerms(pod, nodes.info(0), int(nodes.snapshot_rows[0]), snapshot, listers)
+        return terms.details(status)
+
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         incoming = self._incoming.of(pod.terms)
         if self._ignores_existing and not incoming.preferred:
@@ -89,10 +113,10 @@ class InterPodAffinity:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """Weights of the terms that hold in the node's domains, of the pod and of running pods."""
-        rows = lines if nodes is self._handle.snapshot else nodes.rows[lines]
+        rows = lines if nodes is self._handle.snapshot else nodes.snapshot_rows[lines]
         return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), rows)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
@@ -101,7 +125,9 @@ class InterPodAffinity:
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return hints.EVENTS
 
-    def _change(self, state: CycleState, other: PodInfo, nodes: NodeTable, amount: int) -> None:
+    def _change(self, state: CycleState, other: PodInfo, nodes: NodeColumns, amount: int) -> None:
         found = state.read(_PRE_FILTER_STATE, PreFilterState)
-        changed = found.changed(other, int(nodes.rows[0]), amount, self._handle.snapshot.domains)
+        changed = found.changed(
+            other, int(nodes.snapshot_rows[0]), amount, self._handle.snapshot.domains
+        )
         state.write(_PRE_FILTER_STATE, changed)

@@ -11,12 +11,11 @@ from typing import Final
 import numpy as np
 
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.config import legacy
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim
@@ -79,6 +78,8 @@ class _InTreeLimits:
     """One kind of disk; the limit is the node's own, or that of the cloud's machines."""
 
     name: str
+    is_legacy = True
+    removed_in_v1 = True
     plugin: MigratedPlugin
     #: how a node's allocatable names the limit
     resource: str
@@ -89,7 +90,7 @@ class _InTreeLimits:
         self._volumes = InTreeVolumes(self.plugin, handle.listers)
         self._attached = AttachedVolumes(handle.snapshot, handle.listers, self._volumes)
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = (self._volumes.resolve(mount, "") for mount in pod.mounts)
         wanted = {volume for volume in found if volume is not None}
         if not wanted:
@@ -98,15 +99,15 @@ class _InTreeLimits:
         new = np.full(len(self._handle.snapshot), len(wanted), dtype=np.int64)
         for volume in wanted:
             new[list(self._attached.rows_with(volume))] -= 1
-        total = (self._attached.count(self.plugin.name) + new)[nodes.rows]
-        for line in nodes.modified_lines:
+        total = (self._attached.count(self.plugin.name) + new)[nodes.snapshot_rows]
+        for line in nodes.modified_rows:
             info = nodes.info(line)
             total[line] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
         refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
         refused &= ~migrated(self.plugin, nodes, self._handle.listers.csi_nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
-    def _limits(self, nodes: NodeTable) -> Int64Array:
+    def _limits(self, nodes: NodeColumns) -> Int64Array:
         limits = np.zeros(len(nodes), dtype=np.int64)
         for line in np.flatnonzero(nodes.alive).tolist():
             info = nodes.info(line)
@@ -120,7 +121,7 @@ class _InTreeLimits:
 
 
 class EBSLimits(_InTreeLimits):
-    name = legacy.EBS_LIMITS
+    name = "EBSLimits"
     plugin = EBS
     resource = "attachable-volumes-aws-ebs"
     default_limit = 39
@@ -133,21 +134,21 @@ class EBSLimits(_InTreeLimits):
 
 
 class GCEPDLimits(_InTreeLimits):
-    name = legacy.GCE_PD_LIMITS
+    name = "GCEPDLimits"
     plugin = GCE_PD
     resource = "attachable-volumes-gce-pd"
     default_limit = 16
 
 
 class AzureDiskLimits(_InTreeLimits):
-    name = legacy.AZURE_DISK_LIMITS
+    name = "AzureDiskLimits"
     plugin = AZURE_DISK
     resource = "attachable-volumes-azure-disk"
     default_limit = 16
 
 
 class CinderLimits(_InTreeLimits):
-    name = legacy.CINDER_LIMITS
+    name = "CinderLimits"
     plugin = CINDER
     resource = "attachable-volumes-cinder"
     default_limit = 256

@@ -10,28 +10,28 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from apps.scheduler.config import legacy
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import OwnerReference
 from apps.scheduler.plugins.helper.default_selector import controller_of
 
-NAME = legacy.NODE_PREFER_AVOID_PODS
+NAME: Final = "NodePreferAvoidPods"
 ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _CONTROLLERS: Final = ("ReplicationController", "ReplicaSet")
 
 
 class NodePreferAvoidPods:
     name = NAME
+    is_legacy = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """0 on nodes that would rather avoid the pod's controller, 100 elsewhere."""
         controller = controller_of(pod)
@@ -60,13 +60,13 @@ def avoids(annotation: str, controller: OwnerReference) -> bool:
         return False
 
 
-def _has_annotation(nodes: NodeTable) -> BoolArray:
+def _has_annotation(nodes: NodeColumns) -> BoolArray:
     found = np.zeros(len(nodes), dtype=np.bool_)
     for line in np.flatnonzero(nodes.alive).tolist():
         found[line] = bool(_annotation(nodes, line))
     return found
 
 
-def _annotation(nodes: NodeTable, line: int) -> str:
+def _annotation(nodes: NodeColumns, line: int) -> str:
     node = nodes.info(line).node
     return node.metadata.annotations.get(ANNOTATION, "") if node is not None else ""

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 import numpy as np
 
-from apps.scheduler.config import legacy
-from apps.scheduler.config.args import DEFAULT_RESOURCES, ResourceSpec
-from apps.scheduler.config.legacy import (
-    NodeResourcesLeastAllocatedArgs,
-    NodeResourcesMostAllocatedArgs,
-    RequestedToCapacityRatioArgs,
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.resource_args import (
+    DEFAULT_RESOURCES,
+    Resources,
+    ResourceSpec,
+    Shape,
+    check_shape,
+    check_weights,
+    resources_with_defaults,
 )
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeTable, take
+from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns, take
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.types import PodInfo
@@ -36,21 +40,44 @@ MAX_PRIORITY: Final = 10
 Use = tuple[Int64Array, Int64Array]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocatedArgs:
+    """The arguments of NodeResourcesLeastAllocated and NodeResourcesMostAllocated."""
+
+    resources: Resources = DEFAULT_RESOURCES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedToCapacityRatioArgs:
+    """At least one point; the points' scores are 0–10, as in the shapes of NodeResourcesFit."""
+
+    shape: Shape = ()
+    resources: Resources = DEFAULT_RESOURCES
+
+
+Args = TypeVar("Args", AllocatedArgs, RequestedToCapacityRatioArgs)
+
+
+def default_args(args: Args) -> Args:
+    return replace(args, resources=resources_with_defaults(args.resources))
+
+
 class _ByResources(ABC):
     """A scorer that looks at nothing but the use of some resources."""
 
     name: str
+    is_legacy = True
 
     def __init__(self, resources: Sequence[ResourceSpec]) -> None:
         self._resources = tuple(resources)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
         wanted = tuple(requests.get(resource.name, 0) for resource in self._resources)
 
-        def scores(table: NodeTable) -> Int64Array:
+        def scores(table: NodeColumns) -> Int64Array:
             uses = [
                 _use(resource.name, amount, table)
                 for resource, amount in zip(self._resources, wanted, strict=True)
@@ -70,25 +97,31 @@ class _ByResources(ABC):
         return np.asarray(total, dtype=np.int64) // sum(weights)
 
 
-class NodeResourcesLeastAllocated(_ByResources):
+class _ByAllocation(_ByResources):
+    args_type = AllocatedArgs
+    default_args = staticmethod(default_args)
+
+    def __init__(self, args: AllocatedArgs | None, handle: Handle) -> None:
+        super().__init__(args.resources if args is not None else DEFAULT_RESOURCES)
+
+    @staticmethod
+    def check_args(args: AllocatedArgs, path: str, problems: Problems) -> None:
+        check_weights(args.resources, f"{path}.resources", problems)
+
+
+class NodeResourcesLeastAllocated(_ByAllocation):
     """The weighted mean of the free shares; what is used beyond the capacity leaves 0."""
 
-    name = legacy.NODE_RESOURCES_LEAST_ALLOCATED
-
-    def __init__(self, args: NodeResourcesLeastAllocatedArgs | None, handle: Handle) -> None:
-        super().__init__(args.resources if args is not None else DEFAULT_RESOURCES)
+    name = "NodeResourcesLeastAllocated"
 
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
         return self._mean([_share(capacity - used, used, capacity) for used, capacity in uses])
 
 
-class NodeResourcesMostAllocated(_ByResources):
+class NodeResourcesMostAllocated(_ByAllocation):
     """The weighted mean of the used shares; what is used beyond the capacity counts 0."""
 
-    name = legacy.NODE_RESOURCES_MOST_ALLOCATED
-
-    def __init__(self, args: NodeResourcesMostAllocatedArgs | None, handle: Handle) -> None:
-        super().__init__(args.resources if args is not None else DEFAULT_RESOURCES)
+    name = "NodeResourcesMostAllocated"
 
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
         return self._mean([_share(used, used, capacity) for used, capacity in uses])
@@ -100,7 +133,9 @@ class RequestedToCapacityRatio(_ByResources):
     The mean by weight, rounded, is over resources that score anything. Normalised to 0..100.
     """
 
-    name = legacy.REQUESTED_TO_CAPACITY_RATIO
+    name = "RequestedToCapacityRatio"
+    args_type = RequestedToCapacityRatioArgs
+    default_args = staticmethod(default_args)
 
     def __init__(self, args: RequestedToCapacityRatioArgs | None, handle: Handle) -> None:
         args = args or RequestedToCapacityRatioArgs()
@@ -108,6 +143,11 @@ class RequestedToCapacityRatio(_ByResources):
         points = [(point.utilization, point.score) for point in args.shape] or [(0, 0), (100, 10)]
         line = [broken_line(points, utilization) for utilization in range(101)]
         self._line = np.array(line, dtype=np.int64)
+
+    @staticmethod
+    def check_args(args: RequestedToCapacityRatioArgs, path: str, problems: Problems) -> None:
+        check_shape(args.shape, f"{path}.shape", problems)
+        check_weights(args.resources, f"{path}.resources", problems)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return scores * (MAX_NODE_SCORE // MAX_PRIORITY)
@@ -125,7 +165,7 @@ class RequestedToCapacityRatio(_ByResources):
 class NodeResourcesBalancedAllocationLegacy(_ByResources):
     """``(1 - |used share of CPU - used share of memory|) * 100``; 0 where either is used up."""
 
-    name = legacy.NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY
+    name = "NodeResourcesBalancedAllocationLegacy"
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__((ResourceSpec(name=CPU_NAME), ResourceSpec(name=MEMORY_NAME)))
@@ -138,8 +178,8 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
         return np.where((cpu >= 1) | (memory >= 1), 0, even)
 
 
-def _use(name: str, amount: int, nodes: NodeTable) -> Use:
-    line = nodes.resource_line(name)
+def _use(name: str, amount: int, nodes: NodeColumns) -> Use:
+    line = nodes.resource_index(name)
     if line < 0:
         nothing = np.zeros(len(nodes), dtype=np.int64)
         return nothing, nothing

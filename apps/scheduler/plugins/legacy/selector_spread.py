@@ -12,17 +12,16 @@ from apps.scheduler.cache.interning import Interner
 from apps.scheduler.cache.label_index import selector_tags
 from apps.scheduler.cache.node_tree import zone_of
 from apps.scheduler.cache.pod_index import Name, PodClass
-from apps.scheduler.config import legacy
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import LabelClass, PodInfo
 from apps.scheduler.labels import Selector
 from apps.scheduler.plugins.helper.default_selector import default_selector
 
-NAME = legacy.SELECTOR_SPREAD
+NAME: Final = "SelectorSpread"
 #: how much the zone counts against the node
 ZONE_WEIGHTING: Final = 2.0 / 3.0
 NO_ZONE: Final = -1
@@ -64,13 +63,14 @@ class PreScoreState:
 
 class SelectorSpread:
     name = NAME
+    is_legacy = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle
         self._zones: Interner[str] = Interner()
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         """A pod with constraints of its own is spread by those: skip."""
         if pod.pod.spec.topology_spread_constraints:
@@ -82,17 +82,17 @@ class SelectorSpread:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """The number of such pods on the node."""
         siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
         counts = self._handle.snapshot.pods_by_labels.counts(siblings)
-        return counts[nodes.rows[lines]]
+        return counts[nodes.snapshot_rows[lines]]
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return spread(scores, state.read(_PRE_SCORE_STATE, PreScoreState).zones)
 
-    def _zone_ids(self, nodes: NodeTable) -> Int64Array:
+    def _zone_ids(self, nodes: NodeColumns) -> Int64Array:
         """(n,) int64: a number for each zone of a region."""
         ids = np.full(len(nodes), NO_ZONE, dtype=np.int64)
         for line in np.flatnonzero(nodes.alive).tolist():

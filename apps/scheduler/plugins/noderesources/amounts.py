@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.scheduler.config.args import ResourceSpec
-from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeTable
+from apps.scheduler.config.resource_args import ResourceSpec
+from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.resources import is_scalar
@@ -35,7 +35,7 @@ class Amounts:
 def amounts(
     resources: Sequence[ResourceSpec],
     pod_requests: Mapping[str, int],
-    nodes: NodeTable,
+    nodes: NodeColumns,
     *,
     nonzero: bool,
 ) -> list[Amounts]:
@@ -47,7 +47,7 @@ def amounts(
     columns = []
     for resource in resources:
         wanted = pod_requests.get(resource.name, 0)
-        line = nodes.resource_line(resource.name)
+        line = nodes.resource_index(resource.name)
         if line < 0 or (wanted == 0 and is_scalar(resource.name)):
             continue
         requested = nodes.requested[line]

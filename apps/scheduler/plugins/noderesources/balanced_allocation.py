@@ -3,44 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.scheduler.config.args import NodeResourcesBalancedAllocationArgs
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.resource_args import (
+    DEFAULT_RESOURCES,
+    Resources,
+    resources_with_defaults,
+)
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, take
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.noderesources.amounts import amounts
 
-NAME = names.NODE_RESOURCES_BALANCED_ALLOCATION
+NAME: Final = "NodeResourcesBalancedAllocation"
 
 _Float64Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeResourcesBalancedAllocationArgs:
+    #: All weights are 1.
+    resources: Resources = DEFAULT_RESOURCES
+
+
 class NodeResourcesBalancedAllocation:
     name = NAME
+    args_type = NodeResourcesBalancedAllocationArgs
+    default_weight = 1
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
 
+    @staticmethod
+    def default_args(
+        args: NodeResourcesBalancedAllocationArgs,
+    ) -> NodeResourcesBalancedAllocationArgs:
+        return replace(args, resources=resources_with_defaults(args.resources))
+
+    @staticmethod
+    def check_args(
+        args: NodeResourcesBalancedAllocationArgs, path: str, problems: Problems
+    ) -> None:
+        seen: set[str] = set()
+        for index, spec in enumerate(args.resources):
+            at = f"{path}.resources[{index}]"
+            if spec.name in seen:
+                problems.duplicate(f"{at}.name", spec.name)
+            seen.add(spec.name)
+            if spec.weight != 1:
+                problems.invalid(f"{at}.weight", spec.weight, "must be 1")
+
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         """Pods that ask for none of the resources would all go to the most uneven node: skip."""
         return None if any(self._requests(pod)) else SKIP
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """50 to 100: ``50 + (50 + evenness with the pod - evenness without it) / 2``."""
         wanted = self._requests(pod)
         requests = dict(zip((r.name for r in self._resources), wanted, strict=True))
 
-        def scores(table: NodeTable) -> Int64Array:
+        def scores(table: NodeColumns) -> Int64Array:
             columns = amounts(self._resources, requests, table, nonzero=False)
             with_pod = evenness([(c.requested + c.pod, c.allocatable) for c in columns], table)
             without = evenness([(c.requested, c.allocatable) for c in columns], table)
@@ -53,7 +86,7 @@ class NodeResourcesBalancedAllocation:
         return [pod.requests.get(resource.name, 0) for resource in self._resources]
 
 
-def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeTable) -> Int64Array:
+def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeColumns) -> Int64Array:
     """``int((1 - standard deviation of the used shares) * 100)`` for (requested, allocatable).
 
     A share is at most 1; a resource that a node does not have does not count there. The order of

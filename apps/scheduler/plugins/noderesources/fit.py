@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from apps.scheduler.config.args import NodeResourcesFitArgs
 from apps.scheduler.framework import resources
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array, take
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, UInt16Array, take
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.noderesources import fit_hints
 from apps.scheduler.plugins.noderesources.amounts import amounts
+from apps.scheduler.plugins.noderesources.args import (
+    NodeResourcesFitArgs,
+    check_args,
+    default_args,
+    ignore_resources,
+)
+from apps.scheduler.plugins.noderesources.refusals import (
+    REASON_TOO_MANY_PODS,
+    insufficient,
+    missing_room,
+)
 from apps.scheduler.plugins.noderesources.scoring import scorer_for
 
-NAME = names.NODE_RESOURCES_FIT
-REASON_TOO_MANY_PODS: Final = "Too many pods"
+NAME: Final = "NodeResourcesFit"
 _NATIVE_ORDER: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 
 #: (resource, amount > 0) in the order in which reasons are given
@@ -31,9 +40,15 @@ _Wanted = tuple[tuple[str, int], ...]
 
 class NodeResourcesFit:
     name = NAME
+    args_type = NodeResourcesFitArgs
+    default_args = staticmethod(default_args)
+    check_args = staticmethod(check_args)
+    ignore_resources = staticmethod(ignore_resources)
+    default_weight = 1
 
     def __init__(self, args: NodeResourcesFitArgs | None, handle: Handle) -> None:
         args = args or NodeResourcesFitArgs()
+        self._handle = handle
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = args.scoring_strategy
@@ -43,28 +58,35 @@ class NodeResourcesFit:
         self._status_ids: dict[tuple[tuple[str, ...], bool], int] = {}
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         state.write(NAME, _PreFilterState(self._wanted(pod.spec_requests)))
         return None, None
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = state.read(NAME, _PreFilterState).wanted
         key = (self, "filter", wanted)
         ids = nodes.memo(key, lambda table: self._verdicts(wanted, table), depends="pods")
         return Verdicts(ids, self._statuses)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        node = nodes.info(0)
+        nominated = {each.uid for each in self._handle.nominator.pods_for_node(node.name)}
+        return missing_room(pod, node, status, nominated)
+
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
 
-        def scores(table: NodeTable) -> Int64Array:
+        def scores(table: NodeColumns) -> Int64Array:
             columns = amounts(self._strategy.resources, requests, table, nonzero=True)
             return self._scorer(columns, len(table))
 
@@ -89,12 +111,12 @@ class NodeResourcesFit:
             name in self._ignored or name.partition("/")[0] in self._ignored_groups
         )
 
-    def _verdicts(self, wanted: _Wanted, nodes: NodeTable) -> UInt16Array:
+    def _verdicts(self, wanted: _Wanted, nodes: NodeColumns) -> UInt16Array:
         short: list[BoolArray] = [nodes.pod_count >= nodes.allowed_pods]
         refused = short[0].copy()
         unresolvable = np.zeros(len(nodes), dtype=np.bool_)
         for name, amount in wanted:
-            line = nodes.resource_line(name)
+            line = nodes.resource_index(name)
             if line < 0:
                 lacking = exceeds = np.ones(len(nodes), dtype=np.bool_)
             else:
@@ -116,7 +138,7 @@ class NodeResourcesFit:
 
         There are few distinct columns, so texts are made once for each.
         """
-        reasons = [REASON_TOO_MANY_PODS, *(f"Insufficient {name}" for name, _ in wanted)]
+        reasons = [REASON_TOO_MANY_PODS, *(insufficient(name) for name, _ in wanted)]
         codes = np.zeros(answers.shape[1], dtype=np.int64 if len(answers) < 63 else object)
         for bit, answer in enumerate(answers):
             codes[answer] += 1 << bit

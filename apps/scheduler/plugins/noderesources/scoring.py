@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from apps.scheduler.config.args import (
-    LEAST_ALLOCATED,
-    MAX_CUSTOM_PRIORITY_SCORE,
-    MOST_ALLOCATED,
-    REQUESTED_TO_CAPACITY_RATIO,
-    ScoringStrategy,
-    UtilizationShapePoint,
-)
+from apps.scheduler.config.resource_args import MAX_CUSTOM_PRIORITY_SCORE, UtilizationShapePoint
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.plugins.noderesources.amounts import Amounts, percent
+from apps.scheduler.plugins.noderesources.args import (
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    REQUESTED_TO_CAPACITY_RATIO,
+    ScoringStrategy,
+)
 
 #: (resources, number of lines) -> (lines,) int64
 Scorer = Callable[[Sequence[Amounts], int], Int64Array]

@@ -91,7 +91,11 @@ def _limits(csi_node: CSINode) -> dict[str, int]:
 EVENTS: Final = (
     ClusterEventWithHint(ClusterEvent(Resource.CSI_NODE, ActionType.ADD)),
     ClusterEventWithHint(ClusterEvent(Resource.CSI_NODE, ActionType.UPDATE), hint_csi_node_changed),
-    ClusterEventWithHint(ClusterEvent(Resource.POD, ActionType.DELETE), hint_pod_deleted),
+    ClusterEventWithHint(
+        ClusterEvent(Resource.POD, ActionType.DELETE),
+        hint_pod_deleted,
+        looks_for="whose volumes count against a driver's limit",
+    ),
     ClusterEventWithHint(
         ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), hint_claim_added
     ),

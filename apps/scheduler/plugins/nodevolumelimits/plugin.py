@@ -13,7 +13,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
 from apps.scheduler.framework.status import (
     SKIP,
     Status,
@@ -23,7 +23,6 @@ from apps.scheduler.framework.status import (
     unschedulable,
 )
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.csi_migration import (
     MigratedPlugin,
     TranslationError,
@@ -41,7 +40,7 @@ from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
 from apps.scheduler.plugins.nodevolumelimits.attachments import Attachments
 
-NAME = names.NODE_VOLUME_LIMITS
+NAME: Final = "NodeVolumeLimits"
 REASON: Final = "node(s) exceed max volume count"
 _STATUSES = (None, unschedulable(REASON))
 
@@ -59,11 +58,11 @@ class NodeVolumeLimits:
         self._attachments = Attachments(handle.listers)
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         return None, None if any(map(hints.may_be_attached, pod.pod.spec.volumes)) else SKIP
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         for mount in pod.mounts:
             if missing := self._missing(mount):
                 everywhere = np.ones(len(nodes), dtype=np.uint16)
@@ -75,7 +74,7 @@ class NodeVolumeLimits:
         refused = np.zeros(len(nodes), dtype=np.bool_)
         for driver in dict.fromkeys(volume.driver for volume in wanted):
             refused |= self._exceeds(driver, wanted, nodes)
-        for line in nodes.modified_lines:
+        for line in nodes.modified_rows:
             refused[line] = self._exceeds_on(line, wanted, nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
@@ -91,7 +90,7 @@ class NodeVolumeLimits:
         namespace, name = mount.of[:2]
         return f"looking up PVC {namespace}/{name}: {claim_not_found(name)}"
 
-    def _wanted(self, pod: PodInfo, nodes: NodeTable) -> Wanted:
+    def _wanted(self, pod: PodInfo, nodes: NodeColumns) -> Wanted:
         """Raises StatusError (an internal error) for a volume that cannot be the pod's."""
         wanted = {}
         for mount in pod.mounts:
@@ -108,7 +107,7 @@ class NodeVolumeLimits:
         return wanted
 
     def _refuse_untranslatable(
-        self, mount: Mount, unknown: TranslationError, nodes: NodeTable
+        self, mount: Mount, unknown: TranslationError, nodes: NodeColumns
     ) -> None:
         """An internal error where a node would have to serve the volume by its driver."""
         plugin = plugin_of_mount(mount)
@@ -116,10 +115,13 @@ class NodeVolumeLimits:
             reason = f"converting volume({mount.of[0]}) from inline to csi: {unknown}"
             raise StatusError(error(reason))
 
-    def _exceeds(self, driver: str, wanted: Wanted, nodes: NodeTable) -> BoolArray:
+    def _exceeds(self, driver: str, wanted: Wanted, nodes: NodeColumns) -> BoolArray:
         """(n,) bool: nodes that cannot attach what the pod wants of the driver."""
         limits = attach_limits(driver, nodes, self._handle.listers.csi_nodes)
-        new, used = self._new(driver, wanted)[nodes.rows], self._used(driver)[nodes.rows]
+        new, used = (
+            self._new(driver, wanted)[nodes.snapshot_rows],
+            self._used(driver)[nodes.snapshot_rows],
+        )
         exceeds: BoolArray = (limits != NO_LIMIT) & (new > 0) & (used + new > limits)
         return exceeds
 
@@ -144,7 +146,7 @@ class NodeVolumeLimits:
         """
         used = self._attached.count(driver).copy()
         for node_name, volumes in self._attachments.by_node().items():
-            row = self._handle.snapshot.line_of(node_name)
+            row = self._handle.snapshot.row_of(node_name)
             idle = sum(
                 volume.driver == driver and row not in self._attached.rows_with(volume)
                 for volume in volumes
@@ -153,7 +155,7 @@ class NodeVolumeLimits:
                 used[row] += idle
         return used
 
-    def _exceeds_on(self, line: int, wanted: Wanted, nodes: NodeTable) -> bool:
+    def _exceeds_on(self, line: int, wanted: Wanted, nodes: NodeColumns) -> bool:
         """The same for one line, all drivers, with the pods that the line shows."""
         info = nodes.info(line)
         csi_node = self._handle.listers.csi_nodes.get(info.name)

@@ -14,8 +14,8 @@ from apps.scheduler.cache.pod_index import Name, PodClass
 from apps.scheduler.framework.types import LabelClass
 from apps.scheduler.labels import IN, Requirement, Selector, from_label_selector
 from apps.scheduler.objects import TopologySpreadConstraint
-from apps.scheduler.plugins import names
 
+NAME: Final = "PodTopologySpread"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -41,7 +41,7 @@ class SpreadConstraint:
     tags: Collection[Hashable] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        name = Name(names.POD_TOPOLOGY_SPREAD, self.namespace, self.selector)
+        name = Name(NAME, self.namespace, self.selector)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "tags", selector_tags(self.selector, (self.namespace,)))
 

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.snapshot import Snapshot
-from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.nodes import BoolArray, NodeColumns
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
 from apps.scheduler.plugins.helper.node_selection import matches_pod, required_node_affinity
 from apps.scheduler.plugins.helper.taints import has_untolerated
-from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint
+from apps.scheduler.plugins.podtopologyspread.constraints import NAME, SpreadConstraint
 
 
 def counted_domains(
@@ -36,9 +35,9 @@ def counted_domains(
     tolerations = pod.pod.spec.tolerations if constraint.honors_taints else None
     if not others and affinity is None and tolerations is None:
         return every
-    name = (names.POD_TOPOLOGY_SPREAD, others, affinity, tolerations)
+    name = (NAME, others, affinity, tolerations)
 
-    def eligible(nodes: NodeTable) -> NDArray[np.bool_]:
+    def eligible(nodes: NodeColumns) -> NDArray[np.bool_]:
         mask = np.ones(len(nodes), dtype=np.bool_)
         for key in others:
             mask &= nodes.label(key).ids >= 0
@@ -62,7 +61,7 @@ def _node_selection(pod: PodInfo) -> Hashable | None:
     return (frozenset(selector.items()), required)
 
 
-def _tolerated(pod: PodInfo, nodes: NodeTable) -> BoolArray:
+def _tolerated(pod: PodInfo, nodes: NodeColumns) -> BoolArray:
     tolerations = pod.pod.spec.tolerations
     fine = [not has_untolerated(taints, tolerations) for taints in nodes.taint_sets]
     return np.array(fine, dtype=np.bool_)[nodes.taint_ids]

@@ -12,7 +12,7 @@ from apps.scheduler.cache.domains import Domains
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, UInt16Array
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, UInt16Array
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint
@@ -110,7 +110,7 @@ def pre_filter_state(
     return PreFilterState(tuple(found))
 
 
-def verdicts(state: PreFilterState, nodes: NodeTable, *, whole: bool) -> Verdicts | None:
+def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdicts | None:
     """The first constraint that refuses a node gives its reason.
 
     ``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows.
@@ -119,7 +119,7 @@ def verdicts(state: PreFilterState, nodes: NodeTable, *, whole: bool) -> Verdict
     for each in state.constraints:
         if not each.refuses:
             continue
-        slots = each.domains.slots if whole else each.domains.slots[nodes.rows]
+        slots = each.domains.slots if whole else each.domains.slots[nodes.snapshot_rows]
         found = each.table.take(slots)
         ids = found if ids is None else np.where(ids == 0, found, ids)
     return None if ids is None else Verdicts(ids, _STATUSES)

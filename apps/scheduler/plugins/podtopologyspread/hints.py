@@ -52,8 +52,16 @@ class SpreadHints:
             | ActionType.UPDATE_NODE_TAINT
         )
         return (
-            ClusterEventWithHint(ClusterEvent(Resource.POD, pod), self.pod_changed),
-            ClusterEventWithHint(ClusterEvent(Resource.NODE, node), self.node_changed),
+            ClusterEventWithHint(
+                ClusterEvent(Resource.POD, pod),
+                self.pod_changed,
+                looks_for="that one of its spread constraints counts",
+            ),
+            ClusterEventWithHint(
+                ClusterEvent(Resource.NODE, node),
+                self.node_changed,
+                looks_for="in a domain of every spread constraint",
+            ),
         )
 
     def pod_changed(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> QueueingHint:

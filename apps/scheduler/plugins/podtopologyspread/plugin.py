@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from apps.scheduler.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError
-from apps.scheduler.plugins import names
+from apps.scheduler.plugins.podtopologyspread.args import (
+    SYSTEM_DEFAULTING,
+    PodTopologySpreadArgs,
+    check_args,
+    default_args,
+)
 from apps.scheduler.plugins.podtopologyspread.constraints import (
     DO_NOT_SCHEDULE,
+    NAME,
     SCHEDULE_ANYWAY,
     SpreadConstraint,
     compile_constraints,
@@ -30,18 +36,22 @@ from apps.scheduler.plugins.podtopologyspread.filtering import (
     verdicts,
 )
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
+from apps.scheduler.plugins.podtopologyspread.refusals import too_uneven
 from apps.scheduler.plugins.podtopologyspread.scoring import (
     PreScoreState,
     pre_score_state,
 )
 
-NAME = names.POD_TOPOLOGY_SPREAD
 PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 
 class PodTopologySpread:
     name = NAME
+    args_type = PodTopologySpreadArgs
+    default_args = staticmethod(default_args)
+    check_args = staticmethod(check_args)
+    default_weight = 2
 
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         args = args or PodTopologySpreadArgs()
@@ -51,7 +61,7 @@ class PodTopologySpread:
         self._handle = handle
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         constraints = self._hard_constraints(pod)
         if not constraints:
@@ -59,20 +69,26 @@ class PodTopologySpread:
         state.write(PRE_FILTER_STATE, pre_filter_state(self._handle.snapshot, pod, constraints))
         return None, None
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeTable) -> None:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
         self._change(state, pod, added, nodes, 1)
 
     def remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: NodeColumns
     ) -> None:
         self._change(state, pod, removed, nodes, -1)
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = state.read(PRE_FILTER_STATE, PreFilterState)
         return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        found = state.read(PRE_FILTER_STATE, PreFilterState)
+        return too_uneven(found, int(nodes.snapshot_rows[0]), self._handle.snapshot)
+
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         if not constraints:
@@ -81,7 +97,7 @@ class PodTopologySpread:
         found = pre_score_state(
             snapshot,
             pod,
-            lines if nodes is snapshot else nodes.rows[lines],
+            lines if nodes is snapshot else nodes.snapshot_rows[lines],
             constraints,
             # With system defaults, nodes without a zone are still spread over by host.
             require_all_topologies=bool(pod.pod.spec.topology_spread_constraints)
@@ -91,7 +107,7 @@ class PodTopologySpread:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         """Matching pods in the node's domains, weighted: the fewer the better."""
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw
@@ -116,8 +132,8 @@ class PodTopologySpread:
             raise StatusError(error(f"get constraints from pod: {failure}")) from failure
 
     def _change(
-        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeTable, amount: int
+        self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeColumns, amount: int
     ) -> None:
         if other.namespace == pod.namespace:
             found = state.read(PRE_FILTER_STATE, PreFilterState)
-            state.write(PRE_FILTER_STATE, found.changed(other, int(nodes.rows[0]), amount))
+            state.write(PRE_FILTER_STATE, found.changed(other, int(nodes.snapshot_rows[0]), amount))

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from apps.scheduler.cache.listers import Lister, Listers
+from apps.scheduler.cache.lister import Lister
+from apps.scheduler.cache.listers import Listers
 from apps.scheduler.framework.intents import MergePatch
 from apps.scheduler.objects import KubeObject, ObjectReference
 from apps.scheduler.objects import PersistentVolume as Volume

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeTable, UInt16Array
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, UInt16Array
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import SelectorError
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
@@ -64,7 +64,7 @@ class VolumeBinder:
         self._tables = VolumeTables(listers)
         self._provisioning = Provisioning(listers)
 
-    def find_pod_volumes(self, claims: PodClaims, nodes: NodeTable) -> PodVolumes:
+    def find_pod_volumes(self, claims: PodClaims, nodes: NodeColumns) -> PodVolumes:
         """Raises StatusError where something is broken rather than out of reach."""
         none = np.zeros(len(nodes), dtype=np.uint16)
         found = PodVolumes(self._check_bound_claims(claims.bound, nodes), none)
@@ -75,7 +75,7 @@ class VolumeBinder:
     # -- claims that have a volume -------------------------------------------------------------
 
     def _check_bound_claims(
-        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeTable
+        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeColumns
     ) -> UInt16Array:
         """The first claim with a problem decides."""
         outcome = np.zeros(len(nodes), dtype=np.uint16)
@@ -89,7 +89,7 @@ class VolumeBinder:
                 outcome[(outcome == BOUND_OK) & ~in_reach] = OUT_OF_REACH
         return outcome
 
-    def _reach_of(self, volume: PersistentVolume, nodes: NodeTable) -> BoolArray | None:
+    def _reach_of(self, volume: PersistentVolume, nodes: NodeColumns) -> BoolArray | None:
         """(n,) bool: nodes that can use the volume; None for all of them."""
         selector = node_affinity(volume)
         own = reachable(selector, nodes) if selector is not None else None
@@ -110,7 +110,7 @@ class VolumeBinder:
     # -- claims that get one -------------------------------------------------------------------
 
     def _place_delayed_claims(
-        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeTable, found: PodVolumes
+        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeColumns, found: PodVolumes
     ) -> None:
         """Bind what can be bound, the smallest claim first; have volumes made for the others."""
         to_make = [claim for claim in claims if selected_node(claim) is not None]
@@ -128,7 +128,7 @@ class VolumeBinder:
             self._provision(pick.claim, pick.slots == NO_VOLUME, nodes, found)
 
     def _match(
-        self, claim: PersistentVolumeClaim, nodes: NodeTable, others: Sequence[Pick]
+        self, claim: PersistentVolumeClaim, nodes: NodeColumns, others: Sequence[Pick]
     ) -> Pick:
         volumes = self._tables.of_class(class_of_claim(claim))
         taken = [pick.slots for pick in others if pick.volumes is volumes]
@@ -142,7 +142,7 @@ class VolumeBinder:
         self,
         claim: PersistentVolumeClaim,
         needed: BoolArray,
-        nodes: NodeTable,
+        nodes: NodeColumns,
         found: PodVolumes,
     ) -> None:
         """Where a volume has to be made for the claim, see whether it can be."""
@@ -159,6 +159,6 @@ class VolumeBinder:
         found.provisions.append((claim, needed & has_room))
 
 
-def _lines(nodes: NodeTable, name: str | None) -> list[int]:
-    line = nodes.line_of(name) if name is not None else -1
+def _lines(nodes: NodeColumns, name: str | None) -> list[int]:
+    line = nodes.row_of(name) if name is not None else -1
     return [line] if line >= 0 else []

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array, NodeTable
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.labels import EVERYTHING, Selector, from_label_selector
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 from apps.scheduler.plugins.volumebinding.claims import requested_storage
@@ -63,7 +63,7 @@ def demand_of(claim: PersistentVolumeClaim) -> Demand:
 def match(
     claim: PersistentVolumeClaim,
     volumes: ClassVolumes,
-    nodes: NodeTable,
+    nodes: NodeColumns,
     taken: Sequence[Int64Array],
 ) -> Int64Array:
     """(n,) int64: the slot of the volume that each node would get, NO_VOLUME if it gets none.
@@ -84,7 +84,7 @@ def match(
 
 
 def _smallest_open(
-    demand: Demand, volumes: ClassVolumes, nodes: NodeTable, taken: Sequence[Int64Array]
+    demand: Demand, volumes: ClassVolumes, nodes: NodeColumns, taken: Sequence[Int64Array]
 ) -> Int64Array:
     slots = _candidates(demand, volumes)
     best = np.full(len(nodes), _NONE, dtype=np.int64)
@@ -117,7 +117,7 @@ def _candidates(demand: Demand, volumes: ClassVolumes) -> Int64Array:
 
 
 def _offers(
-    volumes: ClassVolumes, slots: Int64Array, nodes: NodeTable, *, depth: int
+    volumes: ClassVolumes, slots: Int64Array, nodes: NodeColumns, *, depth: int
 ) -> Iterator[Int64Array]:
     """(n,) int64 arrays of ranks, _NONE where there is none.
 

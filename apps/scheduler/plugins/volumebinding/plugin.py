@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from apps.scheduler.config.args import VolumeBindingArgs
+from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.resource_args import Shape
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeTable, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins import names
+from apps.scheduler.objects.meta import Int64
 from apps.scheduler.plugins.volumebinding import hints
 from apps.scheduler.plugins.volumebinding.assumption import Assumption, assume
 from apps.scheduler.plugins.volumebinding.binder import VolumeBinder
 from apps.scheduler.plugins.volumebinding.claims import PodClaims, pod_claims, unusable_claim
+from apps.scheduler.plugins.volumebinding.refusals import volumes_out_of_reach
 
-NAME = names.VOLUME_BINDING
+NAME: Final = "VolumeBinding"
 REASON_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
 REASON_OUT_OF_REACH: Final = "node(s) didn't match PersistentVolume's node affinity"
 REASON_NOTHING_TO_BIND: Final = "node(s) didn't find available persistent volumes to bind"
@@ -47,15 +51,40 @@ def _statuses() -> list[Status | None]:
 _STATUSES: Final = _statuses()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeBindingArgs:
+    #: Seconds to wait for the volumes to be bound; 0 = do not wait.
+    bind_timeout_seconds: Int64 = 600
+    #: None: scoring by storage capacity is behind a feature gate that is off in 1.36.
+    shape: Shape | None = None
+
+
 class VolumeBinding:
     name = NAME
+    args_type = VolumeBindingArgs
 
     def __init__(self, args: VolumeBindingArgs | None, handle: Handle) -> None:
         self._handle = handle
         self._binder = VolumeBinder(handle.listers)
 
+    @staticmethod
+    def check_args(args: VolumeBindingArgs, path: str, problems: Problems) -> None:
+        if args.bind_timeout_seconds < 0:
+            problems.invalid(
+                f"{path}.bindTimeoutSeconds",
+                args.bind_timeout_seconds,
+                "invalid BindTimeoutSeconds, should not be a negative value",
+            )
+        if args.shape is not None:
+            problems.invalid(
+                f"{path}.shape",
+                [{"utilization": point.utilization, "score": point.score} for point in args.shape],
+                "unexpected field `shape`, remove it or turn on the feature gate "
+                "StorageCapacityScoring",
+            )
+
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         if not pod.claim_names:
             return None, SKIP
@@ -68,25 +97,33 @@ class VolumeBinding:
         state.write(_STATE, claims)
         return None, None
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeTable) -> Verdicts | None:
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = self._binder.find_pod_volumes(state.read(_STATE, PodClaims), nodes)
         return Verdicts(3 * found.bound + found.delayed, _STATUSES)
 
+    def explain_refusal(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
+    ) -> Iterator[Detail]:
+        node = nodes.info(0).node
+        if node is None:
+            return iter(())
+        return volumes_out_of_reach(pod, node, self._handle.listers)
+
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Status | None:
         """Storage is scored behind a feature gate that is off in 1.36 (StorageCapacityScoring)."""
         return SKIP
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeTable, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
     ) -> Int64Array:
         return constant(len(lines), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Take the volumes, for pods that follow before anything is written."""
         claims = state.find(_STATE, PodClaims)
-        row = self._handle.snapshot.line_of(node_name)
+        row = self._handle.snapshot.row_of(node_name)
         if claims is None or not claims.delayed or row < 0:
             return None
         node = self._handle.snapshot.select(np.array([row], dtype=np.int64))

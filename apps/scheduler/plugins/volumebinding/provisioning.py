@@ -8,7 +8,7 @@ import numpy as np
 
 from apps.scheduler import quantity
 from apps.scheduler.cache.listers import Listers
-from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.nodes import BoolArray, NodeColumns
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import IN, SelectorError, from_label_selector
 from apps.scheduler.objects import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
@@ -23,14 +23,14 @@ class Provisioning:
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
 
-    def possible(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> BoolArray:
+    def possible(self, claim: PersistentVolumeClaim, nodes: NodeColumns) -> BoolArray:
         """(n,) bool: nodes for which the claim's class has volumes made."""
         storage_class = self._class_of(claim)
         if storage_class.provisioner in ("", NO_PROVISIONER):
             return np.zeros(len(nodes), dtype=np.bool_)
         return allowed(storage_class.allowed_topologies, nodes)
 
-    def has_room(self, claim: PersistentVolumeClaim, nodes: NodeTable) -> BoolArray:
+    def has_room(self, claim: PersistentVolumeClaim, nodes: NodeColumns) -> BoolArray:
         """(n,) bool: nodes with access to enough capacity, where the driver keeps account of it."""
         storage_class = self._class_of(claim)
         size = claim.spec.resources.requests.get("storage")
@@ -39,7 +39,9 @@ class Provisioning:
             return np.ones(len(nodes), dtype=np.bool_)
         return self._with_capacity(storage_class, quantity.value(size), nodes)
 
-    def _with_capacity(self, storage_class: StorageClass, size: int, nodes: NodeTable) -> BoolArray:
+    def _with_capacity(
+        self, storage_class: StorageClass, size: int, nodes: NodeColumns
+    ) -> BoolArray:
         """(n,) bool: nodes that some capacity of at least ``size`` bytes is for."""
         found = np.zeros(len(nodes), dtype=np.bool_)
         by_label: dict[str, list[str]] = {}

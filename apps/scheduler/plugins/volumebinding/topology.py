@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from apps.scheduler.framework.nodes import BoolArray, NodeTable
+from apps.scheduler.framework.nodes import BoolArray, NodeColumns
 from apps.scheduler.labels import IN, Requirement, Selector, SelectorError, node_requirement
 from apps.scheduler.objects import (
     NodeSelector,
@@ -33,7 +33,7 @@ def node_affinity(volume: PersistentVolume) -> NodeSelector | None:
     return affinity.required if affinity is not None else None
 
 
-def reachable(selector: NodeSelector | None, nodes: NodeTable) -> BoolArray:
+def reachable(selector: NodeSelector | None, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes that match a volume's node affinity by their labels.
 
     As upstream, which does not tell the node's name here: fields hold whatever they ask for.
@@ -58,7 +58,7 @@ def label_requirements(term: NodeSelectorTerm) -> tuple[Requirement, ...] | None
         return None
 
 
-def allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeTable) -> BoolArray:
+def allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes for which a class's ``allowedTopologies`` let a volume be made."""
     if not terms:
         return np.ones(len(nodes), dtype=np.bool_)
@@ -71,14 +71,14 @@ def allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeTable) -> BoolArra
     return matching
 
 
-def selected(selector: Selector, nodes: NodeTable) -> BoolArray:
+def selected(selector: Selector, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes whose labels a label selector matches."""
     if selector.nothing:
         return np.zeros(len(nodes), dtype=np.bool_)
     return _all_hold(selector.requirements, nodes)
 
 
-def _all_hold(requirements: Sequence[Requirement], nodes: NodeTable) -> BoolArray:
+def _all_hold(requirements: Sequence[Requirement], nodes: NodeColumns) -> BoolArray:
     matching = np.ones(len(nodes), dtype=np.bool_)
     for requirement in requirements:
         matching &= holds(requirement, nodes)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from apps.scheduler.config import ConfigError, Configuration, load
-from apps.scheduler.config.args import ResourceSpec, UtilizationShapePoint
 from apps.scheduler.config.convert import Conversion, convert
-from apps.scheduler.config.legacy import RequestedToCapacityRatioArgs
+from apps.scheduler.config.resource_args import ResourceSpec, UtilizationShapePoint
 from apps.scheduler.config.types import Extender, ExtenderManagedResource, ExtenderTLSConfig
+from apps.scheduler.plugins.legacy.resource_allocation import RequestedToCapacityRatioArgs
+from apps.scheduler.plugins.registry import TABLE
 
 #: The example of the scheduler's documentation, with its extender.
 EXAMPLE = """
@@ -49,11 +50,11 @@ EXAMPLE = """
 
 
 def policy(**fields: Any) -> Conversion:
-    return convert({"kind": "Policy", "apiVersion": "v1", **fields})
+    return convert({"kind": "Policy", "apiVersion": "v1", **fields}, TABLE)
 
 
 def loaded(conversion: Conversion) -> Configuration:
-    return load(conversion.configuration_yaml, legacy=conversion.legacy)
+    return load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy)
 
 
 def plugins(conversion: Conversion) -> dict[str, list[Any]]:
@@ -62,7 +63,7 @@ def plugins(conversion: Conversion) -> dict[str, list[Any]]:
 
 
 def test_the_documented_example_becomes_a_legacy_profile() -> None:
-    conversion = convert(EXAMPLE)
+    conversion = convert(EXAMPLE, TABLE)
     assert conversion.legacy
     assert plugins(conversion) == {
         "preEnqueue": ["SchedulingGates"],
@@ -105,7 +106,7 @@ def test_the_documented_example_becomes_a_legacy_profile() -> None:
 
 
 def test_what_the_example_says_and_v1_cannot_say_is_noted() -> None:
-    assert convert(EXAMPLE).notes == (
+    assert convert(EXAMPLE, TABLE).notes == (
         "extenders[0].apiVersion does not exist in v1 and is left out",
         "priority EqualPriority scores all nodes alike and is left out",
         "these plugins of earlier releases are kept: NodeResourcesBalancedAllocationLegacy, "
@@ -115,7 +116,7 @@ def test_what_the_example_says_and_v1_cannot_say_is_noted() -> None:
 
 def test_a_converted_profile_loads_as_a_legacy_one_only() -> None:
     with pytest.raises(ConfigError) as refusal:
-        load(convert(EXAMPLE).configuration_yaml)
+        load(convert(EXAMPLE, TABLE).configuration_yaml, TABLE)
     assert {cause.field for cause in refusal.value.causes} == {
         "profiles[0].plugins.preScore.enabled[0]",
         "profiles[0].plugins.score.enabled[0]",
@@ -338,7 +339,7 @@ def test_extenders_are_respelt_and_their_field_names_fold_case() -> None:
 
 def test_a_policy_is_taken_out_of_its_config_map() -> None:
     config_map = {"kind": "ConfigMap", "apiVersion": "v1", "data": {"policy.cfg": EXAMPLE}}
-    assert convert(json.dumps(config_map)) == convert(EXAMPLE)
+    assert convert(json.dumps(config_map), TABLE) == convert(EXAMPLE, TABLE)
 
 
 @pytest.mark.parametrize(

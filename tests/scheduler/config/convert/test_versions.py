@@ -8,8 +8,11 @@ import pytest
 import yaml
 
 from apps.scheduler.config import KIND, ConfigError, Profile, default_configuration, load
-from apps.scheduler.config.args import LIST_DEFAULTING, SYSTEM_DEFAULTING, ResourceSpec
 from apps.scheduler.config.convert import Conversion, convert
+from apps.scheduler.config.plugin_table import KnownPlugin
+from apps.scheduler.config.resource_args import ResourceSpec
+from apps.scheduler.plugins.podtopologyspread.args import LIST_DEFAULTING, SYSTEM_DEFAULTING
+from apps.scheduler.plugins.registry import TABLE
 
 GROUP = "kubescheduler.config.k8s.io"
 
@@ -42,11 +45,11 @@ schedulerName: my-scheduler
 
 
 def converted(version: str, **fields: Any) -> Conversion:
-    return convert({"apiVersion": f"{GROUP}/{version}", "kind": KIND, **fields})
+    return convert({"apiVersion": f"{GROUP}/{version}", "kind": KIND, **fields}, TABLE)
 
 
 def profiles(conversion: Conversion) -> tuple[Profile, ...]:
-    return load(conversion.configuration_yaml, legacy=conversion.legacy).profiles
+    return load(conversion.configuration_yaml, TABLE, legacy=conversion.legacy).profiles
 
 
 def scores(conversion: Conversion) -> dict[str, int]:
@@ -55,8 +58,8 @@ def scores(conversion: Conversion) -> dict[str, int]:
 
 
 def test_v1alpha1_becomes_one_profile_with_the_plugins_of_its_time() -> None:
-    conversion = convert(V1ALPHA1)
-    configuration = load(conversion.configuration_yaml, legacy=True)
+    conversion = convert(V1ALPHA1, TABLE)
+    configuration = load(conversion.configuration_yaml, TABLE, legacy=True)
     [profile] = configuration.profiles
     assert profile.scheduler_name == "my-scheduler"
     assert profile.extension_points()["score"] == [
@@ -80,7 +83,7 @@ def test_v1alpha1_becomes_one_profile_with_the_plugins_of_its_time() -> None:
 
 
 def test_v1alpha1_settings_without_meaning_are_noted() -> None:
-    assert convert(V1ALPHA1).notes[:3] == (
+    assert convert(V1ALPHA1, TABLE).notes[:3] == (
         "healthzBindAddress does not exist in v1 and is left out",
         "metricsBindAddress does not exist in v1 and is left out",
         "leaderElection.resourceLock endpoints is now leases, the only one left",
@@ -115,10 +118,13 @@ def test_v1alpha1_with_its_policy_runs_the_policys_plugins() -> None:
         "algorithmSource": source,
         "plugins": {"score": {"enabled": [{"name": "NodeAffinity"}]}},
     }
-    conversion = convert(body, policy=policy)
+    conversion = convert(body, TABLE, policy=policy)
     assert scores(conversion) == {"ImageLocality": 4}
     assert "plugins and pluginConfig are left out: a Policy goes before them" in conversion.notes
-    assert load(conversion.configuration_yaml, legacy=True).extenders[0].url_prefix == "http://x"
+    assert (
+        load(conversion.configuration_yaml, TABLE, legacy=True).extenders[0].url_prefix
+        == "http://x"
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,8 +176,7 @@ def test_v1beta1_spells_out_the_defaults_of_its_time() -> None:
     }
 
 
-def test_v1beta1_bin_packing_as_documented() -> None:
-    conversion = convert("""
+V1BETA1_BIN_PACKING = """
 apiVersion: kubescheduler.config.k8s.io/v1beta1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -190,7 +195,11 @@ profiles:
       resources:
       - name: intel.com/foo
         weight: 5
-""")
+"""
+
+
+def test_v1beta1_bin_packing_as_documented() -> None:
+    conversion = convert(V1BETA1_BIN_PACKING, TABLE)
     [profile] = profiles(conversion)
     assert profile.score_weights["NodeResourcesMostAllocated"] == 3
     assert "NodeResourcesLeastAllocated" not in profile.score_weights
@@ -324,14 +333,14 @@ profiles:
       kind: InterPodAffinityArgs
       hardPodAffinityWeight: 3
 """
-    conversion = convert(text)
+    conversion = convert(text, TABLE)
     wanted = text.replace("v1beta3", "v1")
     assert yaml.safe_load(conversion.configuration_yaml) == yaml.safe_load(wanted)
     assert len(conversion.notes) == 2
 
 
 def test_an_empty_v1beta3_is_the_default_configuration() -> None:
-    assert profiles(converted("v1beta3")) == default_configuration().profiles
+    assert profiles(converted("v1beta3")) == default_configuration(TABLE).profiles
 
 
 def test_v1beta3_may_run_plugins_that_v1_has_removed() -> None:
@@ -343,7 +352,7 @@ def test_v1beta3_may_run_plugins_that_v1_has_removed() -> None:
 
 def test_v1_is_no_work() -> None:
     body = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "parallelism": 3}
-    conversion = convert(body)
+    conversion = convert(body, TABLE)
     assert not conversion.legacy
     assert yaml.safe_load(conversion.configuration_yaml) == body
 
@@ -359,12 +368,13 @@ def test_plugins_from_outside_the_tree_stay() -> None:
             }
         ],
     }
-    known = {"Quota": ["filter"]}
-    conversion = convert(body, known_plugins=known)
-    configuration = load(conversion.configuration_yaml, legacy=True, known_plugins=known)
+    quota = KnownPlugin(name="Quota", extension_points=frozenset({"filter"}))
+    known = {**TABLE, "Quota": quota}
+    conversion = convert(body, known)
+    configuration = load(conversion.configuration_yaml, known, legacy=True)
     assert configuration.profiles[0].args["Quota"] == {"limit": 1}
     with pytest.raises(ConfigError, match='"Quota" does not exist'):
-        convert(body)
+        convert(body, TABLE)
 
 
 def test_the_source_is_not_changed() -> None:
@@ -382,7 +392,7 @@ def test_the_source_is_not_changed() -> None:
             }
         ],
     }
-    convert(body)
+    convert(body, TABLE)
     assert affinity == {}
 
 
@@ -402,7 +412,7 @@ def test_the_source_is_not_changed() -> None:
 )
 def test_what_is_no_old_configuration_is_refused(body: dict[str, Any], field: str) -> None:
     with pytest.raises(ConfigError) as refusal:
-        convert(body)
+        convert(body, TABLE)
     assert refusal.value.causes[0].field == field
 
 

@@ -1,0 +1,103 @@
+"""The bodies of clusters; a field for each of their settings."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from apps.cluster.models import Cluster
+from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
+from apps.controlplane.models import PastCluster
+
+_INT64: dict[str, Any] = {"min_value": -(1 << 63), "max_value": (1 << 63) - 1}
+
+AnyField: TypeAlias = "serializers.Field[Any, Any, Any, Any]"
+
+
+def setting_field(setting: Setting) -> AnyField:
+    """The field of one setting. It checks the type; the model's rules then check the value.
+
+    A field that is left out has the setting's default in a new cluster, and is not changed in one
+    that exists.
+    """
+    given: dict[str, Any] = {
+        "default": empty if setting.draw else setting.default,
+        "required": False if setting.draw else None,
+        "help_text": f"{setting.help} {_who_changes(setting)}",
+    }
+    if setting.follows_site:
+        given |= {"allow_null": True}
+    match setting.kind:
+        case "switch":
+            return serializers.BooleanField(**given)
+        case "number":
+            return serializers.IntegerField(**given, **_INT64)
+        case "choice":
+            return serializers.ChoiceField(choices=setting.choices, **given)
+        case "plugins":
+            return serializers.JSONField(**given)
+
+
+def _who_changes(setting: Setting) -> str:
+    if setting.changed_by == "no one":
+        return "Given when the cluster is created, and not changed later."
+    site = " Null: as the site." if setting.follows_site else ""
+    return f"Can be changed by {setting.changed_by}.{site}"
+
+
+class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+    kubernetes_api = serializers.SerializerMethodField(
+        help_text="Root of the cluster's Kubernetes API."
+    )
+
+    class Meta:
+        model = Cluster
+        fields = (
+            "name",
+            "uid",
+            "created_at",
+            "paused",
+            *(each.name for each in SETTINGS),
+            "resource_version",
+            "kubernetes_api",
+        )
+        extra_kwargs = {each.name: {"help_text": each.help} for each in SETTINGS}
+
+    def get_kubernetes_api(self, cluster: Cluster) -> str:
+        request = self.context["request"]
+        return str(request.build_absolute_uri(f"/k8s/{cluster.name}"))
+
+
+class PastClusterSerializer(serializers.ModelSerializer[PastCluster]):
+    class Meta:
+        model = PastCluster
+        fields = (
+            "id",
+            "name",
+            "uid",
+            "created_at",
+            "deleted_at",
+            "user",
+            "tie_break",
+            "seed",
+            "resource_version",
+        )
+
+
+class NewClusterSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
+    zones = serializers.IntegerField(default=1, help_text="Zones the nodes are spread over.")
+    paused = serializers.BooleanField(default=False)
+
+    def get_fields(self) -> dict[str, AnyField]:
+        return {**super().get_fields(), **{each.name: setting_field(each) for each in SETTINGS}}
+
+
+class ClusterSettingsSerializer(serializers.Serializer[Any]):
+    """The settings that can be changed; the control plane's own rules judge the values."""
+
+    def get_fields(self) -> dict[str, AnyField]:
+        return {each.name: setting_field(each) for each in CHANGEABLE}

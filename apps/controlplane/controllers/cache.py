@@ -1,0 +1,196 @@
+"""The controllers' cache of a cluster: its objects and their owners, updated from the log."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from apps.cluster import kinds
+from apps.cluster.models import Cluster
+from apps.scheduler.objects import KubeObject, Node, PersistentVolume, Pod
+
+Body = dict[str, Any]
+#: (kind, namespace, name)
+Ref = tuple[str, str, str]
+T = TypeVar("T", bound=KubeObject)
+
+#: Kinds of which controllers read more fields than the scheduler: their bodies are cached.
+_WHOLE = frozenset(
+    {
+        "DaemonSet",
+        "Deployment",
+        "Job",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+)
+#: Kinds that are not cached; their owner references are ignored.
+UNWATCHED = frozenset({"Event", "Lease"})
+
+
+class ControllerCache:
+    """The objects of one cluster by kind and name, with indexes for the controllers."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._objects: dict[str, dict[tuple[str, str], KubeObject]] = defaultdict(dict)
+        self._bodies: dict[Ref, Body] = {}
+        #: node -> the pods bound to it, in order of arrival
+        self._pods_on: dict[str, dict[Ref, None]] = defaultdict(dict)
+        #: (namespace, claim) -> the pods that mount it
+        self._users_of: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
+        #: (namespace, claim) -> the volumes that refer to it
+        self._volumes_for: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
+        #: uid of an owner -> its dependants
+        self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
+        #: pods to evict from their node, and when
+        self.leaving: dict[Ref, datetime] = {}
+        #: missing node that pods refer to -> when it was first missed
+        self.missing_since: dict[str, datetime] = {}
+
+    def take_in(
+        self, kind: str, old: KubeObject | None, new: KubeObject | None, body: Body | None
+    ) -> None:
+        """An object was added, changed or (`new` None) deleted."""
+        if old is not None:
+            self._unindex(kind, old)
+            if new is None:
+                self.leaving.pop(ref_of(kind, old), None)
+        if new is not None:
+            self._index(kind, new, body)
+
+    def get(self, ref: Ref, expected: type[T]) -> T | None:
+        """The object at `ref`, which has the type `expected`; None if there is none."""
+        return cast("T | None", self._objects[ref[0]].get(ref[1:]))
+
+    def body(self, ref: Ref) -> Body | None:
+        """The whole object, for kinds whose bodies are cached."""
+        return self._bodies.get(ref)
+
+    def node(self, name: str) -> Node | None:
+        return self.get(("Node", "", name), Node)
+
+    def pod(self, ref: Ref) -> Pod | None:
+        return self.get(ref, Pod)
+
+    def list_all(self, kind: str, expected: type[T], namespace: str | None = None) -> list[T]:
+        """All objects of a kind, in one namespace or in all."""
+        found = self._objects[kind]
+        if namespace is None:
+            return cast("list[T]", list(found.values()))
+        return cast("list[T]", [item for key, item in found.items() if key[0] == namespace])
+
+    def all_objects(self) -> Iterator[tuple[str, KubeObject]]:
+        """Every object with its kind."""
+        for kind, found in list(self._objects.items()):
+            for item in list(found.values()):
+                yield kind, item
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods bound to a node."""
+        return self._pods(self._pods_on.get(node, ()))
+
+    def users_of(self, namespace: str, claim: str) -> list[Pod]:
+        """The pods that mount a claim, pending ones included."""
+        return self._pods(self._users_of.get((namespace, claim), ()))
+
+    def volumes_for(self, namespace: str, claim: str) -> list[PersistentVolume]:
+        """The volumes whose claimRef refers to a claim."""
+        refs = self._volumes_for.get((namespace, claim), ())
+        return [found for ref in refs if (found := self.get(ref, PersistentVolume)) is not None]
+
+    def owned_by(self, uid: str) -> list[Ref]:
+        """The objects that have `uid` among their owners."""
+        return list(self._owned_by.get(uid, ()))
+
+    def pods_of(self, uid: str) -> list[Pod]:
+        """The pods whose controller is `uid`."""
+        pods = self._pods(ref for ref in self._owned_by.get(uid, ()) if ref[0] == "Pod")
+        return [pod for pod in pods if controller_of(pod) == uid]
+
+    def _pods(self, refs: Iterable[Ref]) -> list[Pod]:
+        return [pod for ref in refs if (pod := self.pod(ref)) is not None]
+
+    def _index(self, kind: str, item: KubeObject, body: Body | None) -> None:
+        ref = ref_of(kind, item)
+        self._objects[kind][ref[1:]] = item
+        if kind in _WHOLE and body is not None:
+            self._bodies[ref] = body
+        for owner in item.metadata.owner_references:
+            self._owned_by[owner.uid][ref] = None
+        if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
+            self._volumes_for[named.namespace, named.name][ref] = None
+        if isinstance(item, Pod):
+            if item.spec.node_name:
+                self._pods_on[item.spec.node_name][ref] = None
+            for claim in claims_of(item):
+                self._users_of[ref[1], claim][ref] = None
+
+    def _unindex(self, kind: str, item: KubeObject) -> None:
+        ref = ref_of(kind, item)
+        self._objects[kind].pop(ref[1:], None)
+        self._bodies.pop(ref, None)
+        for owner in item.metadata.owner_references:
+            _remove_from_index(self._owned_by, owner.uid, ref)
+        if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
+            _remove_from_index(self._volumes_for, (named.namespace, named.name), ref)
+        if isinstance(item, Pod):
+            _remove_from_index(self._pods_on, item.spec.node_name, ref)
+            for claim in claims_of(item):
+                _remove_from_index(self._users_of, (ref[1], claim), ref)
+
+
+K = TypeVar("K")
+
+
+def _remove_from_index(index: dict[K, dict[Ref, None]], key: K, ref: Ref) -> None:
+    entries = index.get(key)
+    if entries is not None:
+        entries.pop(ref, None)
+        if not entries:
+            del index[key]
+
+
+def ref_of(kind: str, item: KubeObject) -> Ref:
+    return kind, item.metadata.namespace, item.metadata.name
+
+
+def controller_of(item: KubeObject) -> str:
+    """The uid of the object's controller; "" if it has none."""
+    return next((each.uid for each in item.metadata.owner_references if each.controller), "")
+
+
+def claims_of(pod: Pod) -> list[str]:
+    """The names of the claims that a pod mounts, including those of ephemeral volumes."""
+    names = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            names.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            names.append(f"{pod.metadata.name}-{volume.name}")
+    return names
+
+
+def owner_reference(owner: Mapping[str, Any]) -> Body:
+    """The owner reference to the controller of an object."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def is_watched(api_version: str, kind: str) -> bool:
+    """Whether objects of this type are cached, so that a missing one does not exist."""
+    try:
+        return kinds.by_api_version(api_version, kind).name not in UNWATCHED
+    except KeyError:
+        return False

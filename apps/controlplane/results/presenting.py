@@ -1,0 +1,137 @@
+"""A decision as JSON, the same for the API and the pages: refusals by answer, scores as columns.
+
+Raw scores are 64-bit integers. A client that reads numbers as doubles, as JavaScript does, rounds
+those beyond 2^53.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from apps.controlplane.results.refusals import RefusalGroup, group_refusals, refusal_of
+from apps.controlplane.results.scores import ScoreMatrix, score_matrix
+from apps.scheduler.decision import Decision
+from apps.scheduler.framework.status import Status
+from apps.scheduler.preemption.ranking import CRITERIA
+
+Json = dict[str, Any]
+
+
+def present_refusals(decision: Decision) -> list[Json]:
+    """Each answer with the nodes that it kept out, in the order of `group_refusals`."""
+    return [
+        {**_present_group(group), "count": group.count, "nodes": list(group.nodes)}
+        for group in group_refusals(decision)
+    ]
+
+
+def present_scores(matrix: ScoreMatrix) -> Json:
+    """The matrix as columns, in its order."""
+    return {
+        "nodes": list(matrix.nodes),
+        "ranks": matrix.ranks.tolist(),
+        "total": matrix.total.tolist(),
+        "tied": matrix.tied,
+        "chosen": matrix.chosen,
+        "plugins": [
+            {
+                "plugin": plugin.name,
+                "weight": plugin.weight,
+                "raw": plugin.raw.tolist(),
+                "normalized": plugin.normalized.tolist(),
+            }
+            for plugin in matrix.plugins
+        ],
+    }
+
+
+def present_node(decision: Decision, node: str) -> Json:
+    """The refusal or the scores of one node; KeyError if it was not in the cluster."""
+    if not node or node not in decision.nodes:
+        raise KeyError(node)
+    group, matrix = refusal_of(decision, node), score_matrix(decision)
+    place = matrix.place_of(node)
+    return {
+        "node": node,
+        "refusal": None if group is None else _present_group(group),
+        "scores": [] if place is None else [asdict(score) for score in matrix.scores_at(place)],
+        "total": None if place is None else int(matrix.total[place]),
+        "rank": None if place is None else int(matrix.ranks[place]),
+    }
+
+
+def present_search(decision: Decision) -> Json:
+    """Where the search for nodes started, how far it went, and which of the best was drawn."""
+    allowed = decision.pre_filter_nodes
+    return {
+        "start": decision.start,
+        "evaluated": decision.evaluated,
+        "nominated_node_only": decision.nominated_fast_path,
+        "pre_filter_nodes": None if allowed is None else sorted(allowed),
+        "filter_skipped": sorted(decision.filter_skipped),
+        "score_skipped": sorted(decision.score_skipped),
+        "draw": decision.draw if len(decision.ties) else None,
+    }
+
+
+def present_preemption(decision: Decision) -> Json | None:
+    """The candidates for preemption and the deciding criterion; None if PostFilter was not run."""
+    if decision.post_filter_status is None:
+        return None
+    result = decision.post_filter
+    return {
+        "outcome": _present_answer(decision.post_filter_status),
+        "nominated_node": decision.nominating.nominated_node if decision.nominating else None,
+        "candidates": [
+            {
+                "node": candidate.node,
+                "victims": list(candidate.victims),
+                "pdb_violations": candidate.pdb_violations,
+                "figures": dict(zip(CRITERIA, candidate.figures, strict=False)),
+            }
+            for candidate in (result.candidates if result else ())
+        ],
+        "ties": list(result.ties) if result else [],
+        "decided_by": result.decided_by if result else "",
+        "offset": result.offset if result else 0,
+    }
+
+
+def present_extender_calls(decision: Decision) -> list[Json]:
+    """The calls of extenders, in order."""
+    return [asdict(call) for call in decision.extender_calls]
+
+
+def present_permit_wait(decision: Decision) -> Json | None:
+    """How long Permit plugins held the pod; None if none asked to wait."""
+    wait = decision.permit_wait
+    if wait is None:
+        return None
+    return {
+        "timeouts": dict(wait.timeouts),
+        "seconds": wait.seconds,
+        "rejection": present_status(wait.outcome),
+    }
+
+
+def present_status(status: Status | None) -> Json | None:
+    """A status that is not a success; None for success and for no status."""
+    return None if status is None or status.is_success else _present_answer(status)
+
+
+def _present_answer(status: Status) -> Json:
+    return {
+        "plugin": status.plugin,
+        "code": status.code.label,
+        "reasons": list(status.reasons),
+    }
+
+
+def _present_group(group: RefusalGroup) -> Json:
+    return {
+        "extension_point": group.extension_point,
+        "plugin": group.plugin,
+        "code": group.code,
+        "reasons": list(group.reasons),
+    }

@@ -1,0 +1,177 @@
+"""The refusals of a decision: each answer once, with the nodes that it kept out.
+
+The order is the same everywhere: the answer with most nodes first, then by plugin and reasons;
+nodes that were not evaluated come last. Names of nodes are sorted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.scheduler.decision import Decision
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.status import Status
+
+PRE_FILTER = "PreFilter"
+FILTER = "Filter"
+#: `RefusalGroup.number` of the nodes that were not evaluated.
+NOT_EVALUATED = 0
+#: Nodes that a page lists before it links to all of them.
+FIRST_NODES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalGroup:
+    """The nodes that one answer of one plugin kept out, or the nodes that were not evaluated."""
+
+    #: identifies the answer within its decision, for addresses; NOT_EVALUATED without an answer
+    number: int
+    #: PRE_FILTER or FILTER; "" for nodes that were not evaluated
+    extension_point: str
+    #: the plugin or extender; "" where the answer names none
+    plugin: str
+    #: `Code.label`; "" for nodes that were not evaluated
+    code: str
+    reasons: tuple[str, ...]
+    #: by name
+    nodes: tuple[str, ...]
+
+    @property
+    def is_evaluated(self) -> bool:
+        return bool(self.extension_point)
+
+    @property
+    def source(self) -> str:
+        """The plugin, or the extension point where no plugin is named; "" if not evaluated."""
+        return self.plugin or self.extension_point
+
+    @property
+    def reason(self) -> str:
+        return ", ".join(self.reasons)
+
+    @property
+    def count(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def first_nodes(self) -> Sequence[str]:
+        return self.nodes[:FIRST_NODES]
+
+    @property
+    def more(self) -> int:
+        """The number of nodes that are not among `first_nodes`."""
+        return max(0, self.count - FIRST_NODES)
+
+
+def group_refusals(decision: Decision) -> list[RefusalGroup]:
+    """All nodes that are not feasible, grouped by answer; empty if Filter failed with an error."""
+    if not decision.pre_filter.is_success:
+        return _non_empty([_group(1, PRE_FILTER, decision.pre_filter, decision.nodes)])
+    statuses = decision.node_statuses
+    if statuses is None:
+        return []
+    groups = [*group_statuses(statuses, decision.nodes), *_unanswered(decision, statuses)]
+    return sorted(_non_empty(groups), key=_order)
+
+
+def group_statuses(statuses: NodeStatuses, names: Sequence[str]) -> list[RefusalGroup]:
+    """The nodes that Filter refused, by answer; `names` by row, "" for a row without a node."""
+    groups = [
+        _group(number, FILTER, status, (names[row] for row in rows.tolist()))
+        for number, rows in _rows_by_id(statuses.ids)
+        if number > 0 and (status := statuses.statuses[number]) is not None
+    ]
+    return sorted(_non_empty(groups), key=_order)
+
+
+def refusal_of(decision: Decision, node: str) -> RefusalGroup | None:
+    """The group of a node; None for a feasible node, or where no filter was reached."""
+    return next((group for group in group_refusals(decision) if node in group.nodes), None)
+
+
+def count_by_source(groups: Iterable[RefusalGroup]) -> list[tuple[str, int]]:
+    """(plugin or extension point, its nodes): PreFilter first, then the one with most nodes.
+
+    The nodes that were not evaluated come last, under the name "".
+    """
+    early, late = Counter[str](), Counter[str]()
+    for group in groups:
+        (early if group.extension_point == PRE_FILTER else late)[group.source] += group.count
+    unevaluated = late.pop("", 0)
+    return [
+        *_most_first(early),
+        *_most_first(late),
+        *([("", unevaluated)] if unevaluated else []),
+    ]
+
+
+def frequent_reasons(decision: Decision, limit: int) -> list[str]:
+    """The reasons of refusals of nodes or of the pod, those with most nodes first, `limit` at most.
+
+    Cheap enough for every recorded decision: it names no nodes.
+    """
+    counts: Counter[str] = Counter()
+    statuses = decision.node_statuses
+    if statuses is not None and len(statuses.statuses) > 1:
+        for status, nodes in statuses.used():
+            counts.update(dict.fromkeys(status.reasons, nodes))
+    for outcome in (decision.pre_filter, decision.rejection):
+        if outcome is not None and not outcome.is_success:
+            counts.update(dict.fromkeys(outcome.reasons, decision.total_nodes))
+    return [reason for reason, _ in counts.most_common(limit)]
+
+
+def _most_first(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _unanswered(decision: Decision, statuses: NodeStatuses) -> Iterator[RefusalGroup]:
+    """The nodes that PreFilter left out, and those that were not evaluated."""
+    rows = np.flatnonzero(statuses.ids == NodeStatuses.NOT_EVALUATED).tolist()
+    names = {decision.nodes[row] for row in rows}
+    allowed = decision.pre_filter_nodes
+    left_out = names - allowed if allowed is not None else set()
+    status = statuses.absent
+    if not status.reasons:
+        status = Status(status.code, ("node(s) left out by PreFilter",), status.plugin)
+    yield _group(len(statuses.statuses), PRE_FILTER, status, left_out)
+    yield RefusalGroup(
+        NOT_EVALUATED, "", "", "", (_why_not_evaluated(decision),), _sorted(names - left_out)
+    )
+
+
+def _why_not_evaluated(decision: Decision) -> str:
+    if decision.nominated_fast_path:
+        return "not evaluated: the pod fits its nominated node"
+    return f"not evaluated: {len(decision.feasible):,} feasible nodes were enough"
+
+
+def _rows_by_id(ids: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Every id with the rows that have it."""
+    order = np.argsort(ids, kind="stable")
+    numbers, starts = np.unique(ids[order], return_index=True)
+    for number, start, end in zip(numbers, starts, [*starts[1:], len(ids)], strict=True):
+        yield int(number), order[start:end]
+
+
+def _group(number: int, extension_point: str, status: Status, nodes: Iterable[str]) -> RefusalGroup:
+    return RefusalGroup(
+        number, extension_point, status.plugin, status.code.label, status.reasons, _sorted(nodes)
+    )
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(filter(None, names)))
+
+
+def _non_empty(groups: Iterable[RefusalGroup]) -> list[RefusalGroup]:
+    return [group for group in groups if group.nodes]
+
+
+def _order(group: RefusalGroup) -> tuple[bool, int, str, tuple[str, ...]]:
+    return not group.is_evaluated, -group.count, group.plugin, group.reasons

@@ -1,0 +1,152 @@
+"""The scores of a decision as one matrix, plugins by feasible nodes: its order and its shades.
+
+A matrix is ordered once, here: nodes by total, best first; plugins by how far they tell the nodes
+apart. Other orders are permutations of it (`ScoreMatrix.sort`). All columns are (nodes,) int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.scheduler.decision import Decision
+
+Column = NDArray[np.int64]
+
+#: What a plugin's cell can show: the score times its weight, within 0 to 100, as Score returned it.
+VALUES = ("weighted", "normalized", "raw")
+#: Shades of a cell; the greatest value of a column has the last one.
+SHADES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one plugin gave one node."""
+
+    plugin: str
+    weight: int
+    raw: int
+    normalized: int
+    weighted: int
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScores:
+    """One plugin's scores, aligned with the nodes of its matrix."""
+
+    name: str
+    weight: int
+    #: what Score returned, any int64
+    raw: Column
+    #: after NormalizeScore, 0 to 100
+    normalized: Column
+    #: normalized times weight
+    weighted: Column
+
+    @property
+    def spread(self) -> int:
+        """The difference between the greatest and the smallest weighted score."""
+        return int(self.weighted.max()) - int(self.weighted.min()) if len(self.weighted) else 0
+
+    def column(self, value: str) -> Column:
+        """The column of one of VALUES."""
+        return {"weighted": self.weighted, "normalized": self.normalized, "raw": self.raw}[value]
+
+    def at(self, place: int) -> Score:
+        """The score of the node at a place of the matrix."""
+        numbers = (int(self.column(value)[place]) for value in ("raw", "normalized", "weighted"))
+        return Score(self.name, self.weight, *numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreMatrix:
+    """Feasible nodes, best first; of equal totals the chosen node first, then by name."""
+
+    nodes: Sequence[str]
+    #: from 1; equal totals share a rank
+    ranks: Column
+    total: Column
+    #: those with the greatest spread first, then by name
+    plugins: Sequence[PluginScores]
+    #: how many nodes have the greatest total: the first ones
+    tied: int
+    #: the first node is the one that was chosen
+    chosen: bool
+
+    def place_of(self, node: str) -> int | None:
+        """The node's place, from 0; None for a node without scores."""
+        return self.nodes.index(node) if node in self.nodes else None
+
+    def scores_at(self, place: int) -> list[Score]:
+        """Every plugin's score of the node at a place."""
+        return [plugin.at(place) for plugin in self.plugins]
+
+    def find(self, text: str = "", *, tied: bool = False) -> Column:
+        """The places of nodes whose name contains the text; `tied`: with the greatest total."""
+        places = np.arange(self.tied if tied else len(self.nodes))
+        return places[[text in self.nodes[place] for place in places.tolist()]] if text else places
+
+    @property
+    def sort_keys(self) -> tuple[str, ...]:
+        """What `sort` sorts by."""
+        return ("rank", "node", "total", *(plugin.name for plugin in self.plugins))
+
+    def sort(self, places: Column, key: str, *, value: str, descending: bool = False) -> Column:
+        """The places by one of `sort_keys`, a plugin's scores as one of VALUES.
+
+        Places with equal scores keep their order.
+        """
+        if key == "rank":
+            return places[::-1] if descending else places
+        keys = self._keys(key, value)[places]
+        # positions among the distinct values: names and the least int64 have no negative
+        positions = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+        return places[np.argsort(-positions if descending else positions, kind="stable")]
+
+    def _keys(self, key: str, value: str) -> NDArray[np.generic]:
+        if key == "node":
+            return np.array(self.nodes)
+        if key == "total":
+            return self.total
+        return next(plugin for plugin in self.plugins if plugin.name == key).column(value)
+
+
+def score_matrix(decision: Decision) -> ScoreMatrix:
+    """The matrix of a decision; empty if nothing was scored."""
+    if not len(decision.total):
+        none = np.empty(0, dtype=np.int64)
+        return ScoreMatrix((), none, none, (), 0, False)
+    names = np.array([decision.nodes[row] for row in decision.feasible.tolist()])
+    order = np.lexsort((names, names != decision.node, -decision.total))
+    total, nodes = decision.total[order], names[order].tolist()
+    plugins = [
+        PluginScores(
+            name,
+            column.weight,
+            column.raw[order],
+            column.normalized[order],
+            column.weighted[order],
+        )
+        for name, column in decision.scores.items()
+    ]
+    return ScoreMatrix(
+        nodes=nodes,
+        ranks=np.searchsorted(-total, -total) + 1,
+        total=total,
+        plugins=sorted(plugins, key=lambda plugin: (-plugin.spread, plugin.name)),
+        tied=len(decision.ties),
+        chosen=nodes[0] == decision.node,
+    )
+
+
+def shades_of(numbers: Column) -> Column:
+    """A column's shades: 0 for its least value to SHADES - 1; all 0 if the values are equal."""
+    if not len(numbers) or numbers.min() == numbers.max():
+        return np.zeros(len(numbers), dtype=np.int64)
+    # unsigned, since the differences of int64 numbers may exceed an int64
+    above = numbers.view(np.uint64) - numbers.min().view(np.uint64)
+    shades: Column = np.floor(above * float(SHADES - 1) / float(above.max())).astype(np.int64)
+    return shades

@@ -1,0 +1,64 @@
+"""The page of operations, and the operations that a cluster's page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.cluster.models import Cluster
+from apps.controlplane.models import Operation
+from apps.controlplane.operations.service import operations
+from apps.dashboard.paging import NumberedPage, numbered_page
+from apps.dashboard.tables import Field, Sorting, asked_sorting
+
+SORTS: Mapping[str, Sequence[str]] = {
+    "number": ("pk",),
+    "title": ("title", "pk"),
+    "state": ("state", "pk"),
+    "user": ("user", "pk"),
+}
+#: A cluster's page shows operations that finished no longer ago than this.
+RECENT = timedelta(minutes=15)
+MOST_RECENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class OperationList:
+    """A page of operations, newest first unless sorted otherwise."""
+
+    page: NumberedPage[Operation]
+    sorting: Sorting[Sequence[str]]
+    filters: Sequence[Field]
+
+
+def operation_list(query: Mapping[str, str]) -> OperationList:
+    """Operations filtered and sorted as the address asks."""
+    found = operations()
+    if text := query.get("q", "").strip():
+        found = found.filter(title__icontains=text)
+    if (state := query.get("state", "")) in Operation.State.values:
+        found = found.filter(state=state)
+    sorting = asked_sorting(query, SORTS, default="-number")
+    sign = "-" if sorting.downwards else ""
+    page = numbered_page(found.order_by(*(f"{sign}{column}" for column in sorting.key)), query)
+    filters = [
+        Field("q", "Operation", hint="contains"),
+        Field("state", "State", choices=Operation.State.values),
+    ]
+    return OperationList(page, sorting, filters)
+
+
+def operations_of(cluster: Cluster) -> list[Operation]:
+    """The operations that run in a cluster, and those that finished recently."""
+    recent = Q(finished_at__isnull=True) | Q(finished_at__gt=timezone.now() - RECENT)
+    return list(operations().filter(recent, cluster=cluster)[:MOST_RECENT])
+
+
+def unfinished_operations() -> list[Operation]:
+    """The operations that are creating a cluster, for the page of clusters."""
+    creating = operations().filter(cluster=None, finished_at__isnull=True)
+    return list(creating[:MOST_RECENT])

@@ -1,0 +1,63 @@
+"""Long-running operations: the list, one operation, cancelling it, downloading its output."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.models import Cluster
+from apps.controlplane.operations import service
+from apps.dashboard.queries.operations import operation_list
+from apps.dashboard.rendering import Request, actor, cluster_page, page, refused
+from apps.dashboard.streams import site_stamp
+
+
+@require_GET
+def operations(request: Request) -> HttpResponse:
+    stamp = site_stamp()
+    found = operation_list(request.GET.dict())
+    context = {"operations": found, "sorting": found.sorting, "stamp": stamp}
+    return page(request, "operations", context)
+
+
+@require_GET
+def operation(request: Request, number: int) -> HttpResponse:
+    stamp = site_stamp()
+    try:
+        found = service.get_operation(number)
+    except ApiError as refusal:
+        return refused(request, refusal)
+    return page(request, "operation", {"operation": found, "stamp": stamp})
+
+
+@require_POST
+def cancel(request: Request, number: int) -> HttpResponse:
+    try:
+        service.cancel(service.get_operation(number))
+    except ApiError as refusal:
+        return refused(request, refusal)
+    return redirect("operation", number=number)
+
+
+@require_GET
+def output(request: Request, number: int) -> HttpResponse:
+    """The file that came out."""
+    try:
+        name, text = service.output_of(number)
+    except NotFound as refusal:
+        return refused(request, refusal)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type="application/yaml", headers=headers)
+
+
+@require_POST
+@cluster_page
+def export(request: Request, cluster: Cluster) -> HttpResponse:
+    """Start to export the cluster as YAML."""
+    title = f"Export cluster {cluster.name} as YAML"
+    started = service.start("export", title, actor=actor(request), cluster=cluster)
+    messages.info(request, "You can download the file here when the operation has finished.")
+    return redirect("operation", number=started.pk)

@@ -1,0 +1,52 @@
+"""What a plugin class declares about itself, besides the extension points that it implements.
+
+Any plugin, in the tree or from outside, may have these class attributes; only ``name`` is required:
+
+    name            under which profiles enable it
+    args_type       a frozen dataclass for its arguments, with a default for every field; without
+                    one, a plugin from outside receives its arguments as they are written
+    default_args    (args) -> args: defaults fields whose empty value counts as absent
+    check_args      (args, path, problems): adds what is wrong with the arguments to the problems
+    default_weight  of its scores: in the default profile; for a plugin from outside, wherever a
+                    profile enables it without a weight
+
+``default_args`` and ``check_args`` are static methods. Plugins of the tree may also have
+
+    is_legacy         only converted configurations may name it
+    removed_in_v1     v1 refuses it with a message of its own
+    ignore_resources  (args, resources) -> args of a plugin that leaves resources to extenders
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from apps.scheduler.config.plugin_table import KnownPlugin, Origin, PluginTable
+from apps.scheduler.framework.interface import implemented_points
+
+
+def plugin_table(built_in: Iterable[type[Any]], outside: Iterable[type[Any]] = ()) -> PluginTable:
+    """The table for `config.load`; plugins of the tree keep their names and their order."""
+    table = {plugin.name: _declared(plugin, _origin(plugin)) for plugin in built_in}
+    for plugin in outside:
+        table.setdefault(plugin.name, _declared(plugin, Origin.OUTSIDE))
+    return table
+
+
+def _origin(plugin: type[Any]) -> Origin:
+    return Origin.LEGACY if getattr(plugin, "is_legacy", False) else Origin.IN_TREE
+
+
+def _declared(plugin: type[Any], origin: Origin) -> KnownPlugin:
+    return KnownPlugin(
+        name=plugin.name,
+        extension_points=implemented_points(plugin),
+        origin=origin,
+        args_type=getattr(plugin, "args_type", None),
+        default_args=getattr(plugin, "default_args", None),
+        check_args=getattr(plugin, "check_args", None),
+        ignore_resources=getattr(plugin, "ignore_resources", None),
+        default_weight=getattr(plugin, "default_weight", None),
+        removed_in_v1=getattr(plugin, "removed_in_v1", False),
+    )

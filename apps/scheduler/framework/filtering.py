@@ -1,0 +1,230 @@
+"""Filtering: a profile's filters on whole tables, on overlays, and with nominated pods."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from apps.scheduler.framework import guard
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import (
+    FilterPlugin,
+    Plugin,
+    PreFilterExtensions,
+    RowFilter,
+    Verdicts,
+)
+from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.nominated import NominatedPods
+from apps.scheduler.framework.overlay import Overlay
+from apps.scheduler.framework.own_states import OwnStates
+from apps.scheduler.framework.pod_change import PodChange
+from apps.scheduler.framework.status import Code, StatusError
+from apps.scheduler.framework.stopwatch import Stopwatch
+from apps.scheduler.framework.types import PodInfo
+
+if TYPE_CHECKING:
+    from apps.scheduler.cache.snapshot import Snapshot
+
+#: the methods of PreFilterExtensions
+ExtensionMethod = Literal["add_pod", "remove_pod"]
+
+
+class Filters:
+    """The Filter plugins of a profile; keeps no state of a cycle (that is in CycleState).
+
+    Nominated pods and preemption add pods to rows and remove pods from them; plugins with
+    PreFilterExtensions are then called for each of these pods. If all of these plugins are skipped
+    in a cycle, the cycle is local (``is_local``).
+    """
+
+    def __init__(
+        self,
+        filters: Sequence[FilterPlugin],
+        pre_filters: Iterable[Plugin],
+        nominated: NominatedPods,
+    ) -> None:
+        self._filters = filters
+        self._by_row = {p.name: p for p in filters if isinstance(p, RowFilter)}
+        self._extensions = [p for p in pre_filters if isinstance(p, PreFilterExtensions)]
+        self._extending = frozenset(plugin.name for plugin in self._extensions)
+        self._nominated = nominated
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the filters in their order."""
+        return [plugin.name for plugin in self._filters]
+
+    def run_filter_plugins_with_nominated_pods(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Snapshot | Overlay,
+        watch: Stopwatch | None = None,
+    ) -> NodeStatuses:
+        """Filter with and without the pods nominated to a node: both must pass.
+
+        Only nominated pods of equal or higher priority count: the room they are waiting for is
+        kept, while a required affinity cannot be satisfied by pods that are not there yet.
+        """
+        statuses = self.run_filter_plugins(state, pod, nodes, watch=watch)
+        nominated = self.nominated_pods(pod, nodes)
+        if nominated is None:
+            return statuses
+        overlay, change = nodes.fork(nominated.rows), nominated.renumber()
+        overlay.add_pods(change)
+        own = None
+        if not self.is_local(state):
+            own = OwnStates(overlay, [state.clone() for _ in range(len(overlay))])
+            self.run_pre_filter_extensions("add_pod", own, pod, change)
+        others = self.run_filter_plugins(state, pod, overlay, own, watch)
+        statuses.overrule(nominated.rows, others)
+        return statuses
+
+    def nominated_pods(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
+        """The pods nominated to rows of ``nodes`` that ``pod`` has to respect, if any."""
+        return self._nominated.pods_to_respect(pod, nodes)
+
+    def run_filter_plugins(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        own: OwnStates | None = None,
+        watch: Stopwatch | None = None,
+    ) -> NodeStatuses:
+        """The first refusal for every row that is alive. Raises StatusError on an internal error.
+
+        ``nodes`` may be an overlay; see framework.interface. If its rows have states of their
+        ``own``, plugins with PreFilterExtensions are asked with these.
+        """
+        return self._run(self._filters, state, pod, nodes, own, watch)
+
+    def run_filter_plugin(
+        self, name: str, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> NodeStatuses:
+        """The refusals of one filter alone, for every row that is alive."""
+        only = [plugin for plugin in self._filters if plugin.name == name]
+        return self._run(only, state, pod, nodes, None)
+
+    def run_local_filter_plugins(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> NodeStatuses:
+        """Only the filters before the first that uses more than the row: refusals are final."""
+        local = itertools.takewhile(
+            lambda plugin: plugin.name in state.skip_filter or plugin.name not in self._extending,
+            self._filters,
+        )
+        return self._run(local, state, pod, nodes, None)
+
+    def _run(
+        self,
+        plugins: Iterable[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        own: OwnStates | None,
+        watch: Stopwatch | None = None,
+    ) -> NodeStatuses:
+        statuses = NodeStatuses(np.where(nodes.alive, 0, NodeStatuses.NOT_EVALUATED), [None])
+        for plugin in plugins:
+            if plugin.name in state.skip_filter:
+                continue
+            try:
+                verdicts = self._ask(plugin, state, pod, nodes, own, statuses)
+                any_left = verdicts is None or _add_refusals(statuses, verdicts, plugin.name)
+            except Exception as raised:
+                raise guard.running_error(plugin.name, "filter", raised) from raised
+            if watch is not None:
+                watch.lap(plugin.name)
+            if not any_left:
+                break
+        return statuses
+
+    def _ask(
+        self,
+        plugin: FilterPlugin,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        own: OwnStates | None,
+        statuses: NodeStatuses,
+    ) -> Verdicts | None:
+        if own is not None and plugin.name in self._extending:
+            open_rows = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+            return own.filter_rows(plugin, pod, open_rows)
+        by_row = self._by_row.get(plugin.name)
+        if by_row is not None:
+            open_rows = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+            return by_row.filter_rows(state, pod, nodes, open_rows)
+        return plugin.filter(state, pod, nodes)
+
+    # -- pods that are added or removed in the middle of a cycle --------------------------------
+
+    def is_local(self, state: CycleState) -> bool:
+        """Whether, in this cycle, every filter uses nothing but the row itself.
+
+        If so, many modified rows may be filtered in one overlay; else one row at a time, each
+        with its own clone of the state.
+        """
+        return all(plugin.name in state.skip_filter for plugin in self._extensions)
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: Overlay) -> None:
+        """Add ``added`` to the overlay's only row, and run AddPod."""
+        nodes.add_pod(0, added)
+        self._run_pre_filter_extension("add_pod", state, pod, added, nodes)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, nodes: Overlay) -> None:
+        """Remove ``removed`` from the overlay's only row, and run RemovePod."""
+        nodes.remove_pod(0, removed.key)
+        self._run_pre_filter_extension("remove_pod", state, pod, removed, nodes)
+
+    def run_pre_filter_extensions(
+        self, method: ExtensionMethod, own: OwnStates, pod: PodInfo, change: PodChange
+    ) -> None:
+        """Run AddPod or RemovePod for every pod of a change, each with the state of its row."""
+        for place, row in enumerate(change.rows.tolist()):
+            for other in change.pods(place):
+                state, view = own.states[row], own.view(row)
+                self._run_pre_filter_extension(method, state, pod, other, view)
+
+    def _run_pre_filter_extension(
+        self,
+        method: ExtensionMethod,
+        state: CycleState,
+        pod: PodInfo,
+        other: PodInfo,
+        nodes: NodeColumns,
+    ) -> None:
+        for plugin in self._extensions:
+            if plugin.name not in state.skip_filter:
+                try:
+                    getattr(plugin, method)(state, pod, other, nodes)
+                except Exception as raised:
+                    raise guard.running_error(plugin.name, "PreFilterExtension", raised) from raised
+
+
+def _add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:
+    """Enter a plugin's refusals for rows that still pass; False if no row is left.
+
+    Raises StatusError if a verdict on such a row is an internal error.
+    """
+    open_rows = statuses.ids == NodeStatuses.FEASIBLE
+    refused = open_rows & (verdicts.ids != 0)
+    if not refused.any():
+        return True
+    verdict_ids = verdicts.ids[refused]
+    numbers = np.zeros(int(verdict_ids.max()) + 1, dtype=statuses.ids.dtype)
+    for verdict in map(int, np.flatnonzero(np.bincount(verdict_ids))):
+        status = verdicts.statuses[verdict]
+        assert status is not None
+        if status.code is Code.ERROR:
+            raise StatusError(status)
+        numbers[verdict] = len(statuses.statuses)
+        statuses.statuses.append(status.by(plugin))
+    statuses.ids[refused] = numbers[verdict_ids]
+    return bool(np.count_nonzero(refused) < np.count_nonzero(open_rows))

@@ -1,0 +1,74 @@
+"""One plugin's scores, and how they are computed and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apps.scheduler.framework import guard
+from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.status import StatusError, error
+from apps.scheduler.framework.types import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """One plugin's scores, aligned with the feasible rows."""
+
+    #: what Score returned
+    raw: Int64Array
+    #: after NormalizeScore, in 0..100
+    normalized: Int64Array
+    weight: int
+
+    @property
+    def weighted(self) -> Int64Array:
+        return self.normalized * self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A Score plugin with its NormalizeScore, if it has one, and its weight in the profile."""
+
+    name: str
+    plugin: ScorePlugin
+    normalizer: NormalizeScorePlugin | None
+    weight: int
+
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+    ) -> ScoreColumn:
+        """Score ``rows`` of ``nodes`` and normalize the scores.
+
+        Raises StatusError if the plugin fails or a normalized score is not in 0..100.
+        """
+        try:
+            raw = normalized = self.plugin.score(state, pod, nodes, rows)
+            if self.normalizer is not None:
+                normalized = self.normalizer.normalize_score(state, pod, raw)
+            _check_shape(raw, normalized, rows)
+        except Exception as raised:
+            raise guard.running_error(self.name, "Score", raised) from raised
+        _check_range(self.name, normalized)
+        return ScoreColumn(raw, normalized, self.weight)
+
+
+def _check_shape(raw: Int64Array, normalized: Int64Array, rows: Int64Array) -> None:
+    for column in (raw, normalized):
+        if column.dtype != np.int64 or column.shape != rows.shape:
+            wanted = f"{len(rows)} scores of type int64"
+            raise TypeError(f"{wanted} are wanted, not {column.shape} of type {column.dtype}")
+
+
+def _check_range(plugin: str, scores: Int64Array) -> None:
+    # As unsigned numbers, negative scores are greater than any valid one: one pass for both ends.
+    if len(scores) and scores.view(np.uint64).max() > 100:
+        raise StatusError(
+            error(
+                f'plugin "{plugin}" returns an invalid score, '
+                "it should in the range of [0, 100] after normalizing"
+            )
+        )

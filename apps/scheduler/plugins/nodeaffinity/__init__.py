@@ -1,0 +1,1 @@
+"""NodeAffinity: node selectors and node affinity, of pods and of the profile."""

@@ -1,0 +1,292 @@
+"""Finding the node for one pod: filter, stop when enough nodes are feasible, score, choose.
+
+PreFilter and Filter (with extenders) leave the feasible nodes, PreScore and Score (with extenders)
+rank them, and one of the best is chosen. Every step writes what it found into the attempt's
+decision.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.attempt import Attempt
+from apps.scheduler.context import SchedulingContext
+from apps.scheduler.framework.diagnosis import (
+    NO_NODES_AVAILABLE,
+    Diagnosis,
+    NodeStatuses,
+    fit_error_message,
+)
+from apps.scheduler.framework.extender import (
+    EXTENDER_NAME,
+    MAX_EXTENDER_PRIORITY,
+    Extender,
+    ExtenderError,
+)
+from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.runtime import Framework
+from apps.scheduler.framework.scoring import ScoreColumn
+from apps.scheduler.framework.status import (
+    SUCCESS,
+    Status,
+    StatusError,
+    error,
+    unresolvable,
+    unschedulable,
+)
+from apps.scheduler.framework.stopwatch import Stopwatch
+
+#: a smaller cluster is searched completely; in others at least so many feasible nodes are sought
+MIN_FEASIBLE_NODES_TO_FIND: Final = 100
+MIN_FEASIBLE_NODES_PERCENTAGE: Final = 5
+_ADAPTIVE_START_PERCENTAGE: Final = 50
+_NODES_PER_PERCENT: Final = 125
+
+
+def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
+    """PreFilter, Filter, PreScore, Score, and the choice; ``decision.node`` on success."""
+    snapshot, decision = context.snapshot, attempt.decision
+    snapshot.update(context.cache)
+    decision.nodes = snapshot.names
+    decision.total_nodes = snapshot.total_nodes
+    if not snapshot.total_nodes:
+        return unresolvable(NO_NODES_AVAILABLE)
+    try:
+        find_nodes_that_fit_pod(context, attempt)
+        if not len(decision.feasible):
+            return unschedulable(decision.filter_message)
+        prioritize_nodes(context, attempt)
+    except StatusError as failure:
+        attempt.diagnosis = None
+        return failure.status
+    except ExtenderError as failure:
+        attempt.diagnosis = None
+        return error(str(failure))
+    select_host(context, attempt)
+    return SUCCESS
+
+
+# -- which nodes fit -----------------------------------------------------------------------------
+
+
+def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> None:
+    """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
+    decision, snapshot = attempt.decision, context.snapshot
+    statuses = NodeStatuses.empty(len(snapshot))
+    attempt.diagnosis = diagnosis = Diagnosis(statuses)
+    narrowed, outcome, narrowing = attempt.framework.run_pre_filter_plugins(
+        attempt.state, attempt.pod, snapshot
+    )
+    diagnosis.unschedulable_plugins |= narrowing
+    decision.pre_filter = outcome
+    if not outcome.is_success:
+        if not outcome.is_rejected:
+            raise StatusError(outcome)
+        statuses.absent = outcome
+        diagnosis.pre_filter_message = outcome.message
+        diagnosis.add_plugin(outcome)
+    else:
+        decision.pre_filter_nodes = narrowed.node_names
+        if not evaluate_nominated_node(context, attempt):
+            evaluate_nodes(context, attempt, narrowed, narrowing)
+    if not len(decision.feasible):
+        decision.filter_message = fit_error_message(diagnosis, snapshot.total_nodes)
+
+
+def evaluate_nominated_node(context: SchedulingContext, attempt: Attempt) -> bool:
+    """Try the node to which the pod is nominated; True if it fits: then no other is evaluated."""
+    row = context.snapshot.row_of(attempt.pod.pod.status.nominated_node_name)
+    if row < 0:
+        return False
+    rows = np.array([row], dtype=np.int64)
+    statuses = NodeStatuses.empty(len(context.snapshot))
+    try:
+        feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
+        feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
+    except (StatusError, ExtenderError):
+        return False
+    if not len(feasible):
+        return False
+    attempt.decision.nominated_fast_path = True
+    attempt.decision.feasible = feasible
+    attempt.decision.evaluated = 1
+    note_statuses(attempt, statuses)
+    return True
+
+
+def evaluate_nodes(
+    context: SchedulingContext, attempt: Attempt, narrowed: PreFilterResult, narrowing: set[str]
+) -> None:
+    """Filter the nodes that PreFilter allows, starting where the last search ended."""
+    snapshot, decision = context.snapshot, attempt.decision
+    statuses = NodeStatuses.empty(len(snapshot))
+    rows: Int64Array | None = None
+    if narrowed.node_names is not None:
+        rows = np.array(
+            sorted(row for name in narrowed.node_names if (row := snapshot.row_of(name)) >= 0),
+            dtype=np.int64,
+        )
+        plugins = " ".join(sorted(narrowing))
+        statuses.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
+    decision.start = context.next_start_node_index
+    feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
+    decision.evaluated = len(feasible) + statuses.rejected
+    context.next_start_node_index = (decision.start + decision.evaluated) % snapshot.total_nodes
+    note_statuses(attempt, statuses)
+    decision.feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
+
+
+def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
+    """Enter the filters' answers into the diagnosis and the decision."""
+    assert attempt.diagnosis is not None
+    attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
+    if len(statuses.statuses) > 1:
+        for status, _ in statuses.used():
+            attempt.diagnosis.add_plugin(status)
+
+
+def find_nodes_that_pass_filters(
+    context: SchedulingContext, attempt: Attempt, statuses: NodeStatuses, rows: Int64Array | None
+) -> Int64Array:
+    """The rows (ascending) of ``rows`` (None = all) that pass; refusals go to ``statuses``.
+
+    When enough feasible nodes are found the others count as not evaluated.
+    """
+    snapshot, framework = context.snapshot, attempt.framework
+    nodes = snapshot if rows is None else snapshot.select(rows)
+    # If a nominated node is refused, a search among all nodes follows: the time of both counts.
+    watch = Stopwatch(attempt.state, "Filter")
+    answers = framework.filters.run_filter_plugins_with_nominated_pods(
+        attempt.state, attempt.pod, nodes, watch
+    )
+    watch.stop()
+    statuses.statuses = answers.statuses
+    if rows is None:
+        statuses.ids = answers.ids
+        order = snapshot.order
+    else:
+        statuses.ids[rows] = answers.ids
+        order = rows
+    feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+    enough = feasible_nodes_needed(context, framework, len(order))
+    if len(feasible) <= enough:
+        return feasible
+    return stop_when_enough(context.next_start_node_index, statuses, order, enough)
+
+
+def feasible_nodes_needed(context: SchedulingContext, framework: Framework, nodes: int) -> int:
+    """After how many feasible nodes the search of ``nodes`` nodes stops."""
+    extenders = context.extenders
+    scoring = framework.has_score_plugins or any(each.is_prioritizer for each in extenders)
+    if not scoring and not any(each.is_filter for each in extenders):
+        return 1
+    return num_feasible_nodes_to_find(
+        nodes, framework.profile.percentage_of_nodes_to_score, context.percentage_of_nodes_to_score
+    )
+
+
+def num_feasible_nodes_to_find(
+    nodes: int, profile_percentage: int | None, global_percentage: int | None
+) -> int:
+    """percentageOfNodesToScore: how many feasible nodes are enough in a cluster of ``nodes`` nodes.
+
+    The profile's percentage comes before the configuration's. 0, or None for both, is adaptive:
+    50 %, less 1 for every 125 nodes, at least 5 %.
+    """
+    if nodes < MIN_FEASIBLE_NODES_TO_FIND:
+        return nodes
+    percentage = global_percentage if profile_percentage is None else profile_percentage
+    if not percentage:
+        percentage = max(
+            _ADAPTIVE_START_PERCENTAGE - nodes // _NODES_PER_PERCENT, MIN_FEASIBLE_NODES_PERCENTAGE
+        )
+    return max(nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
+
+
+def stop_when_enough(
+    start: int, statuses: NodeStatuses, order: Int64Array, enough: int
+) -> Int64Array:
+    """The first ``enough`` feasible rows (ascending) in visiting order from ``start`` on.
+
+    All statuses were computed at once; those of nodes after the last of these rows are discarded.
+    """
+    start %= len(order)
+    visited = np.concatenate((order[start:], order[:start]))
+    passed = statuses.ids[visited] == NodeStatuses.FEASIBLE
+    last = int(np.searchsorted(np.cumsum(passed), enough))
+    statuses.ids[visited[last + 1 :]] = NodeStatuses.NOT_EVALUATED
+    return np.sort(visited[: last + 1][passed[: last + 1]])
+
+
+def find_nodes_that_pass_extenders(
+    context: SchedulingContext, attempt: Attempt, statuses: NodeStatuses, feasible: Int64Array
+) -> Int64Array:
+    """The rows that pass every interested extender; each is asked about what the last one left."""
+    names = context.snapshot.names
+    for extender in context.extenders:
+        if not len(feasible) or not extender.is_filter or not extender.is_interested(attempt.pod):
+            continue
+        try:
+            verdict = extender.filter(attempt.pod, [names[row] for row in feasible])
+        except ExtenderError:
+            if extender.is_ignorable:
+                continue
+            raise
+        passed = np.array([names[row] in verdict.feasible for row in feasible], dtype=np.bool_)
+        refusals = {
+            row: verdict.refusal(names[row]).by(extender.name) for row in feasible[~passed].tolist()
+        }
+        statuses.set_all(refusals)
+        if refusals and attempt.diagnosis is not None:
+            attempt.diagnosis.unschedulable_plugins.add(EXTENDER_NAME)
+        feasible = feasible[passed]
+    return feasible
+
+
+# -- which of them is best -----------------------------------------------------------------------
+
+
+def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
+    """Score the feasible nodes: ``decision.scores`` and ``decision.total``."""
+    decision, framework = attempt.decision, attempt.framework
+    state, pod, rows = attempt.state, attempt.pod, decision.feasible
+    if not framework.has_score_plugins and not context.extenders:
+        decision.total = np.ones(len(rows), dtype=np.int64)
+        return
+    status = framework.run_pre_score_plugins(state, pod, context.snapshot, rows)
+    if not status.is_success:
+        raise StatusError(status)
+    decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows)
+    for extender in context.extenders:
+        # As upstream, extenders are not asked to score a single node.
+        if len(rows) > 1 and extender.is_prioritizer and extender.is_interested(pod):
+            add_extender_scores(attempt, extender)
+    total = np.zeros(len(rows), dtype=np.int64)
+    for column in decision.scores.values():
+        total += column.normalized if column.weight == 1 else column.weighted
+    decision.total = total
+
+
+def add_extender_scores(attempt: Attempt, extender: Extender) -> None:
+    """Add the extender's scores to the decision; one that fails has no say in the choice."""
+    decision = attempt.decision
+    names = [decision.nodes[row] for row in decision.feasible]
+    try:
+        priorities = extender.prioritize(attempt.pod, names)
+    except ExtenderError:
+        return
+    raw = np.array([priorities.get(name, 0) for name in names], dtype=np.int64)
+    scaled = raw * (MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)
+    decision.scores[extender.name] = ScoreColumn(raw, scaled, extender.weight)
+
+
+def select_host(context: SchedulingContext, attempt: Attempt) -> None:
+    """One of the nodes with the greatest total, at random or the first by name."""
+    decision = attempt.decision
+    total = decision.total
+    decision.ties = decision.feasible[np.flatnonzero(total == total.max())]
+    decision.draw = context.tie_breaker.choose_row(decision.ties, context.snapshot.name_rank)
+    decision.node = decision.nodes[decision.ties[decision.draw]]

@@ -1,0 +1,33 @@
+"""The choice among things that nothing else tells apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from apps.scheduler.framework.nodes import Int64Array
+
+TieBreak = Literal["random", "first-name"]
+
+
+class TieBreaker:
+    """Chooses one of several equally good nodes: at random, or the first by name.
+
+    ``draw`` returns a random number from 0 to below its argument.
+    """
+
+    def __init__(self, tie_break: TieBreak, draw: Callable[[int], int]) -> None:
+        self._by_name = tie_break == "first-name"
+        self._draw = draw
+
+    def choose(self, count: int) -> int:
+        """An index below ``count``, into things that are listed by name."""
+        if count == 1 or self._by_name:
+            return 0
+        return self._draw(count)
+
+    def choose_row(self, rows: Int64Array, name_rank: Int64Array) -> int:
+        """An index into ``rows``; ``name_rank`` is Snapshot.name_rank."""
+        if self._by_name and len(rows) > 1:
+            return int(name_rank[rows].argmin())
+        return self.choose(len(rows))

@@ -1,0 +1,147 @@
+"""A kind is complete: every place that knows kinds one by one knows each of them.
+
+A kind that a place does without is named here with the reason; what is missing is reported as one
+list, so that it can be worked off.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from django.db.migrations.loader import MigrationLoader
+
+from apps.api.kubernetes import discovery, resources
+from apps.api.kubernetes.protobuf import messages
+from apps.cluster import kinds, schema, validation
+from apps.cluster.admission import defaulting
+from apps.cluster.kinds import Kind
+from apps.cluster.quota.usage import countable, covered_resources
+from apps.controlplane.loop.informer import WATCHED
+from apps.controlplane.tables.kinds import COLUMNS
+from apps.scheduler import objects
+
+ROOT = Path(__file__).parents[2]
+
+#: Their shape (apps/cluster/schema) says all there is to check.
+NO_RULES = {"Namespace", "CSIDriver"}
+NO_DEFAULTS = {"CSINode", "VolumeAttachment"}
+#: kubectl and kube-scheduler send no protobuf of these unless they are told to.
+JSON_ONLY = {
+    *("Node", "Pod", "RuntimeClass", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
+    *("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ReplicationController"),
+    *("ReplicaSet", "StatefulSet", "DaemonSet"),
+}
+#: The scheduler does not read them.
+NOT_SCHEDULED_BY = {"ResourceQuota", "Event", "Lease"}
+#: What quotas also count by the plural alone, without `count/`.
+COUNTED_BY_PLURAL = {
+    *("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"),
+    "persistentvolumeclaims",
+}
+
+
+def extracted() -> dict[str, str]:
+    """Package of OpenAPI definitions -> the kinds that the script cuts out."""
+    file = ROOT / "scripts/extract_openapi.py"
+    spec = importlib.util.spec_from_file_location("extract_openapi", file)
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return dict(script.ROOTS)
+
+
+MIGRATED = MigrationLoader(None).project_state().models
+EXTRACTED = {name for names in extracted().values() for name in names.split()}
+DOCUMENTED = (ROOT / "docs/api/kubernetes.md").read_text()
+
+
+def places_without(kind: Kind) -> Iterator[str]:
+    """The places that do not know a kind, each as the file to change."""
+    yield from _in_the_cluster(kind)
+    yield from _at_the_edges(kind)
+
+
+def _in_the_cluster(kind: Kind) -> Iterator[str]:
+    if ("cluster", kind.model.__name__.lower()) not in MIGRATED:
+        yield "apps/cluster/migrations: no table (manage.py makemigrations cluster)"
+    if kind.name not in EXTRACTED:
+        yield "scripts/extract_openapi.py: not in ROOTS"
+    try:
+        schema.definition_of(kind.group, kind.version, kind.name)
+    except KeyError:
+        yield f"apps/cluster/schema: no definition of {kind.api_version} {kind.name}"
+    if (kind.name in defaulting._DEFAULTERS) == (kind.name in NO_DEFAULTS):
+        yield "apps/cluster/admission/defaulting: no defaults, or NO_DEFAULTS here is wrong"
+    if (kind.name in validation._NEW) == (kind.name in NO_RULES):
+        yield "apps/cluster/validation: no rules, or NO_RULES here is wrong"
+    by_plural = kind.group == "" and kind.plural in COUNTED_BY_PLURAL
+    if countable(kind) and by_plural and not covered_resources(kind, [kind.plural]):
+        yield "apps/cluster/quota/usage.py: quotas do not count it by its plural"
+    if kind.name not in NOT_SCHEDULED_BY:
+        if kind.name not in objects.KINDS:
+            yield "apps/scheduler/objects: no Struct, or NOT_SCHEDULED_BY here is wrong"
+        if kind not in WATCHED:
+            yield "apps/controlplane/loop/informer.py: the informer does not watch it"
+
+
+def _at_the_edges(kind: Kind) -> Iterator[str]:
+    if kind.name not in COLUMNS:
+        yield "apps/controlplane/tables/kinds.py: no columns"
+    if (kind.name in messages.KINDS) == (kind.name in JSON_ONLY):
+        yield "apps/api/kubernetes/protobuf: no message, or JSON_ONLY here is wrong"
+    if resources.find(kind.group, kind.version, kind.plural) is None:
+        yield "apps/api/kubernetes/resources.py: not served"
+    listed = discovery.resource_list(kind.group, kind.version) or {"resources": []}
+    rows = {row["name"] for row in listed["resources"]}
+    expected = {kind.plural, *([f"{kind.plural}/status"] if kind.has_status else [])}
+    yield from (f"apps/api/kubernetes/discovery.py: no {name}" for name in sorted(expected - rows))
+    if kind.name not in DOCUMENTED:
+        yield "docs/api/kubernetes.md: not in the table of kinds"
+    yield from _examples(kind)
+
+
+def _examples(kind: Kind) -> Iterator[str]:
+    example = ROOT / f"apps/dashboard/forms/examples/{kind.name.lower()}.yaml"
+    if not example.exists():
+        yield f"{example.relative_to(ROOT)}: no manifest to start from"
+        return
+    body = yaml.safe_load(example.read_text())
+    if (body["apiVersion"], body["kind"]) != (kind.api_version, kind.name):
+        yield f"{example.relative_to(ROOT)}: is of another kind"
+
+
+@pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.name)
+def test_every_place_knows_the_kind(kind: Kind) -> None:
+    assert list(places_without(kind)) == []
+
+
+def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
+    class ConfigMap:
+        pass
+
+    kind = Kind("ConfigMap", "configmaps", ConfigMap)  # type: ignore[arg-type]
+    files = [place.partition(":")[0] for place in places_without(kind)]
+    assert files == [
+        "apps/cluster/migrations",
+        "scripts/extract_openapi.py",
+        "apps/cluster/schema",
+        "apps/cluster/admission/defaulting",
+        "apps/cluster/validation",
+        "apps/cluster/quota/usage.py",
+        "apps/scheduler/objects",
+        "apps/controlplane/loop/informer.py",
+        "apps/controlplane/tables/kinds.py",
+        "apps/api/kubernetes/protobuf",
+        "apps/api/kubernetes/resources.py",
+        "apps/api/kubernetes/discovery.py",
+        "apps/dashboard/forms/examples/configmap.yaml",
+    ]
+
+
+def test_exceptions_name_kinds_that_exist() -> None:
+    names = {kind.name for kind in kinds.ALL}
+    assert names >= (NO_RULES | NO_DEFAULTS | JSON_ONLY | NOT_SCHEDULED_BY)

@@ -1,0 +1,48 @@
+"""The chosen node beside the runner-up, and one node beside another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apps.controlplane.explanations.comparison import compare_nodes, compare_with_runner_up
+from apps.controlplane.results.scores import score_matrix
+from apps.scheduler.decision import Decision
+from tests.controlplane.results.decisions import scheduled_decision, unscheduled_decision
+
+
+@pytest.fixture
+def scheduled() -> Decision:
+    return scheduled_decision()
+
+
+def test_a_chosen_node_with_equals_says_how_many_and_which_was_drawn(scheduled: Decision) -> None:
+    found = compare_with_runner_up(scheduled, score_matrix(scheduled))
+    assert found is not None and (found.node, found.other, found.difference) == ("f", "d", 0)
+    assert found.sentence == (
+        "f and 1 other node have the most points, 110 each: f, number 2 of them, was chosen."
+    )
+
+
+def test_two_nodes_are_compared_plugin_by_plugin(scheduled: Decision) -> None:
+    found = compare_nodes(score_matrix(scheduled), "e", "d")
+    assert found is not None and (found.rank, found.other_rank) == (3, 1)
+    assert [(share.plugin, share.difference) for share in found.shares] == [
+        ("Steep", -60),
+        ("Flat", 0),
+    ]
+    assert found.sentence == "e has 50 points, 60 fewer than d with 110: Steep gave 60 fewer."
+
+
+def test_the_only_feasible_node_is_compared_with_no_other(scheduled: Decision) -> None:
+    scheduled.feasible, scheduled.total = np.array([5]), np.array([110])
+    scheduled.ties, scheduled.scores = np.array([5]), {}
+    found = compare_with_runner_up(scheduled, score_matrix(scheduled))
+    assert found is not None and (found.other, found.other_total, found.other_rank) == ("", 0, 0)
+    assert found.sentence == "f was the only feasible node of 7."
+
+
+def test_a_refused_node_has_no_comparison(scheduled: Decision) -> None:
+    assert compare_nodes(score_matrix(scheduled), "a", "d") is None
+    nothing = unscheduled_decision("a")
+    assert compare_with_runner_up(nothing, score_matrix(nothing)) is None

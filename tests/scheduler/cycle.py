@@ -1,0 +1,60 @@
+"""One attempt to schedule a pod, and what a test asks about it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from apps.scheduler.decision import Decision
+from apps.scheduler.explaining.refusing import refusals_at
+from apps.scheduler.explaining.sight import look
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.objects import KubeObject
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.builders import PodBuilder
+
+
+class Builder(Protocol):
+    def obj(self) -> KubeObject: ...
+
+
+def add(scheduler: Scheduler, *items: KubeObject | Builder) -> list[Any]:
+    """The objects, which are in the cluster from now on."""
+    objects = [item if isinstance(item, KubeObject) else item.obj() for item in items]
+    for each in objects:
+        scheduler.handle(type(each).__name__, None, each)
+    return objects
+
+
+def attempt(scheduler: Scheduler, pod: PodBuilder, *others: KubeObject | Builder) -> Decision:
+    """The decision about ``pod``, which comes after the ``others``."""
+    add(scheduler, *others, pod)
+    decision = scheduler.schedule_one()
+    assert decision is not None
+    return decision
+
+
+def refusals(decision: Decision) -> dict[str, str]:
+    """Node → why it was refused; the others are left out."""
+    statuses = {name: decision.status_of(name) for name in decision.nodes if name}
+    return {name: status.message for name, status in statuses.items() if status is not None}
+
+
+def scores(decision: Decision, plugin: str) -> dict[str, tuple[int, int, int]]:
+    """Feasible node → raw, normalized and weighted score of a plugin."""
+    nodes = [decision.nodes[row] for row in decision.feasible]
+    return {node: decision.scores_of(node)[plugin] for node in nodes}
+
+
+def explained(scheduler: Scheduler, pod: PodBuilder, node: str = "n") -> list[str]:
+    """Every sentence about a node that refuses the pod, after the name of the plugin."""
+    sight = look(scheduler, PodInfo(pod.obj()))
+    return [
+        f"{refusal.plugin}: {detail.sentence}"
+        for refusal in refusals_at(sight, scheduler.snapshot.row_of(node))
+        for detail in refusal.details
+    ]
+
+
+def with_args(plugin: str, **args: Any) -> dict[str, Any]:
+    """A configuration whose profile has arguments for a plugin."""
+    return {"profiles": [{"pluginConfig": [{"name": plugin, "args": args}]}]}

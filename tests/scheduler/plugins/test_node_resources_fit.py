@@ -1,0 +1,140 @@
+"""NodeResourcesFit: room for a pod, exact figures of what is missing, and the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from apps.scheduler.cache.cache import Cache
+from apps.scheduler.framework.status import Code
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
+from tests.scheduler import reference
+from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt, explained, with_args
+from tests.scheduler.plugins.random_nodes import clusters, filtered, pods, scored
+
+
+@pytest.mark.parametrize(
+    ("pod", "node", "reasons"),
+    [
+        pytest.param(make_pod().req(cpu="4"), make_node("n"), [], id="fits"),
+        pytest.param(
+            make_pod().req(cpu="4001m"), make_node("n"), ["Insufficient cpu"], id="too much cpu"
+        ),
+        pytest.param(
+            make_pod().req({"example.com/gpu": 1}),
+            make_node("n"),
+            ["Insufficient example.com/gpu"],
+            id="an extended resource nobody has",
+        ),
+        pytest.param(
+            make_pod().req(cpu="9", memory="99Gi"),
+            make_node("n").capacity(pods=0),
+            ["Too many pods", "Insufficient cpu", "Insufficient memory"],
+            id="every reason is given",
+        ),
+    ],
+)
+def test_a_pod_needs_room_for_everything_it_asks_for(
+    scheduler: Scheduler, pod: PodBuilder, node: NodeBuilder, reasons: list[str]
+) -> None:
+    status = attempt(scheduler, pod, node).status_of("n")
+    assert list(status.reasons if status is not None else ()) == reasons
+
+
+@pytest.fixture
+def occupied(scheduler: Scheduler) -> Scheduler:
+    """A node with room for 1500m more CPU and two more pods."""
+    add(scheduler, make_node("n").capacity(cpu="4", memory="8Gi", pods=4))
+    for name, cpu in (("big", "1500m"), ("small", "1")):
+        add(scheduler, make_pod(name).uid(name).req(cpu=cpu, memory="1Gi").on("n"))
+    return scheduler
+
+
+def test_a_resource_that_is_short_names_what_is_free_and_who_holds_it(occupied: Scheduler) -> None:
+    assert explained(occupied, make_pod().req(cpu="2")) == [
+        "NodeResourcesFit: needs cpu 2, free 1.5 of 4; held by default/big (1.5), default/small (1)"
+    ]
+
+
+def test_what_no_node_of_this_size_could_give_is_explained_as_such(occupied: Scheduler) -> None:
+    assert explained(occupied, make_pod().req({"cpu": "9", "example.com/gpu": 1})) == [
+        "NodeResourcesFit: needs cpu 9, free 1.5 of 4: more than the whole node",
+        "NodeResourcesFit: needs example.com/gpu 1, and the node has none",
+    ]
+
+
+def test_room_for_a_nominated_pod_is_counted_and_named(occupied: Scheduler) -> None:
+    promised = make_pod("vip").uid("vip").req(cpu="1").priority(5).nominated("n").obj()
+    occupied.queue.add_nominated_pod(PodInfo(promised))
+    assert explained(occupied, make_pod().req(cpu="1")) == [
+        "NodeResourcesFit: needs cpu 1, free 0.5 of 4; "
+        "held by default/big (1.5), default/small (1), default/vip (1, nominated)"
+    ]
+
+
+def test_places_for_pods_run_out_like_any_resource(occupied: Scheduler) -> None:
+    add(occupied, make_pod("third").on("n"), make_pod("fourth").on("n"))
+    assert explained(occupied, make_pod()) == ["NodeResourcesFit: has 4 pods and takes 4"]
+
+
+def test_a_profile_leaves_out_the_resources_it_ignores(new_scheduler: NewScheduler) -> None:
+    config = with_args("NodeResourcesFit", ignoredResourceGroups=["example.com"])
+    pod = make_pod().req({"example.com/gpu": 1})
+    assert attempt(new_scheduler(config), pod, make_node("n")).node == "n"
+
+
+def scoring(strategy: str, **more: Any) -> dict[str, Any]:
+    resources = [{"name": "cpu", "weight": 3}, {"name": "memory", "weight": 1}]
+    strategy_args = {"type": strategy, "resources": resources, **more}
+    return with_args("NodeResourcesFit", scoringStrategy=strategy_args)
+
+
+SHAPE = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+
+
+@pytest.mark.parametrize(
+    ("config", "score"),
+    [
+        (scoring("LeastAllocated"), (75 * 3 + 50) // 4),
+        (scoring("MostAllocated"), (25 * 3 + 50) // 4),
+        (
+            scoring("RequestedToCapacityRatio", requestedToCapacityRatio={"shape": SHAPE}),
+            round((25 * 3 + 50) / 4),
+        ),
+    ],
+)
+def test_scoring_strategies(
+    new_scheduler: NewScheduler, config: dict[str, Any], score: int
+) -> None:
+    pod = make_pod().req(cpu="1", memory="16Gi")
+    decision = attempt(new_scheduler(config), pod, make_node("n"))
+    assert decision.scores_of("n")["NodeResourcesFit"][0] == score
+
+
+def test_amounts_beyond_int64_hundredths_are_exact(scheduler: Scheduler) -> None:
+    huge = make_node("n").capacity(memory="8E")
+    decision = attempt(scheduler, make_pod().req(cpu="4", memory="4E"), huge)
+    assert decision.scores_of("n")["NodeResourcesFit"][0] == (0 + 50) // 2
+
+
+@settings(max_examples=50, deadline=None)
+@given(cache=clusters(), pod=pods())
+def test_the_filter_agrees_with_the_reference(cache: Cache, pod: PodInfo) -> None:
+    for info, status in filtered("NodeResourcesFit", cache, pod):
+        reasons = reference.fit_reasons(pod, info)
+        assert sorted(status.reasons if status is not None else ()) == sorted(reasons)
+        if status is not None:
+            unresolvable = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+            assert unresolvable == reference.fit_unresolvable(pod, info)
+
+
+@settings(max_examples=50, deadline=None)
+@given(cache=clusters(), pod=pods())
+def test_the_scores_agree_with_the_reference(cache: Cache, pod: PodInfo) -> None:
+    for info, raw in scored("NodeResourcesFit", cache, pod):
+        assert raw == reference.least_allocated(pod, info)
