@@ -37,7 +37,7 @@ def run_loop(cluster_id: int) -> None:
 
     After each slice of a busy cluster, one of several in this process moves to an idle worker.
     """
-    if not engines.run(cluster_id):
+    if not engines.run(cluster_id, waits=True):
         return
     idle = heartbeat.idle_worker() if engines.runs_other_clusters(cluster_id) else None
     if idle is not None:

@@ -13,6 +13,7 @@ from typing import cast
 from django.db import connection, transaction
 
 from apps.cluster.log.announce import announcer
+from apps.cluster.log.background import background_listener
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.events.ttl import EventTtl
@@ -47,6 +48,10 @@ CONTROLLER_SECONDS = 1.0
 BINDING_THREADS = 16
 #: A batch waits so long for those that are nearly done.
 SETTLE_SECONDS = 0.005
+#: An engine with nothing left to do waits so long for the next change before it rests ...
+WAIT_SECONDS = 2.0
+#: ... and looks at its timers so often meanwhile.
+LOOK_SECONDS = 0.25
 #: While one of them runs, the cluster is looked at so often: the process may be gone with it.
 BINDING_LOOK_SECONDS = 5.0
 
@@ -91,6 +96,11 @@ class Engine:
         #: something that waited can go on; and whether anybody is here to see it
         self._progress = threading.Event()
         self._running = False
+        #: set by announcements of changes, and to end the waiting for them
+        self._news = threading.Event()
+        self._unsubscribe: Callable[[], object] | None = None
+        #: the version up to which the lease says that the loop has acted
+        self._confirmed_version = -1
         #: the version after which decisions are counted, and the number of the next one
         self._counted_after = 0
         self._sequence = 0
@@ -127,8 +137,17 @@ class Engine:
             and revisions.get_active(cluster).revision == self.revision.revision
         )
 
-    def run(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> bool:
+    def run(
+        self,
+        seconds: float,
+        stopping: Callable[[], bool] = lambda: False,
+        waits: Callable[[], bool] = lambda: False,
+    ) -> bool:
         """Work until nothing is left or `seconds` are over; True if there is more to do.
+
+        While `waits()` is true and nothing is left, the engine waits for the next change of the
+        cluster for up to WAIT_SECONDS: it schedules a pod that is created then without a message
+        from the broker.
 
         Also ends after the current batch when the process is `stopping`. Pods that wait (for a
         Permit plugin, for a step of their binding) are not waited for: when one can go on, the
@@ -136,14 +155,19 @@ class Engine:
         """
         self._running = True
         try:
-            more = self._run(seconds, stopping)
+            more = self._run(seconds, stopping, waits)
         finally:
             self._running = False
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+                self._unsubscribe = None
         return more or self._progress.is_set()
 
-    def _run(self, seconds: float, stopping: Callable[[], bool]) -> bool:
+    def _run(self, seconds: float, stopping: Callable[[], bool], waits: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + seconds
+        wait_until = 0.0
         while True:
+            self._news.clear()
             self.cluster.refresh_settings()
             self.informer.catch_up()
             acted = self._run_controllers() | self.event_ttl.act()
@@ -158,12 +182,44 @@ class Engine:
                 self.recorder.record(
                     self.scheduler, self.informer, batch, changes, intents, activations
                 )
-            elif not acted and self._rest() and not self._progress.is_set():
-                return False
+                wait_until = 0.0
+            elif acted:
+                wait_until = 0.0
+            else:
+                wait_until = wait_until or min(time.monotonic() + WAIT_SECONDS, deadline)
+                if waits() and not stopping() and self._wait_for_change(wait_until):
+                    continue
+                if self._rest() and not self._progress.is_set():
+                    return False
             if self._stopped():
                 return False
             if time.monotonic() > deadline or stopping():
                 return True
+
+    def _wait_for_change(self, until: float) -> bool:
+        """Wait for an announcement; False when the time is over.
+
+        The cluster stays due meanwhile, so a change sends no message; and the loop looks at its
+        timers every now and then.
+        """
+        seconds = until - time.monotonic()
+        if seconds <= 0:
+            return False
+        if self._unsubscribe is None:
+            self._unsubscribe = background_listener.subscribe(self.cluster.pk, self._note_change)
+        if self._confirmed_version != self.informer.position:
+            self._confirm()
+        self._news.wait(min(seconds, LOOK_SECONDS))
+        return not self._stopped()
+
+    def _note_change(self, version: int) -> None:
+        """Called by the listener's thread."""
+        if not version or version > self.informer.position:
+            self._news.set()
+
+    def stop_waiting(self) -> None:
+        """End the waiting for changes, for others who need the thread."""
+        self._news.set()
 
     def _run_controllers(self) -> bool:
         """Let them settle before pods are tried: what they write is seen by the next of them."""
@@ -179,6 +235,7 @@ class Engine:
     def _note_progress(self) -> None:
         """Called from any thread: a pod that waited can go on, or a plugin wants something."""
         self._progress.set()
+        self._news.set()
         if not self._running:
             announcer.announce(self.cluster.pk, self.informer.position, due=True)
 
@@ -263,6 +320,17 @@ class Engine:
         cluster = Cluster.objects.filter(pk=self.cluster.pk, paused=False).first()
         return cluster is None or not self.fits(cluster, self.lease)
 
+    def _confirm(self) -> None:
+        """Record that the loop has acted on every change it has read, and its metrics."""
+        with transaction.atomic():
+            self.lease.renew(
+                consumed_version=self.informer.position, profile_revision=self.revision.revision
+            )
+            note_state(self.scheduler)
+            if self.scheduler.metrics.is_dirty:
+                stored.write(self.cluster.pk, self.scheduler.metrics)
+        self._confirmed_version = self.informer.position
+
     def _rest(self) -> bool:
         """Be due no more until a pod's time to wait is over, unless something has changed."""
         deadline = self.scheduler.next_deadline()
@@ -271,12 +339,7 @@ class Engine:
         timer = min((at for at in timers if at is not None), default=None)
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
         with transaction.atomic():
-            self.lease.renew(
-                consumed_version=self.informer.position, profile_revision=self.revision.revision
-            )
-            note_state(self.scheduler)
-            if self.scheduler.metrics.is_dirty:
-                stored.write(self.cluster.pk, self.scheduler.metrics)
+            self._confirm()
             with connection.cursor() as cursor:
                 # the clock may have been set forward since the last look, as well
                 cursor.execute(

@@ -21,6 +21,11 @@ SLICE_SECONDS = 5.0
 LOCK_TIMEOUT_SECONDS = 1.0
 
 
+#: With more runs than this in a process, none waits for the next change of its cluster: a worker
+#: has four threads, and other clusters need them.
+MOST_RUNS_TO_WAIT = 2
+
+
 class Engines:
     """Finds, builds and runs engines. Each engine is used by one thread at a time."""
 
@@ -29,9 +34,14 @@ class Engines:
         self._stopping = threading.Event()
         self._locks: dict[int, threading.Lock] = {}
         self._warm: OrderedDict[int, Engine] = OrderedDict()
+        #: runs under way, those that wait for a change included
+        self._runs = 0
 
-    def run(self, cluster_id: int) -> bool:
+    def run(self, cluster_id: int, *, waits: bool = False) -> bool:
         """Run a cluster's loop until it is quiet or the slice is over; True if there is more to do.
+
+        With `waits`, a quiet loop first waits for the next change for a while, as long as no other
+        cluster needs the thread.
 
         Returns at once when another process holds the lease. A second task for the same cluster
         waits for the first one, which usually finishes soon. After a timeout it gives up its slot
@@ -45,17 +55,37 @@ class Engines:
             held = lease.acquire(cluster_id) if cluster is not None else None
             if cluster is None or held is None:
                 return False
-            return self._run(cluster, held)
+            self._note_run(+1)
+            try:
+                return self._run(cluster, held, waits)
+            finally:
+                self._note_run(-1)
         finally:
             lock.release()
 
-    def _run(self, cluster: Cluster, held: lease.ClusterLease) -> bool:
+    def _note_run(self, change: int) -> None:
+        """Count a run; with too many of them, those that only wait end."""
+        with self._guard:
+            self._runs += change
+            crowded = self._runs > MOST_RUNS_TO_WAIT
+            waiting = list(self._warm.values()) if crowded and change > 0 else []
+        for engine in waiting:
+            engine.stop_waiting()
+
+    def _has_free_threads(self) -> bool:
+        return self._runs <= MOST_RUNS_TO_WAIT
+
+    def _run(self, cluster: Cluster, held: lease.ClusterLease, waits: bool) -> bool:
         """Run one slice; keeps the lease if this process continues with the next one."""
         continues = False
         try:
             engine = self._get_engine(cluster, held)
             with lease.keep_renewed(held):
-                more = engine.run(SLICE_SECONDS, self._stopping.is_set)
+                more = engine.run(
+                    SLICE_SECONDS,
+                    self._stopping.is_set,
+                    self._has_free_threads if waits else lambda: False,
+                )
             continues = more and not self._stopping.is_set()
             return more
         except LeaseLost as lost:
@@ -78,6 +108,10 @@ class Engines:
     def stop(self) -> None:
         """Stop every run after its current batch, because this process is shutting down."""
         self._stopping.set()
+        with self._guard:
+            warm = list(self._warm.values())
+        for engine in warm:
+            engine.stop_waiting()
 
     def close(self) -> None:
         """Close every engine, after all runs have ended."""
