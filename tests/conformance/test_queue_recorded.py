@@ -55,7 +55,7 @@ class CrashingReplay(QueueReplay):
         restored = self.new_queue()
         restored.restore(self._saved.values(), self.latest, self.queue.scheduling_cycle)
         assert {entry.pod_uid: entry for entry in restored.dump()} == self._saved
-        if not self.queue.in_flight_pods():
+        if not self.queue.contents.in_flight_pods():
             before, self.queue = self.state(), restored
             assert self.state() == before
         return seen

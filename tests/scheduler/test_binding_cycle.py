@@ -135,7 +135,7 @@ def test_a_failure_gives_everything_back_and_the_pod_backs_off(world: World) -> 
     assert decision.rejection is not None and decision.rejection.plugin == "Slow"
     assert world.plugin.log == ["unreserve p"]
     assert not world.scheduler.cache.nodes["a"].pods
-    assert world.scheduler.queue.place_of("default/p") is SubQueue.BACKOFF
+    assert world.scheduler.queue.contents.place_of("default/p") is SubQueue.BACKOFF
 
 
 def test_an_exception_is_a_failure_that_names_the_plugin(world: World) -> None:
@@ -185,11 +185,11 @@ def test_pods_to_activate_are_tried_when_the_cycle_has_succeeded(world: World) -
     decisions = [world.decide(), world.decide()]
     assert decisions[1].result is Result.UNSCHEDULABLE
     queue = world.scheduler.queue
-    assert queue.place_of("default/too-big") is SubQueue.UNSCHEDULABLE
+    assert queue.contents.place_of("default/too-big") is SubQueue.UNSCHEDULABLE
     (decision,) = world.ended()
     activation.request(state[0], too_big)
     world.scheduler.bound(decision)
-    assert queue.place_of("default/too-big") is SubQueue.ACTIVE
+    assert queue.contents.place_of("default/too-big") is SubQueue.ACTIVE
 
 
 def test_plugins_may_ask_for_writes_and_events_of_their_own(world: World) -> None:

@@ -152,7 +152,7 @@ def test_the_reasons_are_shown_where_a_plugin_explains_nothing(new: New) -> None
 def test_a_refused_pod_is_retried_when_a_registered_event_comes(new: New) -> None:
     scheduler = new(Licences)
     decide(scheduler, "nuke")
-    assert scheduler.queue.place_of("default/p") is SubQueue.UNSCHEDULABLE
+    assert scheduler.queue.contents.place_of("default/p") is SubQueue.UNSCHEDULABLE
     scheduler.handle("Node", None, make_node("d").label(LABEL, "nuke").obj())
     decision = scheduler.schedule_one()
     assert decision is not None and (decision.node, decision.attempt) == ("d", 2)
@@ -262,7 +262,7 @@ def test_a_mistake_is_an_error_that_names_the_plugin(
     assert decision.result is Result.ERROR
     assert decision.message.startswith(said)
     assert not any(node.pods for node in scheduler.cache.nodes.values())
-    assert scheduler.queue.place_of("default/p") is SubQueue.BACKOFF
+    assert scheduler.queue.contents.place_of("default/p") is SubQueue.BACKOFF
 
 
 def test_a_mistake_after_the_binding_undoes_nothing(new: New) -> None:
@@ -276,7 +276,7 @@ def test_a_mistake_after_the_binding_undoes_nothing(new: New) -> None:
 def test_a_mistake_in_pre_enqueue_keeps_the_pod_out(new: New) -> None:
     scheduler = new(type("Bad", (PerNodePlugin,), {"name": "Bad", "pre_enqueue": raising}))
     scheduler.handle("Pod", None, make_pod("p").obj())
-    assert scheduler.queue.place_of("default/p") is SubQueue.GATED
+    assert scheduler.queue.contents.place_of("default/p") is SubQueue.GATED
     assert scheduler.schedule_one() is None
 
 

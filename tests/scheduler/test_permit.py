@@ -141,7 +141,7 @@ def test_pod_changed_while_it_is_held_is_retried_as_it_is_now(world: World) -> N
     world.scheduler.handle("Pod", old, make_pod("p").req(cpu="1").label("new", "yes").obj())
     world.clock.step(10)
     world.scheduler.resolve_waiting()
-    (waiting,) = world.scheduler.queue.unschedulable_pods()
+    (waiting,) = world.scheduler.queue.contents.unschedulable_pods()
     assert waiting.pod.metadata.labels == {"new": "yes"}
 
 

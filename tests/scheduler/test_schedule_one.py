@@ -74,7 +74,7 @@ def test_failed_binding_gives_the_room_back_and_retries_the_pod(scheduler: Sched
     decision = scheduler.schedule_one()
     assert decision is not None
     scheduler.bind_failed(decision, error("the database is away"))
-    assert scheduler.queue.place_of("default/p") is SubQueue.BACKOFF
+    assert scheduler.queue.contents.place_of("default/p") is SubQueue.BACKOFF
     assert not scheduler.cache.nodes["a"].pods
     assert (decision.result, decision.message) == (Result.ERROR, "the database is away")
 
@@ -85,7 +85,7 @@ def test_pod_waits_in_the_queue_with_the_plugins_that_refused_it(scheduler: Sche
     decision = scheduler.schedule_one()
     assert decision is not None
     assert decision.unschedulable_plugins == {"NodeResourcesFit"}
-    assert scheduler.queue.place_of("default/p") is SubQueue.UNSCHEDULABLE
+    assert scheduler.queue.contents.place_of("default/p") is SubQueue.UNSCHEDULABLE
     scheduler.handle("Node", None, make_node("big").capacity(cpu="16").obj())
     retried = scheduler.schedule_one()
     assert retried is not None

@@ -63,7 +63,7 @@ def restore_queue(
     )
     _nominate_expected_pods(scheduler)
     if reconfigured:
-        rejected = [info.pod for info in queue.unschedulable_pods()]
+        rejected = [info.pod for info in queue.contents.unschedulable_pods()]
         queue.activate(rejected, events.CONFIGURATION_CHANGE)
     elif saved.entries and loaded_at != saved.version:
         # the changes in between are no longer known, and may have made any pod schedulable
@@ -122,6 +122,6 @@ def _find_bound(cluster_id: int, uids: Collection[str]) -> set[str]:
 def _nominate_expected_pods(scheduler: Scheduler) -> None:
     """Nominate pods that waited for Permit or were being bound to the node in their status."""
     queue = scheduler.queue
-    for info in queue.active_pods():
+    for info in queue.contents.active_pods():
         if info.pod.status.nominated_node_name and queue.nominator.get(info.uid) is None:
             queue.add_nominated_pod(info.pod_info)

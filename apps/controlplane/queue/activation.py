@@ -52,7 +52,7 @@ def apply(cluster: Cluster, queue: PriorityQueue) -> list[int]:
         pods = Pod.objects.filter(cluster=cluster, uid__in=uids)
         keys = {pod.uid: f"{pod.namespace}/{pod.name}" for pod in pods.defer("body")}
         for activation in activations:
-            info = queue.get(keys.get(activation.pod_uid, ""))
+            info = queue.contents.get(keys.get(activation.pod_uid, ""))
             if info is not None and info.uid == str(activation.pod_uid):
                 reason = f"by {activation.user}, request {activation.request_id or '-'}"
                 queue.activate([info.pod], MANUAL_ACTIVATE, reason)

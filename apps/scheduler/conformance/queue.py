@@ -171,14 +171,14 @@ class QueueReplay:
         nominated: dict[str, list[str]] = {}
         for node_name, pod_info in queue.nominator:
             nominated.setdefault(node_name, []).append(pod_info.key)
-        unschedulable = sorted(queue.unschedulable_pods(), key=lambda info: info.key)
+        unschedulable = sorted(queue.contents.unschedulable_pods(), key=lambda info: info.key)
         return {
             "nowMs": self._now_ms,
-            "active": [info.key for info in queue.active_pods()],
-            "backoff": [_backing_off(info) for info in queue.backoff_pods()],
+            "active": [info.key for info in queue.contents.active_pods()],
+            "backoff": [_backing_off(info) for info in queue.contents.backoff_pods()],
             "unschedulable": [_unschedulable(info) for info in unschedulable],
             "nominated": nominated,
-            "inFlight": sorted(info.key for info in queue.in_flight_pods()),
+            "inFlight": sorted(info.key for info in queue.contents.in_flight_pods()),
             "schedulingCycle": queue.scheduling_cycle,
         }
 

@@ -17,5 +17,5 @@ def note_state(sched: Scheduler, bound: Collection[str] = ()) -> None:
     sizes = {"nodes": len(cache.nodes), "pods": len(cache.pods), "assumed_pods": cache.assumed_pods}
     metrics.set(definitions.CACHE_SIZE, {(name,): size for name, size in sizes.items()})
     metrics.set(definitions.GOROUTINES, {("binding",): sched.bindings_under_way})
-    kept = sched.queue.events_in_flight(bound)
+    kept = sched.queue.contents.events_in_flight(bound)
     metrics.set(definitions.INFLIGHT_EVENTS, {(event,): count for event, count in kept.items()})

@@ -30,18 +30,19 @@ from apps.scheduler.framework.events import ActionType, ClusterEvent, Resource, 
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.metrics.series import MetricsRegistry
 from apps.scheduler.objects import Pod
+from apps.scheduler.queue import persistence
 from apps.scheduler.queue.active_queue import ActiveQueue, RankFn
 from apps.scheduler.queue.backoff_queue import (
     DEFAULT_POD_INITIAL_BACKOFF_SECONDS,
     DEFAULT_POD_MAX_BACKOFF_SECONDS,
     BackoffQueue,
 )
+from apps.scheduler.queue.contents import QueueContents
 from apps.scheduler.queue.hinting import QueueingHintMap, QueueingHints, QueueingStrategy
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.pre_enqueue import PreEnqueueGate, PreEnqueuePlugins
-from apps.scheduler.queue.queue_view import QueueView
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
-from apps.scheduler.queue.records import Observer, SubQueue
+from apps.scheduler.queue.records import Observer, QueueChanges, SavedEntry, SubQueue
 from apps.scheduler.queue.sub_queues import SubQueues, place_among_unschedulable
 
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS_SECONDS = 300.0
@@ -50,7 +51,7 @@ _SCALE_DOWN = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
 _NO_LABELS: Mapping[str, str] = {}
 
 
-class PriorityQueue(QueueView):
+class PriorityQueue:
     """All durations are in seconds. `pre_enqueue` and `hints` are given per scheduler name.
 
     `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
@@ -80,11 +81,30 @@ class PriorityQueue(QueueView):
         backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
         gate = PreEnqueueGate(pre_enqueue or {})
         parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
-        super().__init__(parts, pod_max_in_unschedulable_pods_seconds)
+        self._parts = parts
+        #: the pods in the queue
+        self.contents = QueueContents(parts)
+        #: how many pods were popped in all
+        self.scheduling_cycle = 0
+        #: how long a pod may stay unschedulable, in seconds; can be changed at any time
+        self.max_in_unschedulable = pod_max_in_unschedulable_pods_seconds
         self._clock = clock
         self._hints = QueueingHints(hints or {}, metrics)
         self._namespace_labels = namespace_labels
         self._closed = False
+
+    def __len__(self) -> int:
+        """The number of waiting pods, without those in flight."""
+        parts = self._parts
+        return len(parts.active) + len(parts.backoff) + len(parts.unschedulable)
+
+    @property
+    def nominator(self) -> Nominator:
+        """Read-only; nominate with `PriorityQueue.add_nominated_pod`, which also saves it."""
+        return self._parts.nominator
+
+    def has_pod_to_pop(self) -> bool:
+        return bool(len(self._parts.active) or self._parts.backoff.has_pod_to_pop())
 
     # --- changes of pending pods ----------------------------------------------------------------
 
@@ -325,3 +345,29 @@ class PriorityQueue(QueueView):
         """Withdraw the pod's nomination, if it has one."""
         self._parts.nominator.delete(pod_info.uid)
         self._parts.note_change_of(pod_info)
+
+    # --- saving and restoring ---------------------------------------------------------------------
+
+    def dump(self) -> list[SavedEntry]:
+        """The whole state as plain values; a pod in flight as if it were in activeQ."""
+        return persistence.dump(self._parts)
+
+    def take_changes(self) -> QueueChanges:
+        """What changed since the last call (or since the restore)."""
+        return persistence.take_changes(self._parts)
+
+    def restore(
+        self,
+        entries: Iterable[SavedEntry],
+        pod_by_uid: Callable[[str], Pod | None],
+        scheduling_cycle: int = 0,
+    ) -> None:
+        """Fill the empty queue with the entries of another one's dump.
+
+        `pod_by_uid` returns the pods as they were when the entries were saved; changes since then
+        follow with `update` and `delete`. An entry whose pod no longer exists is left out.
+        """
+        if len(self) or len(self._parts.in_flight):
+            raise ValueError("only an empty queue can be restored")
+        persistence.restore(self._parts, entries, pod_by_uid)
+        self.scheduling_cycle = scheduling_cycle

@@ -192,7 +192,7 @@ def test_a_pod_the_extender_cannot_bind_is_retried(
     assert (decision.result, decision.message) == (Result.ERROR, "out of licences")
     assert decision.intents == ()
     assert not any(node.pods for node in scheduler.cache.nodes.values())
-    assert len(scheduler.queue.backoff_pods()) == 1
+    assert len(scheduler.queue.contents.backoff_pods()) == 1
 
 
 def test_plugins_bind_where_an_extender_that_may_be_ignored_fails(

@@ -48,7 +48,7 @@ def test_an_extender_that_is_away_fails_the_attempt(new_scheduler: NewScheduler)
     )
     assert (decision.result, decision.message) == (Result.ERROR, said)
     assert decision.extender_calls[0].error == said
-    assert len(scheduler.queue.backoff_pods()) == 1
+    assert len(scheduler.queue.contents.backoff_pods()) == 1
 
 
 def test_an_extender_that_may_be_ignored_is(new_scheduler: NewScheduler) -> None:

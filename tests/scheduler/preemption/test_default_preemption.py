@@ -168,7 +168,7 @@ def test_the_pod_is_held_until_its_victims_are_gone(scheduler: Scheduler, clock:
     clock.step(60)
     scheduler.handle("Pod", victims[0], None)
     assert scheduler.schedule_one() is None
-    assert scheduler.queue.place_of("default/incoming") is SubQueue.GATED
+    assert scheduler.queue.contents.place_of("default/incoming") is SubQueue.GATED
     scheduler.handle("Pod", victims[1], None)
     decision = scheduler.schedule_one()
     assert decision is not None
@@ -195,7 +195,7 @@ def test_others_try_again_when_a_nominated_pod_is_deleted(
     (promised,) = add(scheduler, incoming("promised").nominated("a").gate("wait"))
     scheduler.queue.add_nominated_pod(PodInfo(promised))
     attempt(scheduler, make_pod("small").req(cpu="1"))
-    assert scheduler.queue.place_of("default/small") is SubQueue.UNSCHEDULABLE
+    assert scheduler.queue.contents.place_of("default/small") is SubQueue.UNSCHEDULABLE
     clock.step(60)
     scheduler.handle("Pod", promised, None)
     decision = scheduler.schedule_one()
@@ -209,6 +209,6 @@ def test_a_pod_that_lost_its_nomination_tries_again(scheduler: Scheduler, clock:
     clock.step(60)
     promised = incoming("first").priority(5).nominated("a").obj()
     scheduler.handle("Pod", incoming("first").priority(5).obj(), promised)
-    assert scheduler.queue.place_of("default/first") is SubQueue.UNSCHEDULABLE
+    assert scheduler.queue.contents.place_of("default/first") is SubQueue.UNSCHEDULABLE
     scheduler.handle("Pod", promised, incoming("first").priority(5).obj())
-    assert scheduler.queue.place_of("default/first") is SubQueue.GATED
+    assert scheduler.queue.contents.place_of("default/first") is SubQueue.GATED

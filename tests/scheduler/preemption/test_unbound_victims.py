@@ -91,7 +91,7 @@ def test_a_victim_that_is_not_bound_goes_back_to_the_queue(
     assert (eviction.name, eviction.delete) == (victim, False)
     (rejected,) = scheduler.resolve_waiting()
     assert (rejected.result, rejected.message) == (Result.ERROR, message)
-    assert scheduler.queue.place_of(f"default/{victim}") is SubQueue.BACKOFF
+    assert scheduler.queue.contents.place_of(f"default/{victim}") is SubQueue.BACKOFF
     clock.step(60)
     scheduler.queue.flush_backoff_completed()
     winner = scheduler.schedule_one()

@@ -103,7 +103,7 @@ class World:
         self.queue.move_all_to_active_or_backoff_queue(EVENT_NODE_ADD)
 
     def place(self, name: str) -> SubQueue:
-        return self.queue.place_of(f"shop/{name}")
+        return self.queue.contents.place_of(f"shop/{name}")
 
     def entries(self) -> dict[str, SavedEntry]:
         return {entry.pod_uid: entry for entry in self.queue.dump()}

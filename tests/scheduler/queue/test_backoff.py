@@ -8,7 +8,7 @@ def test_a_pod_that_deserves_a_retry_pauses_first(world):
     world.add_rejected("a", "Eager")
     world.node_added()
     assert world.place("a") is SubQueue.BACKOFF
-    assert world.queue.get("shop/a").backoff_expiry == 1001.0
+    assert world.queue.contents.get("shop/a").backoff_expiry == 1001.0
 
 
 def test_a_pod_is_released_only_after_the_second_in_which_its_backoff_ends(world):
@@ -61,7 +61,10 @@ def test_pods_whose_backoff_ends_in_the_same_second_go_by_priority(world):
     world.clock.set(1000.9)
     world.add_rejected("z-big", "Eager", priority=5)
     world.node_added()
-    assert [info.key for info in world.queue.backoff_pods()] == ["shop/z-big", "shop/a-small"]
+    assert [info.key for info in world.queue.contents.backoff_pods()] == [
+        "shop/z-big",
+        "shop/a-small",
+    ]
 
 
 def test_a_pod_gated_anew_does_not_enter_the_backoff_queue(world):
@@ -75,4 +78,4 @@ def test_a_maximum_of_zero_switches_backoff_off(world):
     queue = PriorityQueue(world.clock, pod_max_backoff_seconds=0)
     queue.add(world.pod("a"))
     queue.add_unschedulable_if_not_present(queue.pop())
-    assert queue.place_of("shop/a") is SubQueue.ACTIVE
+    assert queue.contents.place_of("shop/a") is SubQueue.ACTIVE

@@ -37,7 +37,7 @@ def test_an_update_in_flight_takes_effect_when_the_pod_comes_back(world):
     world.queue.update(pod, world.pod("a", priority=7))
     assert info.pod.spec.priority == 0
     world.reject(info, "Eager")
-    assert world.queue.get("shop/a").pod.spec.priority == 7
+    assert world.queue.contents.get("shop/a").pod.spec.priority == 7
 
 
 def test_a_pod_deleted_in_flight_does_not_come_back(world):
@@ -46,7 +46,7 @@ def test_a_pod_deleted_in_flight_does_not_come_back(world):
     world.queue.delete(pod)
     assert world.reject(info, "Eager") is SubQueue.OUTSIDE
     assert len(world.queue) == 0
-    assert world.queue.in_flight_pods() == []
+    assert world.queue.contents.in_flight_pods() == []
 
 
 def test_a_pod_activated_in_flight_is_retried(world):
@@ -62,7 +62,7 @@ def test_a_pod_activated_in_flight_is_retried(world):
 def test_a_pod_that_is_done_is_forgotten(world):
     world.add("a")
     world.queue.done(world.pop().uid)
-    assert world.queue.in_flight_pods() == []
+    assert world.queue.contents.in_flight_pods() == []
     assert len(world.queue) == 0
 
 

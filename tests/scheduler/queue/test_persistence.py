@@ -33,7 +33,9 @@ def test_a_restored_queue_knows_everything_the_old_one_knew(world):
     old, new = world.queue, restored(world)
     assert {e.pod_uid: e for e in new.dump()} == world.entries()
     assert new.scheduling_cycle == old.scheduling_cycle == 4
-    assert [i.key for i in new.backoff_pods()] == [i.key for i in old.backoff_pods()]
+    assert [i.key for i in new.contents.backoff_pods()] == [
+        i.key for i in old.contents.backoff_pods()
+    ]
     assert list(map(str, new.nominator.pods_for_node("n1"))) == list(
         map(str, old.nominator.pods_for_node("n1"))
     )
@@ -46,11 +48,11 @@ def test_a_pod_in_flight_comes_back_to_the_active_queue_as_before_its_attempt(wo
     world.node_added()
     world.pop()
     queue = restored(world)
-    info = queue.get("shop/a")
-    assert queue.place_of("shop/a") is SubQueue.ACTIVE
+    info = queue.contents.get("shop/a")
+    assert queue.contents.place_of("shop/a") is SubQueue.ACTIVE
     assert (info.attempts, info.timestamp) == (1, 1000.0)
     assert info.unschedulable_plugins == {"Eager"}
-    assert queue.in_flight_pods() == []
+    assert queue.contents.in_flight_pods() == []
 
 
 def test_a_restored_queue_goes_on_as_the_old_one_would_have(world):
@@ -68,13 +70,13 @@ def test_a_restored_queue_goes_on_as_the_old_one_would_have(world):
 def test_an_entry_whose_pod_is_gone_is_left_out(world):
     fill(world)
     del world.pods["uid-waits"]
-    assert restored(world).get("shop/waits") is None
+    assert restored(world).contents.get("shop/waits") is None
 
 
 def test_a_gate_that_opened_meanwhile_does_not_stay_shut(world):
     world.add("a", gated=True)
     world.pod("a")
-    assert restored(world).place_of("shop/a") is SubQueue.ACTIVE
+    assert restored(world).contents.place_of("shop/a") is SubQueue.ACTIVE
 
 
 def test_a_queue_in_use_cannot_be_restored_into(world):

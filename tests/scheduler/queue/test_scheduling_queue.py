@@ -129,12 +129,15 @@ def test_an_update_of_an_unknown_pod_adds_it(world):
 def test_a_pod_added_twice_keeps_its_history(world):
     pod = world.add_rejected("a", "Eager")
     world.queue.add(pod)
-    assert (world.place("a"), world.queue.get("shop/a").attempts) == (SubQueue.UNSCHEDULABLE, 1)
+    assert (world.place("a"), world.queue.contents.get("shop/a").attempts) == (
+        SubQueue.UNSCHEDULABLE,
+        1,
+    )
     world.node_added()
     flying = world.pop()
     world.queue.add(world.pod("a", priority=4))
     world.reject(flying, "Eager")
-    assert [info.pod.spec.priority for info in world.queue.unschedulable_pods()] == [4]
+    assert [info.pod.spec.priority for info in world.queue.contents.unschedulable_pods()] == [4]
 
 
 @pytest.mark.parametrize("rejectors", [(), ("Eager",)])
@@ -149,7 +152,7 @@ def test_activating_brings_pods_to_the_active_queue_past_their_backoff(world):
     rejected = world.add_rejected("a", "Picky")
     failed = world.add_rejected("b")
     world.queue.activate([rejected, failed, world.pod("stranger")])
-    assert [info.key for info in world.queue.active_pods()] == ["shop/a", "shop/b"]
+    assert [info.key for info in world.queue.contents.active_pods()] == ["shop/a", "shop/b"]
 
 
 def test_pending_pods_says_how_many_are_where(world):
@@ -157,7 +160,7 @@ def test_pending_pods_says_how_many_are_where(world):
     world.add_rejected("b")
     world.add("c", gated=True)
     world.add("d")
-    pods, summary = world.queue.pending_pods()
+    pods, summary = world.queue.contents.pending_pods()
     assert {pod.metadata.name for pod in pods} == {"a", "b", "c", "d"}
     assert summary == "activeQ:1; backoffQ:1; unschedulablePods:2"
 
