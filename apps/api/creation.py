@@ -16,7 +16,7 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import psycopg
 from django.db import close_old_connections
@@ -47,6 +47,7 @@ KEY_SECONDS: Final = 2.0
 #: way takes it, which reads under its locks.
 TRIES: Final = 5
 _KEYS_KEPT: Final = 1000
+_STATES_KEPT: Final = 200
 
 _PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
 #: Parameters of a creation that change nothing in how it is carried out.
@@ -129,7 +130,8 @@ class Creator:
         self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
-        self._groups: dict[int, group_commit.GroupCommit] = {}
+        #: cluster's id -> its group, as long as a creation is under way
+        self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
     async def create(self, route: Route, raw: bytes) -> tuple[HttpResponse, bytes | None]:
         actor = Actor(await self._user(route.credentials), current_request_id())
@@ -194,6 +196,8 @@ class Creator:
         """The admission state of a cluster; read once for all who wait for it."""
         reading = self._states.get(cluster)
         if reading is None:
+            if len(self._states) >= _STATES_KEPT:
+                self._states.clear()
             reading = asyncio.ensure_future(_in_thread(lambda: read_admission_state(cluster)))
             self._states[cluster] = reading
         try:
