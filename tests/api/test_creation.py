@@ -22,6 +22,7 @@ from apps.controlplane.loop import clock
 from schedweb.front.streams import Front
 from tests.api.conftest import Kube, encode
 from tests.api.objects import PODS, node, pod
+from tests.stack.running_site import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -328,16 +329,24 @@ def test_a_request_for_another_host_is_passed_on(front: CreationClient) -> None:
 
 
 def test_a_connection_closed_by_the_database_is_replaced(front: CreationClient) -> None:
-    def end_others() -> None:
+    creating = "query LIKE '%counter AS MATERIALIZED%' AND pid <> pg_backend_pid()"
+
+    def count_connections() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {creating}")
+            return int(cursor.fetchone()[0])
+
+    def end_connections() -> None:
+        assert count_connections() == 1
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE query LIKE '%counter AS MATERIALIZED%' AND pid <> pg_backend_pid()"
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {creating}"
             )
+        wait_until(lambda: count_connections() == 0)
 
     async def scene() -> None:
         assert (await front.post(PODS, pod("p1")))[0] == 201
-        await do(end_others)
+        await do(end_connections)
         assert (await front.post(PODS, pod("p2")))[0] == 201
 
     play(scene)
