@@ -31,7 +31,8 @@ from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, Unauthorized
 from apps.cluster.warnings import warnings_of
 from apps.cluster.writes import Actor
-from apps.cluster.writing import group_commit
+from apps.cluster.writing import creation, group_commit
+from apps.cluster.writing.connections import Connections, connect
 from apps.cluster.writing.memory import AdmissionState, read_admission_state
 
 Scope = MutableMapping[str, Any]
@@ -101,7 +102,7 @@ def _is_creation(target: paths.Target) -> bool:
         and "create" in resource.verbs
         and resource.as_stored
         and (target.namespace is not None) == resource.namespaced
-        and group_commit.is_row_only(resource.kind)
+        and creation.is_row_only(resource.kind)
     )
 
 
@@ -125,7 +126,7 @@ class Creator:
     """What creations on one event loop share: known keys, admission states, groups."""
 
     def __init__(self) -> None:
-        self._connections = group_commit.Connections(group_commit.connect)
+        self._connections = Connections(connect)
         #: Authorization header -> (the user's name, expiry on the monotonic clock)
         self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
@@ -144,7 +145,7 @@ class Creator:
             if not state.is_simple:
                 break
             try:
-                creation = _prepare(route.target, body, state, actor)
+                prepared = _prepare(route.target, body, state, actor)
             except ApiError:
                 # the namespace that is missing, say, may have been created since
                 if attempt:
@@ -152,13 +153,13 @@ class Creator:
                 state = await self._read_again(route.cluster, state)
                 continue
             try:
-                version = await self._group(state).submit(creation, state)
+                version = await self._group(state).submit(prepared, state)
             except group_commit.StaleState:
                 state = await self._read_again(route.cluster, state)
                 continue
-            warnings += warnings_of(route.target.resource.kind.name, creation.body)
+            warnings += warnings_of(route.target.resource.kind.name, prepared.body)
             response = HttpResponse(status=201, content_type="application/json")
-            return warn(response, warnings), creation.text(version)
+            return warn(response, warnings), prepared.text(version)
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotSupported
@@ -247,9 +248,9 @@ def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], li
 
 def _prepare(
     target: paths.Target, body: dict[str, Any], state: AdmissionState, actor: Actor
-) -> group_commit.Creation:
+) -> creation.Creation:
     namespace = target.namespace or ""
-    return group_commit.prepare(target.resource.kind, body, namespace, state=state, actor=actor)
+    return creation.prepare(target.resource.kind, body, namespace, state=state, actor=actor)
 
 
 def _authenticate(credentials: str) -> str:
