@@ -66,7 +66,7 @@ def test_older_changes_follow_without_a_gap(lab: Cluster) -> None:
 def test_a_rare_change_is_looked_for_a_stretch_at_a_time(
     lab: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "LOOKS_BACK", 5)
+    monkeypatch.setattr(changes, "SEARCHED_VERSIONS", 5)
     query = {"kind": "Node", "q": "node-0", "verb": "ADDED"}
     found = change_list(lab, query)
     assert not found.rows and found.looked_back_to == lab.resource_version - 4

@@ -7,7 +7,7 @@ import pytest
 
 from apps.controlplane.results.refusals import group_refusals
 from apps.controlplane.results.scores import score_matrix
-from apps.dashboard.decision_page.funnel import Step, funnel_steps
+from apps.dashboard.decision_page.funnel import FunnelStep, funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import ScoreTable, score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
@@ -31,7 +31,7 @@ def scheduled() -> Decision:
     return scheduled_decision()
 
 
-def funnel(decision: Decision) -> list[Step]:
+def funnel(decision: Decision) -> list[FunnelStep]:
     return funnel_steps(decision, group_refusals(decision))
 
 

@@ -13,7 +13,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Pod, PriorityClass
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
-from apps.dashboard.forms.manifest import example_of
+from apps.dashboard.forms.manifest import load_example
 from tests.dashboard.conftest import ACTOR, add_pods, pod
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +33,7 @@ def budget(cluster: Cluster) -> None:
 def test_each_kind_has_an_example_that_is_accepted(
     alice: Client, empty: Cluster, kind: Kind
 ) -> None:
-    text = example_of(kind.name.lower())
+    text = load_example(kind.name.lower())
     assert yaml.safe_load(text)["kind"] == kind.name
     address = f"/clusters/bare/new/{kind.qualified_plural}"
     assert text.splitlines()[0] in alice.get(address).content.decode()

@@ -116,7 +116,7 @@ def test_the_page_of_a_deleted_cluster_is_told_so(cluster: Cluster, cookie: dict
         await stream.lines(2 + 3)
 
     stream = watch("/clusters/lab/live", cookie, scene)
-    assert b"event: gone" in stream.body
+    assert b"event: deleted" in stream.body
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from django.test import Client
 
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import numbered_page
-from apps.dashboard.tables import Field, asked_sorting
+from apps.dashboard.tables import Field, read_sorting
 from tests.dashboard.conftest import shown
 
 KEYS = {"name": "name", "age": "created_at"}
@@ -18,7 +18,7 @@ KEYS = {"name": "name", "age": "created_at"}
     [("", "-age"), ("name", "name"), ("-name", "-name"), ("age", "age"), ("shoe-size", "-age")],
 )
 def test_a_table_is_sorted_as_the_address_asks_if_it_can_be(asked: str, parameter: str) -> None:
-    assert asked_sorting({"sort": asked}, KEYS, default="-age").parameter == parameter
+    assert read_sorting({"sort": asked}, KEYS, default="-age").parameter == parameter
 
 
 @pytest.mark.parametrize(("asked", "size"), [("25", 25), ("7", 50), ("-1", 50), ("many", 50)])
