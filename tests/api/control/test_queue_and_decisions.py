@@ -199,7 +199,7 @@ def test_decisions_are_filtered(api: Api, lab: Cluster, query: str, names: set[s
 def test_a_misspelt_filter_is_refused(api: Api, lab: Cluster, address: str) -> None:
     answer = api.get(f"{address}?podd=a")
     assert answer.status_code == 400
-    assert answer.json()["message"].startswith("podd: no such parameter; there are ")
+    assert answer.json()["message"].startswith("podd: unknown parameter; known parameters are ")
 
 
 def test_decisions_come_in_pages(api: Api, lab: Cluster) -> None:
