@@ -44,5 +44,5 @@ class ControlPlaneCommand(BaseCommand):
         found = Cluster.objects.filter(name=name).first()
         if found is None:
             known = ", ".join(clusters().values_list("name", flat=True))
-            raise CommandError(f"no cluster {name!r}; there are: {known or 'none'}")
+            raise CommandError(f"cluster {name!r} not found; existing clusters: {known or 'none'}")
         return found

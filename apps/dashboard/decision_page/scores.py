@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.controlplane.results.scores import VALUES, Column, Score, ScoreMatrix, shades_of
+from apps.controlplane.results.scores import VALUES, Column, Score, ScoreMatrix, compute_shades
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Sorting, read_sorting
 
@@ -66,8 +66,8 @@ def score_table(matrix: ScoreMatrix, query: Mapping[str, str]) -> ScoreTable:
 
 
 def _rows(matrix: ScoreMatrix, places: Sequence[int], value: str) -> list[ScoreRow]:
-    shades = [shades_of(plugin.column(value)) for plugin in matrix.plugins]
-    totals = shades_of(matrix.total)
+    shades = [compute_shades(plugin.column(value)) for plugin in matrix.plugins]
+    totals = compute_shades(matrix.total)
     return [
         ScoreRow(
             rank=int(matrix.ranks[place]),
