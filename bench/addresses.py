@@ -20,7 +20,7 @@ from apps.controlplane.models import Operation, SchedulingDecision
 from apps.dashboard.urls import urlpatterns
 
 #: login and logout, which are not pages of a logged-in user
-DOORS = frozenset({"login", "logout"})
+LOGIN_ROUTES = frozenset({"login", "logout"})
 #: objects with generic pages; `furnish` creates the second
 _GENERAL = {"resource": "priorityclasses.scheduling.k8s.io", "name": "system-node-critical"}
 _NAMESPACED = {
@@ -52,7 +52,7 @@ def pages(cluster: Cluster) -> dict[str, str]:
     return {
         name: reverse(name, kwargs={each: _value(values, name, each) for each in parameters})
         for name, parameters in routes(urlpatterns)
-        if name not in DOORS
+        if name not in LOGIN_ROUTES
     }
 
 

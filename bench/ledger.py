@@ -133,7 +133,7 @@ def sizes(cluster_id: int, empty: tuple[int, int]) -> tuple[float, float, float]
     return columns, (table - empty[0]) / count, (indexes - empty[1]) / count
 
 
-def make_room() -> None:
+def empty_table() -> None:
     """Empty the table for the next measurement."""
     from django.db import connection
 
@@ -155,7 +155,7 @@ def main() -> None:
         for name in options.names:
             for nodes in options.nodes:
                 decisions = decide(scale(known[name], nodes), options.pods)
-                make_room()
+                empty_table()
                 before = disk()
                 record(nodes, decisions)
                 columns, row, indexes = sizes(nodes, before)

@@ -66,21 +66,21 @@ def build(nodes: int, pods: int, decided: int, ledger: int) -> Any:
     actor = Actor("bench")
     broker.install()
     cluster = lifecycle.create_cluster("large", user="bench", nodes=nodes, zones=5, paused=True)
-    say(f"{nodes} nodes")
+    print_step(f"{nodes} nodes")
     names = list(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     create_pods(cluster, [running_pod(n, names[n % nodes]) for n in range(pods - decided)], actor)
-    say(f"{pods - decided} pods on nodes")
+    print_step(f"{pods - decided} pods on nodes")
     create_pods(cluster, [pending_pod(number) for number in range(decided)], actor)
     Cluster.objects.filter(pk=cluster.pk).update(paused=False, controllers=False, kubelet=False)
     engines = Engines()
     while engines.run(cluster.pk):
         pass
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
-    say(f"{decided} pods scheduled")
+    print_step(f"{decided} pods scheduled")
     addresses.furnish(cluster, actor)
     repeat_ledger(cluster, ledger)
     finish(cluster)
-    say(f"{ledger} rows in the ledger")
+    print_step(f"{ledger} rows in the ledger")
     return cluster
 
 
@@ -253,7 +253,7 @@ def processor_seconds() -> float:
 _started = time.monotonic()
 
 
-def say(what: str) -> None:
+def print_step(what: str) -> None:
     print(f"{time.monotonic() - _started:6.1f} s  {what}", flush=True)
 
 

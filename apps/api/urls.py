@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
-from apps.api.control.base import NothingHereView
+from apps.api.control.base import UnknownAddressView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
     DecisionViewSet,
@@ -21,7 +21,7 @@ from apps.api.control.exporting import (
 )
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
-from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueView
+from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
@@ -47,7 +47,7 @@ router.register("operations", OperationViewSet, basename="api-operation")
 _members = {"permission_classes": [IsAuthenticated]}
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/clusters/<str:cluster>/queue", QueueView.as_view(), name="api-queue"),
+    path("api/v1/clusters/<str:cluster>/queue", QueueListView.as_view(), name="api-queue"),
     path(
         "api/v1/clusters/<str:cluster>/queue/history",
         QueueHistoryView.as_view(),
@@ -88,7 +88,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
-    re_path(r"^api/v1/[\s\S]*\Z", NothingHereView.as_view()),
+    re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),
     path("api/schema", SpectacularAPIView.as_view(**_members), name="api-schema"),
     path(
         "api/docs",

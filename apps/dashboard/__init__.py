@@ -1,5 +1,5 @@
-"""The pages: for people what `apps.api` is for programs.
+"""The pages of the web UI.
 
-Rooms, from the top: views, forms and queries, decision_page; templatetags and the modules beside
-them serve templates. Imports cluster and controlplane; only the wiring in schedweb imports it.
+Packages, from the top: views, forms and queries, decision_page; templatetags and the modules
+beside them serve templates. Imports cluster and controlplane; only schedweb imports it.
 """

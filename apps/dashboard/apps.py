@@ -1,4 +1,4 @@
-"""Django configuration of the dashboard room."""
+"""Django configuration of the dashboard."""
 
 from __future__ import annotations
 

@@ -1,33 +1,33 @@
-"""Small drawings as SVG paths: a row of bars in a box of known size."""
+"""Bar charts as SVG paths."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: The box: units of width and height that the templates scale to their place.
+#: Size of the view box; templates scale it.
 WIDTH = 120
 HEIGHT = 24
 
 
 def bars(values: Sequence[float], *, highest: float = 0.0) -> str:
-    """One bar a value, from left to right; `highest` (or the greatest) is full height.
+    """A bar for each value, from left to right; `highest` (default: the maximum) is full height.
 
-    A value above zero is never invisible.
+    The bar of a value above zero is at least one unit high.
     """
     top = highest or max(values, default=0) or 1
     step = WIDTH / max(len(values), 1)
     gap = min(1.0, step / 4)
-    drawn = []
+    paths = []
     for index, value in enumerate(values):
         if value > 0:
             height = min(HEIGHT, max(1.0, HEIGHT * value / top))
             left = index * step
-            drawn.append(f"M{left:.1f} {HEIGHT}v-{height:.1f}h{step - gap:.1f}v{height:.1f}z")
-    return "".join(drawn)
+            paths.append(f"M{left:.1f} {HEIGHT}v-{height:.1f}h{step - gap:.1f}v{height:.1f}z")
+    return "".join(paths)
 
 
 def spread(shares: Sequence[float], *, most: int = 60) -> str:
-    """How full the nodes are, the fullest first: at most `most` bars, each for as many nodes."""
+    """The shares in descending order, in at most `most` bars; each bar stands for as many nodes."""
     ordered = sorted(shares, reverse=True)
     if len(ordered) > most:
         middles = [int((index + 0.5) * len(ordered) / most) for index in range(most)]
@@ -36,7 +36,7 @@ def spread(shares: Sequence[float], *, most: int = 60) -> str:
 
 
 def summary(shares: Sequence[float]) -> str:
-    """The same in words."""
+    """The minimum, median and maximum of the shares, as text."""
     if not shares:
         return "no nodes"
     ordered = sorted(shares)

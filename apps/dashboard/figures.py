@@ -1,4 +1,4 @@
-"""Numbers and times as people read them."""
+"""Numbers, quantities and times formatted for pages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def cpu(milli: int) -> str:
-    """Milli-CPU: `500m`, `1.5`, `8`."""
+    """Milli-CPU as `500m`, `1.5` or `8`."""
     if milli < 1000 and milli % 1000:
         return f"{milli}m"
     return f"{milli / 1000:,.3f}".rstrip("0").rstrip(".")
 
 
 def memory(amount: int) -> str:
-    """Bytes in the greatest unit that leaves at least 1."""
+    """Bytes in the largest binary unit in which the value is at least 1: `512 MiB`."""
     value = float(amount)
     for unit in _BINARY:
         if abs(value) < 1024 or unit == _BINARY[-1]:
@@ -27,7 +27,7 @@ def memory(amount: int) -> str:
 
 
 def amount(value: int, resource: str) -> str:
-    """An amount of any resource."""
+    """A quantity of any resource: CPU in milli-CPU, memory in bytes, others in whole units."""
     if resource == "cpu":
         return cpu(value)
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
@@ -36,7 +36,7 @@ def amount(value: int, resource: str) -> str:
 
 
 def span(time: timedelta) -> str:
-    """A length of time in its greatest unit: `40 s`, `5 min`, `3 h`, `12 d`."""
+    """A duration in its largest unit: `40 s`, `5 min`, `3 h`, `12 d`."""
     seconds = max(0, int(time.total_seconds()))
     for length, unit in _SPANS:
         if seconds >= length:
@@ -45,12 +45,12 @@ def span(time: timedelta) -> str:
 
 
 def clock(moment: datetime) -> str:
-    """A moment in full, to the second."""
+    """A date and time, to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def nanoseconds(value: int) -> str:
-    """A short time: `840 ns`, `12.3 µs`, `4.1 ms`."""
+    """A duration: `840 ns`, `12.3 µs`, `4.1 ms`."""
     for unit, length in (("s", 10**9), ("ms", 10**6), ("µs", 10**3)):
         if value >= length:
             return f"{value / length:,.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Where an object is shown: pods and nodes have pages of their own, every other kind shares one."""
+"""The addresses of objects' pages: pods and nodes have their own pages, other kinds share one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.cluster.models import Cluster
 
 
 def object_url(cluster: Cluster, kind: Kind, namespace: str = "", name: str = "") -> str:
-    """The page of an object, or without a name the list of its kind."""
+    """The address of an object's page; without a name, of the list of its kind."""
     if kind is kinds.POD:
         return _url(cluster, "pod", namespace, name) if name else _url(cluster, "pods")
     if kind is kinds.NODE:

@@ -1,4 +1,4 @@
-"""Notices with a way back: what was done, and a button that undoes it."""
+"""Notices with an undo button, and the page that a form leads to."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.template.loader import render_to_string
 from apps.dashboard.rendering import Request
 
 
-def done_with_undo(
+def add_undo_notice(
     request: Request, text: str, address: str, fields: Mapping[str, str | Sequence[str]]
 ) -> None:
-    """Say what was done; the button posts `fields` to `address`."""
+    """Show `text` on the next page, with a button that posts `fields` to `address`."""
     pairs = [
         (name, value)
         for name, values in fields.items()
@@ -23,8 +23,8 @@ def done_with_undo(
     messages.success(request, render_to_string("dashboard/inc/undo.html", context, request))
 
 
-def go_on_to(request: Request, usual: str) -> str:
-    """Where a form wants to go on (`next`), if that is one of our own pages; else `usual`."""
+def get_next_address(request: Request, default: str) -> str:
+    """The form's `next` address if it is on this site, else `default`."""
     target = request.POST.get("next", "")
     inside = target.startswith("/") and not target.startswith(("//", "/\\"))
-    return target if inside else usual
+    return target if inside else default

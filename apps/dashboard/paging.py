@@ -1,7 +1,7 @@
-"""Pages of long lists: numbered ones of what is sorted at will, and older/newer ones of logs.
+"""Pages of long lists: numbered pages of sortable tables, older/newer pages of logs.
 
-How many rows a page shows is in the address too (`?size=`, one of SIZES). `apps.dashboard.tables`
-tells how pages, filters and sorting belong together.
+The address sets the rows of a page (`?size=`, one of SIZES). `apps.dashboard.tables` describes how
+pages, filters and sorting work together.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Row = TypeVar("Row")
 Shown = TypeVar("Shown")
 SomeModel = TypeVar("SomeModel", bound=Model)
 
-#: Rows a page shows unless it says otherwise.
+#: Default number of rows of a page.
 SIZE = 50
-#: What one can ask for instead.
+#: The sizes that users can select.
 SIZES = (25, 50, 100, 250)
-#: Counting stops here: "10,000+" tells enough and costs a bounded time.
-MOST_COUNTED = 10_000
+#: Rows are counted up to this number, so that counting takes a bounded time.
+MAX_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,46 +37,46 @@ class NumberedPage(Generic[Row]):
     size: int = SIZE
 
     def showing(self, rows: Sequence[Shown]) -> NumberedPage[Shown]:
-        """The same page with these in the place of its rows."""
+        """The same page with other rows."""
         return cast("NumberedPage[Shown]", replace(self, rows=cast(Any, rows)))
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage(Generic[Row]):
-    """Rows newest first; `older` and `newer` are the ids to go on from, None at the ends."""
+    """Rows newest first; `older` and `newer` are the ids where the other pages start."""
 
     rows: Sequence[Row]
     older: int | None
     newer: int | None
-    #: Rows of the whole list; MOST_COUNTED + 1 stands for "more than that".
+    #: Rows of the whole list; MAX_COUNTED + 1 means that there are more.
     total: int
     size: int = SIZE
 
     @property
     def total_text(self) -> str:
-        return f"{MOST_COUNTED:,}+" if self.total > MOST_COUNTED else f"{self.total:,}"
+        return f"{MAX_COUNTED:,}+" if self.total > MAX_COUNTED else f"{self.total:,}"
 
 
-def whole_number(query: Mapping[str, Any], name: str) -> int | None:
-    """A parameter of the address as a number; None when it is absent or is none."""
+def parse_whole_number(query: Mapping[str, Any], name: str) -> int | None:
+    """A query parameter as a number; None if it is absent or invalid."""
     text = query.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
 
 
 def page_size(query: Mapping[str, Any], default: int = SIZE) -> int:
-    """The rows a page shows: what `?size=` asks for if it can be had, else `default`."""
-    asked = whole_number(query, "size")
-    return asked if asked in SIZES else default
+    """The number of rows of a page: `?size=` if it is one of SIZES, else `default`."""
+    size = parse_whole_number(query, "size")
+    return size if size in SIZES else default
 
 
 def numbered_page(
     rows: QuerySet[Any, Row] | Sequence[Row], query: Mapping[str, Any], *, size: int = SIZE
 ) -> NumberedPage[Row]:
-    """The page that `?page=` names; the nearest one there is when there is no such page."""
+    """The page with the number `?page=`, or the nearest one that exists."""
     size = page_size(query, size)
     total = rows.count() if isinstance(rows, QuerySet) else len(rows)
     pages = max(1, -(-total // size))
-    number = min(max(whole_number(query, "page") or 1, 1), pages)
+    number = min(max(parse_whole_number(query, "page") or 1, 1), pages)
     start = (number - 1) * size
     found = list(rows[start : start + size])
     first = start + 1 if found else 0
@@ -86,10 +86,10 @@ def numbered_page(
 def log_page(
     rows: QuerySet[SomeModel], query: Mapping[str, Any], *, size: int = SIZE
 ) -> LogPage[SomeModel]:
-    """The newest rows, or those before `?before=` or after `?after=` (ids), newest first."""
+    """The newest rows, or the rows before `?before=` or after `?after=` (ids), newest first."""
     size = page_size(query, size)
-    before, after = whole_number(query, "before"), whole_number(query, "after")
-    total = rows.order_by()[: MOST_COUNTED + 1].count()
+    before, after = parse_whole_number(query, "before"), parse_whole_number(query, "after")
+    total = rows.order_by()[: MAX_COUNTED + 1].count()
     if after is not None:
         found = list(rows.filter(pk__gt=after).order_by("pk")[: size + 1])
         more_newer, more_older = len(found) > size, True

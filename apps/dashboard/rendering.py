@@ -1,4 +1,4 @@
-"""One view, whole page or region; and the store's refusals as pages."""
+"""Rendering of pages, of regions for htmx, and of errors."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ Arguments = ParamSpec("Arguments")
 
 
 class Request(HttpRequest):
-    """What the middlewares make of a request: its htmx details, and a user who is logged in."""
+    """A request after the middlewares: with htmx details and an authenticated user."""
 
     htmx: HtmxDetails
     user: User
 
 
-#: Everything comes from this server, and nothing is inline.
+#: Scripts and styles come from this server; inline ones are not allowed.
 CONTENT_POLICY = "default-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 ClusterView = Callable[Concatenate[Request, Cluster, Arguments], HttpResponse]
 
 
-def page(
+def render_page(
     request: Request, name: str, context: Mapping[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """The page `name`, or its region alone when htmx asks for that."""
+    """Render the page `name`; for an htmx request, only its region."""
     region = request.htmx and not (request.htmx.boosted or request.htmx.history_restore_request)
     template = f"dashboard/htmx/{name}.html" if region else f"dashboard/{name}.html"
-    return _own(render(request, template, dict(context), status=status))
+    return _set_headers(render(request, template, dict(context), status=status))
 
 
 def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
-    """Give the view the cluster its address names; a refusal of the store becomes a page."""
+    """Pass the cluster that the address names to the view; an ApiError becomes a page."""
 
     @wraps(view)
     def show(
@@ -56,15 +56,16 @@ def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
             found = cluster_named(cluster)
             return view(request, found, *args, **kwargs)
         except ApiError as refusal:
-            return refused(request, refusal, cluster=found)
+            return render_refusal(request, refusal, cluster=found)
 
     return cast(Callable[..., HttpResponse], show)
 
 
-def refused(request: Request, refusal: ApiError, *, cluster: Cluster | None = None) -> HttpResponse:
-    """What the store refused, as a page of the cluster (or, to htmx, a notice) with its status."""
-    whole = "dashboard/error.html"
-    template = "dashboard/inc/refusal.html" if request.htmx else whole
+def render_refusal(
+    request: Request, refusal: ApiError, *, cluster: Cluster | None = None
+) -> HttpResponse:
+    """Render an error with its status code: a page, or a notice for htmx."""
+    template = "dashboard/inc/refusal.html" if request.htmx else "dashboard/error.html"
     context = {
         "frame": f"dashboard/{'cluster_base' if cluster else 'base'}.html",
         "cluster": cluster,
@@ -74,16 +75,16 @@ def refused(request: Request, refusal: ApiError, *, cluster: Cluster | None = No
             r"(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", refusal.reason
         ),
     }
-    return _own(render(request, template, context, status=refusal.code))
+    return _set_headers(render(request, template, context, status=refusal.code))
 
 
 def actor(request: Request) -> Actor:
-    """Who changes something through this request."""
+    """The user and request id that the change log records for this request."""
     return Actor(request.user.get_username(), current_request_id())
 
 
-def _own(response: HttpResponse) -> HttpResponse:
-    """A response that differs for htmx, and whose page uses nothing but what is served here."""
+def _set_headers(response: HttpResponse) -> HttpResponse:
+    """Set the content policy, and that the response varies with `HX-Request`."""
     patch_vary_headers(response, ["HX-Request"])
     response.headers["Content-Security-Policy"] = CONTENT_POLICY
     return response

@@ -1,11 +1,11 @@
-"""The stream of a live page: which kinds of things have changed, so that its regions refetch.
+"""The event stream of a live page: which kinds of objects changed, so that its regions reload.
 
-Each event is named after a topic, the plural of a kind ("pods") or CONTROL, and carries the
-cluster's version as its data and id. Changes of half a second are told together. The page asks for
-what came after the version it was rendered from (`?after=`), so nothing falls between the two.
+Each event is named after a topic, the plural of a kind ("pods") or CONTROL; its data and id are
+the cluster's version. Changes within half a second are sent together. The page requests the changes
+after the version it was rendered from (`?after=`), so it misses none.
 
-Pages above the clusters hear of all of them: `site` streams one topic, SITE, whenever anything
-happened anywhere. Its position is `site_stamp`.
+`site` serves the pages about all clusters: one topic, SITE, for a change of any cluster. Its
+position is `site_stamp`.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-#: The topic of what is not in the change log, such as the queue; told with every news, since
-#: news of several kinds may arrive as one.
+#: The topic of changes outside the change log, such as the queue. Sent with every announcement,
+#: because announcements may be merged.
 CONTROL = "control"
-#: The topic of what happens anywhere.
+#: The topic of changes of any cluster.
 SITE = "site"
 #: The last event of a stream whose cluster was deleted.
-GONE = "gone"
+DELETED = "deleted"
 TOPICS = tuple(kind.plural for kind in kinds.ALL)
 
-#: Changes are collected this long; a busy cluster's pages refetch no oftener.
+#: Changes are collected this long; the pages of a busy cluster reload no more often.
 _COLLECT_SECONDS = 0.5
-#: Pages of the whole site refetch no oftener.
+#: The pages about all clusters reload no more often.
 _SITE_SECONDS = 1.5
-#: A comment is sent after so much silence, so that proxies and dead clients are noticed.
+#: A comment is sent after this time without events, which detects closed connections.
 _SILENCE_SECONDS = 15.0
-#: A page further behind than this is told that everything changed.
+#: A page that is more versions behind than this reloads every region.
 _FAR_BEHIND = 50_000
 
 _HEADERS = [
@@ -64,8 +64,8 @@ _STAMP = """
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One look at the log: where it ends, and what is in it that is new."""
+class TopicChanges:
+    """The newest version of the log, and the topics that changed since a position."""
 
     version: int
     topics: frozenset[str]
@@ -78,14 +78,16 @@ async def live(
     match: re.Match[str],
     user: User,
 ) -> None:
-    """Stream the changes of the cluster that `match` names, until the client leaves."""
-    found = await _in_thread(_find, match["cluster"])
+    """Stream the changes of the cluster that `match` names, until the client disconnects."""
+    found = await _in_thread(_find_cluster, match["cluster"])
     if found is None:
         await send({"type": "http.response.start", "status": 404, "headers": []})
         await send({"type": "http.response.body", "body": b""})
         return
     cluster_id, version = found
-    await _until_either_ends(_tell(cluster_id, _after(scope, version), send), receive, send)
+    await _run_stream(
+        _stream_cluster(cluster_id, _read_start_version(scope, version), send), receive, send
+    )
 
 
 async def site(
@@ -95,70 +97,70 @@ async def site(
     match: re.Match[str],
     user: User,
 ) -> None:
-    """Stream that something happened, anywhere, until the client leaves."""
-    await _until_either_ends(_tell_of_site(_asked(scope), send), receive, send)
+    """Stream that any cluster changed, until the client disconnects."""
+    await _run_stream(_stream_site(_read_position(scope), send), receive, send)
 
 
-async def _until_either_ends(stream: Awaitable[None], receive: Receive, send: Send) -> None:
+async def _run_stream(stream: Awaitable[None], receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-    telling = asyncio.ensure_future(stream)
-    leaving = asyncio.ensure_future(_until_client_leaves(receive))
+    streaming = asyncio.ensure_future(stream)
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:
-        await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({streaming, disconnect}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (telling, leaving):
+        for task in (streaming, disconnect):
             task.cancel()
-        await asyncio.gather(telling, leaving, return_exceptions=True)
-    if not telling.cancelled():
-        telling.result()
+        await asyncio.gather(streaming, disconnect, return_exceptions=True)
+    if not streaming.cancelled():
+        streaming.result()
 
 
-async def _tell(cluster_id: int, position: int, send: Send) -> None:
-    """Send what comes after `position`, for ever or until the cluster is deleted."""
+async def _stream_cluster(cluster_id: int, position: int, send: Send) -> None:
+    """Send the changes after `position`, until the cluster is deleted."""
     async with listener().subscribe(cluster_id) as subscription:
         await _send_text(send, "retry: 1000\n\n")
-        news = False
+        changed = False
         while True:
-            look = await _in_thread(_look, cluster_id, position)
-            if look is None:
-                await _send_text(send, f"event: {GONE}\ndata: {position}\n\n", more=False)
+            changes = await _in_thread(_find_changed_topics, cluster_id, position)
+            if changes is None:
+                await _send_text(send, f"event: {DELETED}\ndata: {position}\n\n", more=False)
                 return
-            position = look.version
-            topics = look.topics | {CONTROL} if news or look.topics else look.topics
+            position = changes.version
+            topics = changes.topics | {CONTROL} if changed or changes.topics else changes.topics
             if topics:
                 await _send_topics(send, topics, position)
                 await asyncio.sleep(_COLLECT_SECONDS)
-            news = await _wait_for_news(subscription, send)
+            changed = await _wait_for_announcement(subscription, send)
 
 
-async def _tell_of_site(seen: str, send: Send) -> None:
-    """One event whenever there is news, and at once for a page that is older than the site."""
+async def _stream_site(seen: str, send: Send) -> None:
+    """Send an event for every change; one at once if the page is outdated."""
     async with listener().subscribe(listen.SITE) as subscription:
         await _send_text(send, "retry: 1000\n\n")
-        news = await _in_thread(site_stamp) != seen
+        changed = await _in_thread(site_stamp) != seen
         while True:
-            if news:
+            if changed:
                 stamp = await _in_thread(site_stamp)
                 await _send_text(send, f"id: {stamp}\nevent: {SITE}\ndata: {stamp}\n\n")
                 await asyncio.sleep(_SITE_SECONDS)
-            news = await _wait_for_news(subscription, send)
+            changed = await _wait_for_announcement(subscription, send)
 
 
 def site_stamp() -> str:
-    """A text that is another one when a cluster or a task was made, changed or deleted."""
+    """A text that differs after a cluster or an operation was created, updated or deleted."""
     with connection.cursor() as cursor:
         cursor.execute(_STAMP)
         return "-".join(str(number) for number in cursor.fetchone())
 
 
-async def _wait_for_news(subscription: Subscription, send: Send) -> bool:
-    """True for news; False after a long silence, or when the connection was just made.
+async def _wait_for_announcement(subscription: Subscription, send: Send) -> bool:
+    """True for an announcement; False after a timeout, or if the listener has just connected.
 
-    One looks at the log then as well: whoever changed something may have died before he told.
+    The caller reads the log in both cases: a process may end between a change and its announcement.
     """
     version = await subscription.wait(timeout=_SILENCE_SECONDS)
     if version is None:
-        await _send_text(send, ": still here\n\n")
+        await _send_text(send, ": keep-alive\n\n")
         return False
     return version > 0
 
@@ -172,47 +174,49 @@ async def _send_text(send: Send, text: str, *, more: bool = True) -> None:
     await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
 
 
-async def _until_client_leaves(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _after(scope: MutableMapping[str, Any], version: int) -> int:
-    """The version the page has seen; what it says beyond the present is not believed."""
-    asked = _asked(scope)
-    return min(int(asked), version) if asked.isascii() and asked.isdecimal() else version
+def _read_start_version(scope: MutableMapping[str, Any], version: int) -> int:
+    """The version that the page was rendered from; at most `version`."""
+    requested = _read_position(scope)
+    return (
+        min(int(requested), version) if requested.isascii() and requested.isdecimal() else version
+    )
 
 
-def _asked(scope: MutableMapping[str, Any]) -> str:
+def _read_position(scope: MutableMapping[str, Any]) -> str:
     query: bytes = scope["query_string"]
     return parse_qs(query.decode("latin-1")).get("after", [""])[0]
 
 
 async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Ask the database through Django, off the event loop."""
+    """Call a function that queries the database, in a thread of its own."""
 
-    def ask() -> Any:
+    def call() -> Any:
         try:
             return function(*arguments)
         finally:
             close_old_connections()
 
-    return await sync_to_async(ask, thread_sensitive=False)()
+    return await sync_to_async(call, thread_sensitive=False)()
 
 
-def _find(name: str) -> tuple[int, int] | None:
+def _find_cluster(name: str) -> tuple[int, int] | None:
     found = Cluster.objects.filter(name=name).values_list("pk", "resource_version")
     return found.first()
 
 
-def _look(cluster_id: int, position: int) -> Look | None:
-    """What is after `position`; None when there is no such cluster."""
+def _find_changed_topics(cluster_id: int, position: int) -> TopicChanges | None:
+    """The changes after `position`; None if there is no such cluster."""
     version = Cluster.objects.filter(pk=cluster_id).values_list("resource_version", flat=True)
     newest = version.first()
     if newest is None:
         return None
     if newest - position > _FAR_BEHIND:
-        return Look(newest, frozenset((*TOPICS, CONTROL)))
+        return TopicChanges(newest, frozenset((*TOPICS, CONTROL)))
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT kind FROM cluster_change "
@@ -220,4 +224,4 @@ def _look(cluster_id: int, position: int) -> Look | None:
             [cluster_id, position, newest],
         )
         changed = [row[0] for row in cursor.fetchall()]
-    return Look(newest, frozenset(kinds.by_name(kind).plural for kind in changed))
+    return TopicChanges(newest, frozenset(kinds.by_name(kind).plural for kind in changed))

@@ -1,17 +1,17 @@
-"""What every table has in common: filter, sort and paging, all three kept in the address.
+"""Filters and sorting of tables; with the page number, they are parameters of the address.
 
-A page with a table builds three values and gives them to its template:
+A page with a table passes three values to its template:
 
-* the filter's fields, `Field`s whose names are parameters of the address; the tag `filter_form`
-  draws them and fetches the table's region anew while one types;
-* a `Sorting`, from the parameter `sort` ("cpu", or "-cpu" for downwards), under the name
-  `sorting`; the tag `column` draws a heading that sorts by it;
-* a page of rows (`apps.dashboard.paging`); the tag `pager` draws the way to the others, and to
-  pages of another size (`size`).
+* the filter's fields: `Field`s whose names are parameters of the address. The tag `filter_form`
+  renders them and reloads the table's region while the user types;
+* a `Sorting` named `sorting`, from the parameter `sort` ("cpu", or "-cpu" for descending order).
+  The tag `column` renders a heading that sorts by its column;
+* a page of rows (`apps.dashboard.paging`). The tag `pager` renders links to the other pages and
+  to other page sizes (`size`).
 
-`{% load tables %}` has the tags. The region around the table carries an id, which `filter_form`
-is given. Whatever one filters, sorts or turns to is pushed to the address, so that it survives a
-reload, a bookmark and the refetches of a live page.
+`{% load tables %}` loads the tags. The region around the table has an id, an argument of
+`filter_form`. Filters, sorting and page are pushed to the address, so that a reload, a bookmark
+and the updates of a live page keep them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a filter form: a text, or a choice where `choices` are given.
+    """One field of a filter form: a text field, or a selection if `choices` is set.
 
-    `hint` is shown in an empty text field. A choice is a value, or a value with its words; the
-    empty one is called `nothing`. `suggestions` are offered for a text that may be any other too.
+    `hint` is the placeholder of a text field. A choice is a value, or a (value, label) pair; the
+    label of the empty choice is `nothing`. `suggestions` complete a text field that takes any text.
     """
 
     name: str
@@ -41,30 +41,30 @@ class Field:
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """The choices with their words, the empty one first."""
+        """(value, label) of each choice, the empty one first."""
         pairs = [each if isinstance(each, tuple) else (each, each) for each in self.choices or ()]
         return [("", self.nothing), *pairs]
 
 
 @dataclass(frozen=True, slots=True)
 class Sorting(Generic[Key]):
-    """The column a table is sorted by; `key` is what its page said that column sorts by."""
+    """The column a table is sorted by; `key` is what the page maps the column to."""
 
     name: str
-    downwards: bool
+    descending: bool
     key: Key
 
     @property
     def parameter(self) -> str:
-        """As the address has it."""
-        return f"-{self.name}" if self.downwards else self.name
+        """The value of the parameter `sort`."""
+        return f"-{self.name}" if self.descending else self.name
 
 
-def asked_sorting(
+def read_sorting(
     query: Mapping[str, Any], keys: Mapping[str, Key], *, default: str
 ) -> Sorting[Key]:
-    """What `?sort=` asks for among `keys`; `default` ("name", "-age") where it asks for none."""
-    asked = str(query.get("sort", ""))
-    wanted = asked if asked.removeprefix("-") in keys else default
-    name = wanted.removeprefix("-")
-    return Sorting(name, wanted.startswith("-"), keys[name])
+    """The sorting of `?sort=` if it is one of `keys`, else `default` ("name", "-age")."""
+    requested = str(query.get("sort", ""))
+    parameter = requested if requested.removeprefix("-") in keys else default
+    name = parameter.removeprefix("-")
+    return Sorting(name, parameter.startswith("-"), keys[name])

@@ -1,4 +1,4 @@
-"""Two texts line by line: side by side, or as one."""
+"""The differences of two texts, side by side or unified."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ AROUND = 3
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the old text beside one of the new; a number of 0 where one has none."""
+    """A line of the old text beside a line of the new text; number 0: no such line."""
 
     kind: Kind
     old_number: int = 0
     old: str = ""
     new_number: int = 0
     new: str = ""
-    #: Equal lines that are left out here.
+    #: Number of equal lines that are omitted here.
     skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """The lines, and how many the new text has more and less."""
+    """The lines, and the numbers of added and removed lines."""
 
     lines: Sequence[Line]
     added: int
@@ -37,30 +37,30 @@ class TextDiff:
 
     @property
     def unified(self) -> Iterator[Line]:
-        """The same with what was removed above what was added."""
-        gone: list[Line] = []
-        come: list[Line] = []
+        """The lines as a unified diff: removed lines before added lines."""
+        removed: list[Line] = []
+        added: list[Line] = []
         for line in self.lines:
             if line.kind in ("same", "skipped"):
-                yield from (*gone, *come, line)
-                gone, come = [], []
+                yield from (*removed, *added, line)
+                removed, added = [], []
             if line.kind in ("removed", "changed"):
-                gone.append(Line("removed", line.old_number, line.old))
+                removed.append(Line("removed", line.old_number, line.old))
             if line.kind in ("added", "changed"):
-                come.append(Line("added", new_number=line.new_number, new=line.new))
-        yield from (*gone, *come)
+                added.append(Line("added", new_number=line.new_number, new=line.new))
+        yield from (*removed, *added)
 
 
 def text_diff(old: str, new: str) -> TextDiff:
-    """The lines that differ, with AROUND equal ones about them."""
+    """The lines that differ, with AROUND equal lines of context."""
     before, after = old.splitlines(), new.splitlines()
     lines: list[Line] = []
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, i, i_end, j, j_end in matcher.get_opcodes():
         if tag == "equal":
-            lines += _equal(before, i, i_end, j, first=i == 0, last=i_end == len(before))
+            lines += _equal_lines(before, i, i_end, j, first=i == 0, last=i_end == len(before))
         else:
-            lines += _different(before, i, i_end, after, j, j_end)
+            lines += _different_lines(before, i, i_end, after, j, j_end)
     return TextDiff(
         lines,
         added=sum(line.kind in ("added", "changed") for line in lines),
@@ -68,10 +68,10 @@ def text_diff(old: str, new: str) -> TextDiff:
     )
 
 
-def _equal(
+def _equal_lines(
     before: Sequence[str], i: int, i_end: int, j: int, *, first: bool, last: bool
 ) -> Iterator[Line]:
-    """Equal lines; the middle of many is left out."""
+    """Equal lines; a long run is shortened to its context."""
     head, tail = 0 if first else AROUND, 0 if last else AROUND
     length = i_end - i
     for place in range(length):
@@ -82,7 +82,7 @@ def _equal(
         yield Line("same", i + place + 1, before[i + place], j + place + 1, before[i + place])
 
 
-def _different(
+def _different_lines(
     before: Sequence[str], i: int, i_end: int, after: Sequence[str], j: int, j_end: int
 ) -> Iterator[Line]:
     for old, new in zip_longest(range(i, i_end), range(j, j_end)):

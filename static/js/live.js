@@ -12,7 +12,7 @@
       super();
       this.address = new URL(address, location.href);
       this.readyState = EventSource.CONNECTING;
-      this.types = new Set(["gone"]);
+      this.types = new Set(["deleted"]);
       this.source = null;
       this.wait = FIRST_RETRY_MS;
       this.onVisibility = () => (document.hidden ? this.pause() : this.connect());
@@ -48,7 +48,7 @@
     forward(type) {
       this.source.addEventListener(type, (event) => {
         if (event.lastEventId) this.address.searchParams.set("after", event.lastEventId);
-        if (type === "gone") {
+        if (type === "deleted") {
           this.close();
           show("deleted");
         }

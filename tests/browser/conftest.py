@@ -1,4 +1,4 @@
-"""The site on a port of its own, and a real Chromium that looks at it."""
+"""The site on a port of its own, and a Chromium."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ MISSING = "chromium is missing (as root: apt-get install chromium)"
 
 @dataclass(slots=True)
 class Seen:
-    """A page, and what went wrong in it."""
+    """A page, and the errors in it."""
 
     page: Page
     address: str
     problems: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> int:
-        """Go there; the status of the answer."""
+        """Open a path; returns the status code."""
         answer = self.page.goto(f"{self.address}{path}")
         return answer.status if answer else 0
 
@@ -54,7 +54,7 @@ class Seen:
 
 
 def installed() -> str | None:
-    """The path of a Chromium, if there is one."""
+    """The path of an installed Chromium, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
@@ -69,14 +69,14 @@ def chromium() -> Iterator[Browser]:
     if program is None:
         pytest.skip(MISSING)
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        # Playwright's event loop runs in this thread; the tests use Django beside it, not in it.
+        # Playwright's event loop runs in this thread; the tests use Django outside of it.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         yield playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
 
 
 @pytest.fixture
 def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
-    """The web front on the test's database; its address."""
+    """Run the web front on the database of the test; yields its address."""
     sockets = [listen("127.0.0.1", 0), listen("127.0.0.1", 0)]
     threads = WsgiInThreads(get_wsgi_application(), threads=4)
     running = Site(
@@ -98,29 +98,29 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def seen(chromium: Browser, site: str) -> Iterator[Seen]:
-    """A new window, with nobody logged in yet, that notes whatever goes wrong."""
+    """A new window without a session, which records errors."""
     User.objects.create_superuser("admin", password="open sesame")
     window = chromium.new_context(viewport={"width": 1280, "height": 900})
-    yield watched(window, site)
+    yield watch_page(window, site)
     window.close()
 
 
-def watched(window: BrowserContext, site: str) -> Seen:
-    """A page in this window, and whatever goes wrong in it."""
+def watch_page(window: BrowserContext, site: str) -> Seen:
+    """A page in this window, and the errors in it."""
     page = window.new_page()
     seen = Seen(page, site)
     page.set_default_timeout(10_000)
-    page.on("console", lambda said: _note_console(seen, said.type, said.text))
+    page.on("console", lambda said: _record_console(seen, said.type, said.text))
     page.on("pageerror", lambda error: seen.problems.append(str(error)))
-    page.on("request", lambda request: _note_request(seen, request.url))
+    page.on("request", lambda request: _record_request(seen, request.url))
     return seen
 
 
-def _note_console(seen: Seen, kind: str, text: str) -> None:
+def _record_console(seen: Seen, kind: str, text: str) -> None:
     if kind in ("error", "warning"):
         seen.problems.append(text)
 
 
-def _note_request(seen: Seen, address: str) -> None:
+def _record_request(seen: Seen, address: str) -> None:
     if not address.startswith((f"{seen.address}/", "data:")):
         seen.problems.append(f"a request left the machine: {address}")

@@ -1,4 +1,4 @@
-"""A site on which there is something to see on each page."""
+"""A site with contents on every page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.controlplane.profiles import revisions
 
 ACTOR = Actor("admin")
 
-#: What a second revision has beyond the built-in one.
+#: The configuration of a second revision.
 PACKING = """\
   plugins:
     score:
@@ -28,15 +28,15 @@ PACKING = """\
 
 
 def furnish() -> dict[str, Any]:
-    """Make the site's clusters, and return the places that the paths of pages name."""
+    """Create the clusters of the site, and return the parameters of the paths of pages."""
     lab = create_cluster("lab", user="admin", nodes=60, zones=3, seed=1)
     create_cluster("bare", user="admin", paused=True)
-    _make_nodes(lab)
-    _make_pods(lab)
-    _make_replicas(lab)
+    _create_nodes(lab)
+    _create_pods(lab)
+    _create_replicas(lab)
     engines = Engines()
     engines.run(lab.pk)
-    _make_past(lab)
+    _create_past(lab)
     engines.run(lab.pk)
     return places(lab)
 
@@ -44,7 +44,7 @@ def furnish() -> dict[str, Any]:
 def places(cluster: Cluster) -> dict[str, Any]:
     decisions = SchedulingDecision.objects.filter(cluster=cluster)
     return {
-        **_operations(cluster),
+        **_create_operations(cluster),
         "scheduled": decisions.filter(result="scheduled", name="web-119").get().pk,
         "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
         "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
@@ -56,8 +56,8 @@ def places(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _make_past(lab: Cluster) -> None:
-    """A pod that is gone, one that takes another's place, a budget, a second revision."""
+def _create_past(lab: Cluster) -> None:
+    """A deleted pod, a preempting pod, a disruption budget, a second revision."""
     gone: dict[str, Any] = {"gracePeriodSeconds": 0}
     store.delete(lab, kinds.POD, "default", "web-0", actor=ACTOR, options=gone)
     budget = {
@@ -74,8 +74,8 @@ def _make_past(lab: Cluster) -> None:
     revisions.add_revision(lab, packing, user="admin", note="pack the nodes")
 
 
-def _operations(cluster: Cluster) -> dict[str, int]:
-    """One that failed and one at work."""
+def _create_operations(cluster: Cluster) -> dict[str, int]:
+    """A failed operation and a running one."""
     failed = Operation.objects.create(
         kind="create-from-trace",
         title="Create cluster openb from a trace",
@@ -102,7 +102,7 @@ def _operations(cluster: Cluster) -> dict[str, int]:
     return {"failed_operation": failed.pk, "operation": at_work.pk}
 
 
-def _make_nodes(lab: Cluster) -> None:
+def _create_nodes(lab: Cluster) -> None:
     dedicated = generate_node("gpu-1", "zone-1", cpu="32", memory="128Gi")
     dedicated["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
     for amounts in (dedicated["status"]["allocatable"], dedicated["status"]["capacity"]):
@@ -117,7 +117,7 @@ def _make_nodes(lab: Cluster) -> None:
     store.create_many(lab, nodes, actor=ACTOR)
 
 
-def _make_pods(lab: Cluster) -> None:
+def _create_pods(lab: Cluster) -> None:
     sizes = (("500m", "512Mi"), ("2", "4Gi"), ("4", "1Gi"), ("1", "8Gi"))
     pods = [
         _pod(f"web-{number}", cpu=sizes[number % 4][0], memory=sizes[number % 4][1])
@@ -131,8 +131,8 @@ def _make_pods(lab: Cluster) -> None:
     store.write(lab, [Create(kinds.POD, pod, "default") for pod in pods], actor=ACTOR)
 
 
-def _make_replicas(lab: Cluster) -> None:
-    """Pods that a controller makes again."""
+def _create_replicas(lab: Cluster) -> None:
+    """Pods that a controller replaces."""
     template = _pod("api", cpu="500m")
     del template["metadata"]["name"]
     body = {

@@ -1,4 +1,4 @@
-"""Every page of the dashboard: what the check of all pages opens and `make screenshots` draws.
+"""Every page of the dashboard, for the check of all pages and `make screenshots`.
 
 A page that is added to the dashboard gets a line in `PAGES`; what is no page, one in `NOT_PAGES`.
 `{…}` in a path is filled in from what `furnishing.furnish` returns.
@@ -17,7 +17,7 @@ from bench import addresses
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _BUDGETS = "poddisruptionbudgets.policy"
 
-#: name of the picture -> path of the page
+#: name of the screenshot -> path of the page
 PAGES = {
     "clusters": "/",
     "new-cluster": "/new-cluster",
@@ -90,7 +90,7 @@ PAGES = {
     "import": "/clusters/lab/import?example=pod",
 }
 
-#: pages that tell of a mistake in their address
+#: pages with an invalid parameter in the address
 MISTAKEN = {
     "no-page": "/nothing/here",
     "no-cluster": "/clusters/nowhere",
@@ -102,7 +102,7 @@ MISTAKEN = {
     "comparison-refused": "/clusters/lab/compare-profiles?before=1&after=77",
 }
 
-#: pages of what was there once
+#: pages of deleted objects
 GONE = {"pod-gone"}
 
 _POSTED = "takes POST only, and goes on to a page"
@@ -128,32 +128,32 @@ NOT_PAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A form that is filled in wrongly: where, what under which label, and the button."""
+class InvalidForm:
+    """A form with an invalid value: its page, the values by label, and the button."""
 
     path: str
     entered: dict[str, str]
     button: str
 
 
-#: name of the picture -> a form, whose answer names what is wrong
+#: name of the screenshot -> a form whose response has an error
 REFUSED = {
-    "refused-cluster": Refused("/new-cluster", {"Name": "Lab!"}, "Create cluster"),
-    "refused-settings": Refused(
+    "refused-cluster": InvalidForm("/new-cluster", {"Name": "Lab!"}, "Create cluster"),
+    "refused-settings": InvalidForm(
         "/clusters/lab/settings",
         {"Maximum time unschedulable, in seconds": "-1"},
         "Save settings",
     ),
-    "refused-node": Refused(
+    "refused-node": InvalidForm(
         "/clusters/lab/new-node", {"Name": "gpu-1", "CPU": "many"}, "Create node"
     ),
-    "refused-pod": Refused(
+    "refused-pod": InvalidForm(
         "/clusters/lab/new-pod", {"Name": "Web", "CPU": "many", "Tolerations": "x y"}, "Create pod"
     ),
-    "refused-yaml": Refused(
+    "refused-yaml": InvalidForm(
         "/clusters/lab/import", {"YAML": "apiVersion: v1\nkind: Pod\nmetadata: [\n"}, "Import"
     ),
-    "refused-profile": Refused(
+    "refused-profile": InvalidForm(
         "/clusters/lab/new-profile",
         {"Configuration": "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: 7}}\n"},
         "Check and activate",
@@ -161,8 +161,8 @@ REFUSED = {
 }
 
 
-def routes_looked_at() -> set[str]:
-    """The names of the routes that `PAGES` opens."""
+def list_checked_routes() -> set[str]:
+    """The names of the routes in `PAGES`."""
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
         ("failed_operation", "operation", "scheduled", "failed", "preempting", "change", "moving"),
@@ -172,5 +172,5 @@ def routes_looked_at() -> set[str]:
     return {resolve(path).url_name or path for path in paths}
 
 
-def routes_there_are() -> set[str]:
+def list_routes() -> set[str]:
     return {name for name, _ in addresses.routes(urlpatterns)}

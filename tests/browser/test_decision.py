@@ -1,4 +1,4 @@
-"""One decision, a pod's story, revisions and changes, as somebody reads them after an incident."""
+"""A decision, the timeline of a pod, revisions and changes, as read after an incident."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pod(name: str, *, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def lab(seen: Seen) -> Cluster:
-    """Many nodes, of which one is smaller than the others and one is fuller."""
+    """Many nodes; one is smaller than the others, and one has less free resources."""
     cluster = create_cluster("lab", user="admin", nodes=NODES, zones=3, tie_break="first-name")
     store.create(cluster, kinds.POD, pod("first", cpu="6"), actor=ADMIN)
     Engines().run(cluster.pk)
@@ -48,7 +48,7 @@ def decision_of(name: str) -> str:
     return f"/clusters/lab/decisions/{row.pk}"
 
 
-def test_all_nodes_are_in_one_table_that_is_sorted_narrowed_and_walked_without_the_server(
+def test_the_table_of_all_nodes_is_sorted_and_filtered_in_the_browser(
     seen: Seen, lab: Cluster
 ) -> None:
     page = seen.page
@@ -124,9 +124,7 @@ def test_scores_beyond_32_bits_are_shown_as_the_scheduler_computed_them(
     assert seen.problems == []
 
 
-def test_after_an_incident_one_finds_what_happened_to_a_pod_that_is_gone(
-    seen: Seen, lab: Cluster
-) -> None:
+def test_after_an_incident_the_history_of_a_deleted_pod_is_found(seen: Seen, lab: Cluster) -> None:
     uid = Pod.objects.get(cluster=lab, name="first").uid
     options: dict[str, Any] = {"gracePeriodSeconds": 0}
     store.delete(lab, kinds.POD, "default", "first", actor=ADMIN, options=options)
@@ -145,7 +143,7 @@ def test_after_an_incident_one_finds_what_happened_to_a_pod_that_is_gone(
     assert seen.problems == []
 
 
-def test_a_mistake_in_yaml_is_marked_and_pods_are_chosen_and_deleted(
+def test_an_error_in_yaml_is_marked_and_pods_are_selected_and_deleted(
     seen: Seen, lab: Cluster
 ) -> None:
     page = seen.page

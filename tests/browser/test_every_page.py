@@ -1,4 +1,4 @@
-"""Every page, at both widths, light and dark: it fits, it is quiet, everybody can use it.
+"""Every page, at both widths, light and dark: it fits, logs no errors, and is accessible.
 
 With SCREENSHOTS (a folder) the pages are drawn there as well: `make screenshots`.
 """
@@ -19,7 +19,7 @@ from django.template.loader import get_template
 from playwright.sync_api import Browser, Page, Route
 
 from tests.browser import pages
-from tests.browser.conftest import Seen, watched
+from tests.browser.conftest import Seen, watch_page
 from tests.browser.furnishing import furnish
 
 pytestmark = pytest.mark.browser
@@ -28,24 +28,23 @@ Scheme = Literal["light", "dark"]
 Found = defaultdict[str, list[str]]
 
 PICTURES = os.environ.get("SCREENSHOTS", "")
-#: Light and dark are both checked, narrow and wide too; pictures are taken of all four.
+#: Light and dark, narrow and wide are checked; there are screenshots of all four.
 CHECKED: list[tuple[int, Scheme]] = [(1280, "light"), (390, "dark")]
 UNCHECKED: list[tuple[int, Scheme]] = [(1280, "dark"), (390, "light")]
 SERIOUS = ("serious", "critical")
-#: What the second look may find that the first did not: it has the same elements, in other colours
-#: and less room.
+#: Rules of the second check, which has the same elements in other colours and less space.
 SECOND_LOOK = {
     "type": "rule",
     "values": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"],
 }
-#: What Chromium says of every answer that is no success.
+#: The message of Chromium for every response with an error status.
 NO_SUCCESS = "the server responded with a status of"
-#: pages that are shown when the site itself has trouble -> their template
+#: pages for errors of the site -> their template
 TROUBLE = {"database-away": "503.html", "broken": "500.html", "forged": "403_csrf.html"}
 
 
-def test_every_page_is_looked_at_or_is_said_to_be_no_page() -> None:
-    looked_at, there_are = pages.routes_looked_at(), pages.routes_there_are()
+def test_every_route_is_checked_or_declared_not_to_be_a_page() -> None:
+    looked_at, there_are = pages.list_checked_routes(), pages.list_routes()
     assert there_are - looked_at == pages.NOT_PAGES.keys()
     assert looked_at <= there_are
 
@@ -59,21 +58,21 @@ def test_every_page_fits_its_window_and_is_accessible(
     with _window(seen, chromium, width, scheme) as window:
 
         def look(name: str) -> None:
-            wrong[name] += _too_wide(window.page) + _violations(window.page, scheme)
+            wrong[name] += _find_overflow(window.page) + _find_violations(window.page, scheme)
             wrong[name] += [said for said in window.problems if NO_SUCCESS not in said]
             window.problems.clear()
             if PICTURES:
-                _draw(window.page, f"{name}-{width}-{scheme}.png")
+                _take_screenshot(window.page, f"{name}-{width}-{scheme}.png")
 
-        _go_in(window, look)
+        _log_in(window, look)
         _visit(window, look, places, wrong)
-        _make_mistakes(window, look)
-        _have_trouble(window, look)
+        _submit_invalid_forms(window, look)
+        _open_error_pages(window, look)
     told = "\n".join(f"{name}: {what}" for name, found in wrong.items() for what in found)
     assert not told, told
 
 
-def _go_in(window: Seen, look: Callable[[str], None]) -> None:
+def _log_in(window: Seen, look: Callable[[str], None]) -> None:
     window.open("/login")
     look("login")
     window.log_in("admin", "open barley")
@@ -92,7 +91,7 @@ def _visit(
         look(name)
 
 
-def _make_mistakes(window: Seen, look: Callable[[str], None]) -> None:
+def _submit_invalid_forms(window: Seen, look: Callable[[str], None]) -> None:
     for name, form in pages.REFUSED.items():
         window.open(form.path)
         for label, text in form.entered.items():
@@ -103,8 +102,8 @@ def _make_mistakes(window: Seen, look: Callable[[str], None]) -> None:
         look(name)
 
 
-def _have_trouble(window: Seen, look: Callable[[str], None]) -> None:
-    """These pages are drawn without the parts that could fail as well; here nothing fails."""
+def _open_error_pages(window: Seen, look: Callable[[str], None]) -> None:
+    """Error pages do not depend on parts of the site that may fail."""
     for name, template in TROUBLE.items():
         window.page.route("**/trouble", _answer_with(get_template(template).render()))
         window.open("/trouble")
@@ -125,18 +124,18 @@ def _window(seen: Seen, chromium: Browser, width: int, scheme: Scheme) -> Iterat
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
     )
-    yield watched(context, seen.address)
+    yield watch_page(context, seen.address)
     context.close()
 
 
-def _too_wide(page: Page) -> list[str]:
+def _find_overflow(page: Page) -> list[str]:
     root = "document.documentElement"
     beyond = page.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
     return [f"{beyond} px wider than the window"] if beyond > 0 else []
 
 
-def _violations(page: Page, scheme: Scheme) -> list[str]:
-    """What axe-core calls serious, with the first element that has it."""
+def _find_violations(page: Page, scheme: Scheme) -> list[str]:
+    """The serious violations of axe-core, with the first element of each."""
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if scheme == "dark":
         options["runOnly"] = SECOND_LOOK
@@ -149,7 +148,7 @@ def _violations(page: Page, scheme: Scheme) -> list[str]:
     ]
 
 
-def _draw(page: Page, name: str) -> None:
+def _take_screenshot(page: Page, name: str) -> None:
     page.wait_for_timeout(200)
     folder = Path(PICTURES)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The story of somebody who runs clusters: make, watch, break, drain, copy, pause."""
+"""The workflow of an operator: create, watch, set conditions, drain, copy, pause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACTOR = Actor("admin")
 
 @pytest.fixture
 def lab(seen: Seen) -> Cluster:
-    """Two nodes of 8 CPUs; a ReplicaSet keeps two pods of 3 CPUs."""
+    """Two nodes of 8 CPUs; a ReplicaSet with two pods of 3 CPUs."""
     cluster = create_cluster("lab", user="admin", nodes=2, zones=2, tie_break="first-name")
     resources = {"requests": {"cpu": "3"}}
     template = {
@@ -68,7 +68,7 @@ def test_a_cluster_is_generated_paused_resumed_and_copied(seen: Seen) -> None:
     assert seen.problems == []
 
 
-def test_the_page_of_clusters_sees_what_others_make(seen: Seen) -> None:
+def test_the_page_of_clusters_shows_changes_of_other_users(seen: Seen) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     expect(page.locator("#live")).to_have_text("live")
@@ -77,7 +77,7 @@ def test_the_page_of_clusters_sees_what_others_make(seen: Seen) -> None:
     assert seen.problems == []
 
 
-def test_the_heat_map_is_walked_with_the_keys_and_follows_the_nodes(
+def test_the_heat_map_has_keyboard_navigation_and_follows_the_nodes(
     seen: Seen, lab: Cluster
 ) -> None:
     page = seen.page
@@ -104,7 +104,9 @@ def test_the_heat_map_is_walked_with_the_keys_and_follows_the_nodes(
     assert seen.problems == []
 
 
-def test_a_node_is_cordoned_tainted_and_broken_and_all_is_undone(seen: Seen, lab: Cluster) -> None:
+def test_a_node_is_cordoned_tainted_and_set_not_ready_and_all_is_undone(
+    seen: Seen, lab: Cluster
+) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes/node-0")
@@ -124,7 +126,7 @@ def test_a_node_is_cordoned_tainted_and_broken_and_all_is_undone(seen: Seen, lab
     assert seen.problems == []
 
 
-def test_chosen_nodes_stay_chosen_while_the_list_is_refreshed(seen: Seen, lab: Cluster) -> None:
+def test_selected_nodes_stay_selected_while_the_list_is_refreshed(seen: Seen, lab: Cluster) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes")
@@ -142,7 +144,7 @@ def test_chosen_nodes_stay_chosen_while_the_list_is_refreshed(seen: Seen, lab: C
     assert seen.problems == []
 
 
-def test_a_drain_says_what_would_move_where_and_is_followed(seen: Seen, lab: Cluster) -> None:
+def test_a_drain_is_previewed_and_followed(seen: Seen, lab: Cluster) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes/node-0")
@@ -162,7 +164,7 @@ def test_a_drain_says_what_would_move_where_and_is_followed(seen: Seen, lab: Clu
     assert seen.problems == []
 
 
-def test_a_clock_is_set_by_hand_and_an_operation_is_cancelled(seen: Seen, lab: Cluster) -> None:
+def test_a_manual_clock_is_advanced_and_an_operation_is_cancelled(seen: Seen, lab: Cluster) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab")

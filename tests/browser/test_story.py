@@ -1,4 +1,4 @@
-"""One person's story: from the login to why a pod landed where it did."""
+"""The workflow of a user: from the login to the explanation of a decision."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_pod_is_followed_from_the_queue_to_its_decision(
     assert seen.problems == []
 
 
-def test_a_pending_pod_says_why_and_is_seen_to_be_bound_when_there_is_room(
+def test_a_pending_pod_is_explained_and_shown_as_bound_when_it_fits(
     seen: Seen, cluster: Cluster, loop: Engines
 ) -> None:
     page = seen.page
@@ -102,9 +102,7 @@ def test_a_pending_pod_says_why_and_is_seen_to_be_bound_when_there_is_room(
     assert seen.problems == []
 
 
-def test_what_one_opened_stays_open_and_focus_stays_when_the_page_refreshes(
-    seen: Seen, cluster: Cluster
-) -> None:
+def test_open_details_and_focus_survive_a_refresh(seen: Seen, cluster: Cluster) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes/node-1")
@@ -119,7 +117,7 @@ def test_what_one_opened_stays_open_and_focus_stays_when_the_page_refreshes(
     assert seen.problems == []
 
 
-def test_a_hidden_tab_holds_no_stream_and_catches_up_when_it_is_seen_again(
+def test_a_hidden_tab_has_no_stream_and_catches_up_when_visible(
     seen: Seen, cluster: Cluster
 ) -> None:
     page = seen.page
@@ -143,7 +141,7 @@ def test_a_hidden_tab_holds_no_stream_and_catches_up_when_it_is_seen_again(
     assert seen.problems == []
 
 
-def test_the_keyboard_alone_reaches_the_content_and_whatever_has_a_name(
+def test_the_content_and_every_control_are_reached_by_keyboard(
     seen: Seen, cluster: Cluster
 ) -> None:
     page = seen.page
@@ -162,9 +160,7 @@ def test_the_keyboard_alone_reaches_the_content_and_whatever_has_a_name(
     assert seen.problems == []
 
 
-def test_a_filter_is_in_the_address_and_leaves_out_what_is_empty(
-    seen: Seen, cluster: Cluster
-) -> None:
+def test_a_filter_is_in_the_address_without_empty_fields(seen: Seen, cluster: Cluster) -> None:
     page = seen.page
     seen.log_in("admin", "open sesame")
     seen.open("/clusters/lab/nodes?sort=-name")

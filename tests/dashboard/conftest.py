@@ -1,4 +1,4 @@
-"""A cluster with pods in every state, and a user who is logged in."""
+"""A cluster with pods in every state, and an authenticated user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing but the login answers a stranger; every address takes the methods it is made for."""
+"""Every address except the login requires a user, and accepts only its methods."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ PAGES = list_pages(urlpatterns)
 @pytest.mark.parametrize(
     ("name", "address"), [each for each in PAGES if each[0] not in ("login", "logout")]
 )
-def test_a_stranger_is_sent_to_the_login(client: Client, name: str, address: str) -> None:
+def test_an_unauthenticated_request_is_redirected_to_the_login(
+    client: Client, name: str, address: str
+) -> None:
     for response in (client.get(address), client.post(address)):
         assert response.status_code == 302
         assert response.headers["Location"].startswith("/login?next=")
@@ -92,7 +94,7 @@ def test_the_wrong_method_is_refused(alice: Client, lab: Cluster, name: str, add
         assert alice.post(address).status_code == 405
 
 
-def test_one_logs_in_and_out(client: Client) -> None:
+def test_a_user_logs_in_and_out(client: Client) -> None:
     User.objects.create_user("bob", password="the builder")
     wrong = client.post("/login", {"username": "bob", "password": "wrong"})
     assert "do not match" in wrong.content.decode()
@@ -103,12 +105,12 @@ def test_one_logs_in_and_out(client: Client) -> None:
     assert client.get("/").status_code == 302
 
 
-def test_a_region_whose_session_ended_takes_the_page_to_the_login(client: Client) -> None:
+def test_a_region_redirects_the_page_to_the_login_after_the_session(client: Client) -> None:
     response = client.get("/", headers={"HX-Request": "true"}, follow=True)
     assert response.headers["HX-Redirect"] == "/login"
 
 
-def test_a_form_from_elsewhere_changes_nothing(lab: Cluster) -> None:
+def test_a_form_of_another_site_changes_nothing(lab: Cluster) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.create_user("carol"))
     response = strict.post("/clusters/lab/pause")

@@ -1,4 +1,4 @@
-"""Making, pausing and deleting clusters."""
+"""Creating, pausing and deleting clusters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEW = {
 }
 
 
-def test_a_cluster_is_made_as_the_form_says(alice: Client) -> None:
+def test_a_cluster_is_created_as_the_form_says(alice: Client) -> None:
     response = alice.post("/new-cluster", {**NEW, "paused": "on"}, follow=True)
     created = Cluster.objects.get(name="mine")
     assert (created.paused, created.tie_break, created.seed) == (True, "first-name", 7)
@@ -42,7 +42,7 @@ def test_a_cluster_is_made_as_the_form_says(alice: Client) -> None:
         ("tie_break", "dice", "valid choice"),
     ],
 )
-def test_a_mistake_is_told_beside_its_field(
+def test_an_error_is_shown_at_its_field(
     alice: Client, field: str, value: str, problem: str
 ) -> None:
     response = alice.post("/new-cluster", {**NEW, field: value})
@@ -52,7 +52,7 @@ def test_a_mistake_is_told_beside_its_field(
     assert not Cluster.objects.exists()
 
 
-def test_a_name_that_is_taken_is_told_at_the_name(alice: Client, empty: Cluster) -> None:
+def test_a_name_in_use_is_an_error_of_the_name(alice: Client, empty: Cluster) -> None:
     response = alice.post("/new-cluster", {**NEW, "name": "bare"})
     page = response.content.decode()
     assert response.status_code == 422
@@ -69,12 +69,16 @@ def test_pausing_and_resuming_returns_to_the_page_one_was_on(alice: Client, empt
 
 
 @pytest.mark.parametrize("elsewhere", ["https://example.com", "//example.com", "/\\example.com"])
-def test_a_button_leads_nowhere_else(alice: Client, empty: Cluster, elsewhere: str) -> None:
+def test_a_button_does_not_redirect_to_another_site(
+    alice: Client, empty: Cluster, elsewhere: str
+) -> None:
     response = alice.post("/clusters/bare/pause", {"next": elsewhere})
     assert response.headers["Location"] == "/clusters/bare"
 
 
-def test_deleting_names_what_is_lost_and_wants_the_name(alice: Client, empty: Cluster) -> None:
+def test_deleting_shows_the_consequences_and_requires_the_name(
+    alice: Client, empty: Cluster
+) -> None:
     page = alice.get("/clusters/bare/delete").content.decode()
     assert "0 nodes and 0 pods" in page and "its decisions and its change log" in page
     refused = alice.post("/clusters/bare/delete", {"name": "bar"})
@@ -84,7 +88,7 @@ def test_deleting_names_what_is_lost_and_wants_the_name(alice: Client, empty: Cl
     assert "Cluster bare deleted." in response.content.decode()
 
 
-def test_settings_are_changed_while_the_cluster_is_there(alice: Client, empty: Cluster) -> None:
+def test_settings_are_changed_while_the_cluster_exists(alice: Client, empty: Cluster) -> None:
     address = "/clusters/bare/settings"
     assert 'value="300"' in alice.get(address).content.decode()
     wrong = alice.post(address, {"pod_max_in_unschedulable_pods_seconds": "0"})
@@ -101,9 +105,7 @@ def test_settings_are_changed_while_the_cluster_is_there(alice: Client, empty: C
     assert (empty.controllers, empty.kubelet) == (True, False)
 
 
-def test_how_long_history_is_kept_is_chosen_on_the_page_of_settings(
-    alice: Client, empty: Cluster
-) -> None:
+def test_retention_is_set_on_the_page_of_settings(alice: Client, empty: Cluster) -> None:
     address = "/clusters/bare/settings"
     others = {"pod_max_in_unschedulable_pods_seconds": "300", "event_ttl_seconds": "3600"}
     assert "site default: 90" in alice.get(address).content.decode()
@@ -115,7 +117,7 @@ def test_how_long_history_is_kept_is_chosen_on_the_page_of_settings(
     page = alice.get(address).content.decode()
     assert 'value="7"' in page and '<option value="False" selected>' in page
     assert alice.post(address, {**others, "ledger_max_days": "-1"}).status_code == 422
-    # what is left empty is the site's again
+    # empty fields have the default of the site again
     assert alice.post(address, others).status_code == 302
     empty.refresh_from_db()
     assert (empty.ledger_max_days, empty.changelog_covers_ledger) == (None, None)
@@ -135,7 +137,7 @@ def test_admission_plugins_are_switched_on_with_their_parameters(
     }
     assert alice.post(address, chosen).status_code == 302
     empty.refresh_from_db()
-    # of a plugin that is off nothing is kept
+    # the parameters of a disabled plugin are not stored
     assert empty.admission_plugins == {
         "ExtendedResourceToleration": {},
         "DedicatedNodes": {"groups": {"gpu-team": {"namespaces": ["ml"]}}},

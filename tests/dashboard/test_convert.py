@@ -1,4 +1,4 @@
-"""An older scheduler configuration on the page that makes a new revision."""
+"""Converting an older scheduler configuration on the page of a new revision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lab(db: None) -> Cluster:
     return create_cluster("lab", user="tests", paused=True)
 
 
-def test_a_policy_becomes_a_v1_configuration_and_what_is_lost_is_said(
+def test_a_policy_is_converted_to_v1_with_notes_on_omitted_fields(
     alice: Client, lab: Cluster
 ) -> None:
     answer = alice.post("/clusters/lab/new-profile", {"configuration": POLICY, "convert": "1"})
@@ -39,7 +39,7 @@ def test_the_import_page_offers_the_same(alice: Client, lab: Cluster) -> None:
     assert "apiVersion: kubescheduler.config.k8s.io/v1" in answer.content.decode()
 
 
-def test_what_cannot_be_read_is_refused_at_the_field(alice: Client, lab: Cluster) -> None:
+def test_an_invalid_configuration_is_an_error_of_the_field(alice: Client, lab: Cluster) -> None:
     answer = alice.post(
         "/clusters/lab/new-profile", {"configuration": "kind: Shoe", "convert": "1"}
     )

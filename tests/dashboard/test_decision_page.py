@@ -1,4 +1,4 @@
-"""One decision as its page shows it: the funnel, the scores, preemption, the durations."""
+"""The parts of a decision's page: the funnel, the scores, preemption, the durations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from apps.controlplane.results.refusals import group_refusals
 from apps.controlplane.results.scores import score_matrix
-from apps.dashboard.decision_page.funnel import Step, funnel_steps
+from apps.dashboard.decision_page.funnel import FunnelStep, funnel_steps
 from apps.dashboard.decision_page.preemption import preemption_table
 from apps.dashboard.decision_page.scores import ScoreTable, score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
@@ -31,7 +31,7 @@ def scheduled() -> Decision:
     return scheduled_decision()
 
 
-def funnel(decision: Decision) -> list[Step]:
+def funnel(decision: Decision) -> list[FunnelStep]:
     return funnel_steps(decision, group_refusals(decision))
 
 
@@ -39,7 +39,7 @@ def names(table: ScoreTable) -> list[str]:
     return [row.node for row in table.page.rows]
 
 
-def test_the_funnel_goes_from_all_nodes_to_one_and_names_who_took_the_others_out(
+def test_the_funnel_goes_from_all_nodes_to_one_and_names_the_plugins(
     scheduled: Decision,
 ) -> None:
     steps = funnel(scheduled)
@@ -57,14 +57,16 @@ def test_the_funnel_goes_from_all_nodes_to_one_and_names_who_took_the_others_out
     assert first.start == pytest.approx(500 / 7) and first.width == pytest.approx(200 / 7)
 
 
-def test_what_pre_filter_left_out_is_not_counted_as_not_evaluated(scheduled: Decision) -> None:
+def test_nodes_that_pre_filter_excludes_are_not_counted_as_not_evaluated(
+    scheduled: Decision,
+) -> None:
     scheduled.pre_filter_nodes = frozenset("abcdef")
     out = [(step.name, step.nodes) for step in funnel(scheduled) if step.out]
     assert ("rejected by PreFilter", 1) in out
     assert "not evaluated" not in dict(out)
 
 
-def test_a_refusal_of_the_pod_itself_takes_every_node_out() -> None:
+def test_a_rejection_by_pre_filter_rejects_every_node() -> None:
     decision = unscheduled_decision("a", "b")
     decision.pre_filter = CLAIM
     for statuses in (None, NodeStatuses.empty(2)):
@@ -91,7 +93,7 @@ def test_rows_are_ranked_and_marked_as_tied_and_chosen(scheduled: Decision) -> N
     ]
 
 
-def test_a_cell_shows_the_score_that_the_address_asks_for(scheduled: Decision) -> None:
+def test_a_cell_shows_the_value_that_the_address_selects(scheduled: Decision) -> None:
     matrix = score_matrix(scheduled)
     steep, flat = score_table(matrix, {"value": "normalized"}).page.rows[0].cells
     assert (steep.score.plugin, steep.shown, steep.shade) == ("Steep", 50, 5)
@@ -99,7 +101,7 @@ def test_a_cell_shows_the_score_that_the_address_asks_for(scheduled: Decision) -
     assert score_table(matrix, {}).page.rows[0].cells[0].shown == 100
 
 
-def test_scores_are_sorted_and_filtered_as_the_address_asks(scheduled: Decision) -> None:
+def test_scores_are_sorted_and_filtered_as_the_address_says(scheduled: Decision) -> None:
     matrix = score_matrix(scheduled)
     assert names(score_table(matrix, {"sort": "-node"})) == ["f", "e", "d"]
     assert names(score_table(matrix, {"sort": "Steep"})) == ["e", "f", "d"]
@@ -117,7 +119,7 @@ def candidate(node: str, *victims: str, pdb: int = 0, top: int = 5, start: int =
     return Candidate(node, victims, pdb, (pdb, top, total, len(victims), start))
 
 
-def test_each_candidate_for_preemption_says_which_criterion_put_it_out() -> None:
+def test_each_candidate_for_preemption_shows_the_criterion_that_eliminated_it() -> None:
     decision = unscheduled_decision("a", "b", "c")
     decision.post_filter_status = Status(Code.SUCCESS)
     decision.nominating = NominatingInfo("b")
@@ -158,7 +160,7 @@ def test_nodes_where_evictions_would_not_help_are_counted_by_reason() -> None:
     assert [(each.reason, each.count) for each in table.unhelpful] == [("Insufficient cpu", 2)]
 
 
-def test_time_is_told_as_parts_of_the_whole_each_plugin_within_its_extension_point(
+def test_durations_are_shares_of_the_attempt_with_plugins_below_extension_points(
     scheduled: Decision,
 ) -> None:
     scheduled.plugin_durations = {"Score": {"Flat": 400, "Steep": 200}}

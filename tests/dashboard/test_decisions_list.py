@@ -1,4 +1,4 @@
-"""The list of decisions, the matrix of one, and the revisions they were made with."""
+"""The list of decisions, the matrix of scores, and the revisions of the configuration."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ profiles:
         ("profile=default-scheduler&min_attempt=2", set()),
     ],
 )
-def test_decisions_are_found_by_what_one_asks(
+def test_decisions_are_filtered_on_the_page(
     alice: Client, lab: Cluster, query: str, names: set[str]
 ) -> None:
     found = alice.get(f"/clusters/lab/decisions?{query}").context["decisions"].page.rows
     assert {row.name for row in found} == names
 
 
-def test_a_filter_that_cannot_be_read_is_told_beside_the_list(alice: Client, lab: Cluster) -> None:
+def test_an_invalid_filter_is_shown_beside_the_list(alice: Client, lab: Cluster) -> None:
     response = alice.get("/clusters/lab/decisions?since=yesterday")
     assert response.status_code == 422
     page = response.content.decode()
     assert "since: " in page and "yesterday" in page and "filters-decisions" in page
 
 
-def test_what_is_shown_can_be_had_as_a_file(alice: Client, lab: Cluster) -> None:
+def test_the_list_links_to_its_exports(alice: Client, lab: Cluster) -> None:
     found = alice.get("/clusters/lab/decisions?pod=web-*&sort=x").context["decisions"]
     files = dict(found.files)
     assert list(files) == ["CSV", "JSON Lines"]
@@ -70,9 +70,7 @@ def test_the_matrix_of_a_decision_is_fetched_once(alice: Client, lab: Cluster) -
     assert alice.get(f"/api/v1/decisions/{row.pk}").json()["scores"] == matrix
 
 
-def test_the_region_of_scores_alone_is_answered_to_its_own_filter(
-    alice: Client, lab: Cluster
-) -> None:
+def test_the_filter_of_scores_reloads_only_their_region(alice: Client, lab: Cluster) -> None:
     row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
     headers = {"HX-Request": "true", "HX-Target": "scores"}
     response = alice.get(f"/clusters/lab/decisions/{row.pk}?q=node-1", headers=headers)
@@ -81,7 +79,7 @@ def test_the_region_of_scores_alone_is_answered_to_its_own_filter(
     assert "node-1" in text and ">node-2<" not in text
 
 
-def test_a_revision_is_activated_after_one_was_told_what_it_does(
+def test_a_revision_is_activated_after_a_preview_of_its_effects(
     alice: Client, lab: Cluster
 ) -> None:
     revisions.add_revision(lab, PACKING, user="alice", note="pack")
@@ -109,7 +107,7 @@ def test_revisions_count_their_decisions_and_are_compared(alice: Client, lab: Cl
     )
 
 
-def test_a_new_revision_starts_from_the_one_that_was_chosen(alice: Client, lab: Cluster) -> None:
+def test_a_new_revision_starts_from_the_selected_one(alice: Client, lab: Cluster) -> None:
     revisions.add_revision(lab, PACKING, user="alice")
     form = alice.get("/clusters/lab/new-profile?like=1").context["form"]
     assert "weight: 7" not in form.fields["configuration"].initial

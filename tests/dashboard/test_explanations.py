@@ -1,4 +1,4 @@
-"""The explanations on pages: the same sentences as the API's, and ways to ask."""
+"""The explanations on pages, with the same sentences as the API."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ def text(client: Client, path: str, *, htmx: bool = False) -> str:
     return html.unescape(response.content.decode())
 
 
-def test_a_decision_tells_why_here_in_a_sentence_and_a_table(alice: Client, lab: Cluster) -> None:
+def test_a_decision_explains_its_node_in_a_sentence_and_a_table(
+    alice: Client, lab: Cluster
+) -> None:
     page = text(alice, f"/clusters/lab/decisions/{decision_of(lab, 'web-0')}/explanation")
     assert "node-0 and 2 other nodes have the most points" in page
     assert "NodeResourcesFit" in page and "<tfoot>" in page
 
 
-def test_a_node_that_refused_tells_its_figures(alice: Client, lab: Cluster) -> None:
+def test_a_rejected_node_is_explained_with_figures(alice: Client, lab: Cluster) -> None:
     number = decision_of(lab, "huge")
     page = text(alice, f"/clusters/lab/decisions/{number}/explanation?node=node-1", htmx=True)
     assert "node-1 was refused by NodeResourcesFit: needs cpu 100, free 7.5 of 8" in page
@@ -41,19 +43,19 @@ def test_a_node_that_refused_tells_its_figures(alice: Client, lab: Cluster) -> N
     assert "would also reject it" in both
 
 
-def test_nodes_are_offered_while_one_types(alice: Client, lab: Cluster) -> None:
+def test_node_names_are_suggested(alice: Client, lab: Cluster) -> None:
     number = decision_of(lab, "web-0")
     offered = text(alice, f"/clusters/lab/decisions/{number}/nodes?against=de-1", htmx=True)
     assert offered.split() == ["<option", 'value="node-1"></option>']
 
 
-def test_the_decision_page_asks_for_its_explanation(alice: Client, lab: Cluster) -> None:
+def test_the_decision_page_loads_its_explanation(alice: Client, lab: Cluster) -> None:
     number = decision_of(lab, "web-0")
     page = text(alice, f"/clusters/lab/decisions/{number}")
     assert f'hx-get="/clusters/lab/decisions/{number}/explanation"' in page
 
 
-def test_a_pending_pod_tells_what_it_waits_for(alice: Client, lab: Cluster) -> None:
+def test_a_pending_pod_shows_what_it_waits_for(alice: Client, lab: Cluster) -> None:
     page = text(alice, "/clusters/lab/pods/default/huge")
     assert "Why it is pending:" in page
     assert 'hx-get="/clusters/lab/pods/default/huge/waiting"' in page
@@ -63,7 +65,7 @@ def test_a_pending_pod_tells_what_it_waits_for(alice: Client, lab: Cluster) -> N
     assert "A node that could take the pod if it were empty is added" in waiting
 
 
-def test_a_pod_of_another_scheduler_is_told_so(alice: Client, lab: Cluster) -> None:
+def test_a_pod_of_another_scheduler_is_explained(alice: Client, lab: Cluster) -> None:
     page = text(alice, "/clusters/lab/pods/default/foreign")
     assert "No profile of this cluster has the schedulerName another-scheduler." in page
 
@@ -74,5 +76,5 @@ def test_a_gated_pod_names_its_gates(alice: Client, lab: Cluster) -> None:
     assert "It is gated: it enters the queue when its scheduling gates are removed." in waiting
 
 
-def test_a_decision_that_does_not_exist_is_a_page(alice: Client, lab: Cluster) -> None:
+def test_an_unknown_decision_is_a_404_page(alice: Client, lab: Cluster) -> None:
     assert alice.get("/clusters/lab/decisions/1/explanation").status_code == 404

@@ -1,4 +1,4 @@
-"""Numbers and times as people read them, and the small drawings."""
+"""Formatting of numbers and times, and the paths of charts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_short_times(value: int, text: str) -> None:
     assert figures.nanoseconds(value) == text
 
 
-def test_bars_fill_the_box_and_small_ones_are_seen() -> None:
+def test_bars_fill_the_box_and_small_ones_are_visible() -> None:
     assert charts.bars([]) == ""
     path = charts.bars([100, 0, 0.1])
     assert path.count("M") == 2

@@ -1,4 +1,4 @@
-"""New nodes, pods and YAML: what one types is what is made; a mistake is told at its field."""
+"""Forms for nodes, pods and YAML: objects are created as entered, errors shown at their fields."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ POD = {
 
 
 def problem(page: str, field: str) -> str:
-    """What the page says beside a field."""
+    """The error that the page shows at a field."""
     start = page.index(f'id="id_{field}_error"')
     return page[start : page.index("</div>", start)]
 
 
-def test_a_node_is_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
+def test_a_node_is_created_as_the_form_says(alice: Client, empty: Cluster) -> None:
     typed = {
         **NODE,
         "zone": "zone-9",
@@ -73,7 +73,7 @@ def test_a_node_is_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
         ("name", "", "required"),
     ],
 )
-def test_a_mistake_in_a_node_is_told_at_its_field(
+def test_an_error_in_a_node_is_shown_at_its_field(
     alice: Client, empty: Cluster, field: str, value: str, words: str
 ) -> None:
     response = alice.post("/clusters/bare/new-node", {**NODE, field: value})
@@ -81,7 +81,7 @@ def test_a_mistake_in_a_node_is_told_at_its_field(
     assert words in problem(response.content.decode(), field)
 
 
-def test_pods_are_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
+def test_pods_are_created_as_the_form_says(alice: Client, empty: Cluster) -> None:
     typed = {
         **POD,
         "copies": "3",
@@ -126,7 +126,7 @@ def test_pods_are_made_as_the_form_says(alice: Client, empty: Cluster) -> None:
         ("labels", "-a=b", "name part must consist"),
     ],
 )
-def test_a_mistake_in_a_pod_is_told_at_its_field(
+def test_an_error_in_a_pod_is_shown_at_its_field(
     alice: Client, empty: Cluster, field: str, value: str, words: str
 ) -> None:
     response = alice.post("/clusters/bare/new-pod", {**POD, field: value})
@@ -135,13 +135,13 @@ def test_a_mistake_in_a_pod_is_told_at_its_field(
     assert not Pod.objects.exists()
 
 
-def test_a_pod_whose_name_is_taken_is_told_at_the_name(alice: Client, empty: Cluster) -> None:
+def test_a_pod_name_in_use_is_an_error_of_the_name(alice: Client, empty: Cluster) -> None:
     alice.post("/clusters/bare/new-pod", POD)
     response = alice.post("/clusters/bare/new-pod", POD)
     assert "already exists" in problem(response.content.decode(), "name")
 
 
-def test_yaml_of_any_kind_is_imported_whole(alice: Client, empty: Cluster) -> None:
+def test_yaml_of_any_kind_is_imported(alice: Client, empty: Cluster) -> None:
     high = (
         "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 9\n"
     )
@@ -160,7 +160,7 @@ def test_yaml_of_any_kind_is_imported_whole(alice: Client, empty: Cluster) -> No
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: []}", "containers"),
     ],
 )
-def test_a_mistake_in_yaml_is_told_and_nothing_is_made(
+def test_an_error_in_yaml_is_shown_and_nothing_is_created(
     alice: Client, empty: Cluster, manifest: str, words: str
 ) -> None:
     good = "apiVersion: v1\nkind: Namespace\nmetadata: {name: fine}\n"
@@ -170,7 +170,9 @@ def test_a_mistake_in_yaml_is_told_and_nothing_is_made(
     assert alice.get("/clusters/bare/objects/namespaces/fine").status_code == 404
 
 
-def test_an_object_is_edited_unless_somebody_was_faster(alice: Client, empty: Cluster) -> None:
+def test_an_object_is_edited_unless_it_was_updated_in_the_meantime(
+    alice: Client, empty: Cluster
+) -> None:
     address = "/clusters/bare/edit/priorityclasses.scheduling.k8s.io/system-node-critical"
     page = alice.get(address)
     text = page.context["form"]["manifest"].value()
@@ -186,7 +188,7 @@ def test_an_object_is_edited_unless_somebody_was_faster(alice: Client, empty: Cl
     assert "modified" in problem(late.content.decode(), "manifest")
 
 
-def test_an_object_is_deleted_after_one_was_told_what_that_means(
+def test_an_object_is_deleted_after_its_consequences_were_shown(
     alice: Client, empty: Cluster
 ) -> None:
     alice.post("/clusters/bare/new-pod", POD)

@@ -1,4 +1,4 @@
-"""What one does to nodes from the pages."""
+"""Actions on nodes from the pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def node(name: str) -> Node:
     return Node.objects.get(name=name)
 
 
-def test_cordoning_many_offers_to_undo_exactly_what_it_did(alice: Client, lab: Cluster) -> None:
+def test_undo_of_cordoning_changes_only_the_nodes_that_were_cordoned(
+    alice: Client, lab: Cluster
+) -> None:
     act(alice, "cordon", "node-1")
     said = act(alice, "cordon", "node-0", "node-1")
     assert "Node node-0 cordoned." in said
@@ -42,7 +44,7 @@ def test_cordoning_many_offers_to_undo_exactly_what_it_did(alice: Client, lab: C
         ("label", "disk=ssd", ("metadata", "labels"), "ssd"),
     ],
 )
-def test_taints_and_labels_come_and_go(
+def test_taints_and_labels_are_set_and_removed(
     alice: Client, lab: Cluster, action: str, text: str, path: tuple[str, str], wanted: Any
 ) -> None:
     before = node("node-0").body[path[0]].get(path[1]) or []
@@ -65,7 +67,7 @@ def test_taints_and_labels_come_and_go(
         ("paint", "", "unknown action"),
     ],
 )
-def test_what_cannot_be_done_says_why_and_changes_nothing(
+def test_an_invalid_action_shows_the_reason_and_changes_nothing(
     alice: Client, lab: Cluster, action: str, text: str, problem: str
 ) -> None:
     before = node("node-0").resource_version
@@ -73,12 +75,12 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(
     assert node("node-0").resource_version == before
 
 
-def test_a_label_the_store_refuses_is_told(alice: Client, lab: Cluster) -> None:
+def test_an_invalid_label_shows_an_error(alice: Client, lab: Cluster) -> None:
     assert "label" in act(alice, "label", "node-0", text="a b=c")
     assert "a b" not in node("node-0").labels
 
 
-def test_deleting_nodes_names_the_consequences_first(alice: Client, lab: Cluster) -> None:
+def test_deleting_nodes_shows_the_consequences_first(alice: Client, lab: Cluster) -> None:
     bound = Pod.objects.filter(cluster=lab).exclude(node_name="").count()
     said = act(alice, "delete", "node-0", "node-1", "node-2")
     assert "Delete 3 nodes?" in said and f"{bound} pods bound to them" in said
@@ -91,7 +93,7 @@ def test_deleting_nodes_names_the_consequences_first(alice: Client, lab: Cluster
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
-def test_a_node_is_broken_and_mended(alice: Client, lab: Cluster, status: str) -> None:
+def test_a_node_is_set_not_ready_and_ready(alice: Client, lab: Cluster, status: str) -> None:
     address = "/clusters/lab/nodes/node-0/condition"
     alice.post(address, {"type": "Ready", "status": status})
     assert not node("node-0").ready
@@ -103,7 +105,7 @@ def test_a_node_is_broken_and_mended(alice: Client, lab: Cluster, status: str) -
     assert alice.post(address, {"type": "Mood", "status": "True"}).status_code == 422
 
 
-def test_the_preview_of_a_drain_tells_each_pods_fate(alice: Client, lab: Cluster) -> None:
+def test_the_preview_of_a_drain_shows_its_effect_on_each_pod(alice: Client, lab: Cluster) -> None:
     owner = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -121,7 +123,7 @@ def test_the_preview_of_a_drain_tells_each_pods_fate(alice: Client, lab: Cluster
     assert "belongs to the DaemonSet agent" in others
 
 
-def test_a_drain_is_an_operation_and_a_second_one_is_refused(alice: Client, lab: Cluster) -> None:
+def test_a_drain_is_an_operation_and_a_second_one_is_rejected(alice: Client, lab: Cluster) -> None:
     response = alice.post("/clusters/lab/nodes/node-0/drain", {"force": "on", "timeout": "5"})
     operation = Operation.objects.get()
     assert response.headers["Location"] == f"/operations/{operation.pk}"
@@ -134,7 +136,7 @@ def test_a_drain_is_an_operation_and_a_second_one_is_refused(alice: Client, lab:
     )
 
 
-def test_pausing_offers_to_resume(alice: Client, lab: Cluster) -> None:
+def test_pausing_can_be_undone(alice: Client, lab: Cluster) -> None:
     said = alice.post("/clusters/lab/pause", {"next": "/"}, follow=True).content.decode()
     assert "Cluster lab paused" in said and 'action="/clusters/lab/resume"' in said
     store.patch(lab, kinds.NODE, "", "node-0", lambda body: body, actor=ACTOR)

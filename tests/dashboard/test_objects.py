@@ -1,4 +1,4 @@
-"""Every kind alike: its columns, what it has to do with others, what its end brings about."""
+"""The pages of every kind: columns, related objects, consequences of deleting an object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Pod, PriorityClass
 from apps.cluster.writes import Create
 from apps.cluster.writing import store
-from apps.dashboard.forms.manifest import example_of
+from apps.dashboard.forms.manifest import load_example
 from tests.dashboard.conftest import ACTOR, add_pods, pod
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +33,7 @@ def budget(cluster: Cluster) -> None:
 def test_each_kind_has_an_example_that_is_accepted(
     alice: Client, empty: Cluster, kind: Kind
 ) -> None:
-    text = example_of(kind.name.lower())
+    text = load_example(kind.name.lower())
     assert yaml.safe_load(text)["kind"] == kind.name
     address = f"/clusters/bare/new/{kind.qualified_plural}"
     assert text.splitlines()[0] in alice.get(address).content.decode()
@@ -51,13 +51,13 @@ def test_a_list_has_the_columns_of_kubectl_and_sorts_by_them(alice: Client, lab:
     assert up.index("system-cluster-critical") < up.index("system-node-critical")
 
 
-def test_a_list_is_narrowed_by_labels(alice: Client, lab: Cluster) -> None:
+def test_a_list_is_filtered_by_labels(alice: Client, lab: Cluster) -> None:
     page = alice.get("/clusters/lab/objects/pods?labels=app%3Dhuge").content.decode()
     assert "huge" in page and "web-1" not in page
     assert alice.get("/clusters/lab/objects/pods?labels=%3D%3D").status_code == 400
 
 
-def test_a_budget_names_the_pods_it_selects_and_what_its_end_means(
+def test_a_budget_shows_its_pods_and_the_consequences_of_deleting_it(
     alice: Client, lab: Cluster
 ) -> None:
     budget(lab)
@@ -69,7 +69,7 @@ def test_a_budget_names_the_pods_it_selects_and_what_its_end_means(
     assert "3 pods it selects will no longer be protected" in alice.get(address).content.decode()
 
 
-def test_an_object_is_made_like_another(alice: Client, lab: Cluster) -> None:
+def test_an_object_is_created_like_another(alice: Client, lab: Cluster) -> None:
     found = Pod.objects.get(cluster=lab, name="web-1")
     address = f"/clusters/lab/new/pods?like={found.uid}"
     text = alice.get(address).context["form"].fields["manifest"].initial
@@ -81,11 +81,11 @@ def test_an_object_is_made_like_another(alice: Client, lab: Cluster) -> None:
     assert Pod.objects.filter(cluster=lab, name="web-1-copy", node_name="").exists()
 
 
-def test_a_uid_that_is_none_is_refused(alice: Client, lab: Cluster) -> None:
+def test_an_invalid_uid_is_an_error(alice: Client, lab: Cluster) -> None:
     assert alice.get("/clusters/lab/new/pods?like=nonsense").status_code == 400
 
 
-def test_chosen_pods_are_deleted_after_one_was_told_what_becomes_free(
+def test_selected_pods_are_deleted_after_the_consequences_were_shown(
     alice: Client, lab: Cluster
 ) -> None:
     chosen = {"pod": ["default/web-0", "default/huge", "default/nothing"]}
@@ -97,7 +97,7 @@ def test_chosen_pods_are_deleted_after_one_was_told_what_becomes_free(
     assert not Pod.objects.filter(cluster=lab, name="huge").exists()
 
 
-def test_without_a_choice_nothing_is_deleted(alice: Client, lab: Cluster) -> None:
+def test_without_a_selection_nothing_is_deleted(alice: Client, lab: Cluster) -> None:
     done = alice.post("/clusters/lab/delete-pods", {"sure": "1"}, follow=True)
     assert "No pods selected" in done.content.decode()
 
@@ -115,7 +115,7 @@ def test_without_a_choice_nothing_is_deleted(alice: Client, lab: Cluster) -> Non
         ("q=eb-2", "web-2", "web-1"),
     ],
 )
-def test_pods_are_sorted_and_narrowed(
+def test_pods_are_sorted_and_filtered(
     alice: Client, lab: Cluster, query: str, first: str, absent: str
 ) -> None:
     body = {"metadata": {"name": "high"}, "value": 1000}
@@ -127,11 +127,11 @@ def test_pods_are_sorted_and_narrowed(
     assert names[0] == first and absent not in names
 
 
-def test_a_priority_that_is_no_number_is_refused(alice: Client, lab: Cluster) -> None:
+def test_a_priority_that_is_not_a_number_is_an_error(alice: Client, lab: Cluster) -> None:
     assert alice.get("/clusters/lab/pods?priority=high").status_code == 400
 
 
-def test_a_pod_that_is_gone_keeps_its_story_at_an_address(alice: Client, lab: Cluster) -> None:
+def test_a_deleted_pod_still_has_a_timeline(alice: Client, lab: Cluster) -> None:
     uid = Pod.objects.get(cluster=lab, name="web-1").uid
     options: dict[str, Any] = {"gracePeriodSeconds": 0}
     store.delete(lab, kinds.POD, "default", "web-1", actor=ACTOR, options=options)

@@ -1,4 +1,4 @@
-"""Making clusters that take their time, and the pages of long work."""
+"""Creating clusters as an operation, and the pages of operations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def csv(name: str, text: str = "sn\n") -> SimpleUploadedFile:
         ),
     ],
 )
-def test_what_takes_its_time_is_an_operation(
+def test_creating_a_large_cluster_is_an_operation(
     alice: Client, lab: Cluster, way: str, fields: dict[str, Any], kind: str, title: str
 ) -> None:
     response = alice.post("/new-cluster", {"way": way, **fields})
@@ -72,7 +72,7 @@ def test_a_trace_is_uploaded_as_two_files(alice: Client) -> None:
         ("generated", {**DRAWN, "nodes": "2", "zones": "1", "sizes": "4 lots"}, "not a quantity"),
     ],
 )
-def test_what_cannot_be_made_says_why_at_the_field(
+def test_a_cluster_that_cannot_be_created_shows_an_error_at_the_field(
     alice: Client, lab: Cluster, way: str, fields: dict[str, Any], problem: str
 ) -> None:
     response = alice.post("/new-cluster", {"way": way, **fields})
@@ -80,7 +80,7 @@ def test_what_cannot_be_made_says_why_at_the_field(
     assert not Operation.objects.exists()
 
 
-def test_nodes_of_several_sizes_take_turns_in_each_zone(alice: Client) -> None:
+def test_nodes_of_each_zone_cycle_through_the_sizes(alice: Client) -> None:
     sizes = {"nodes": "4", "zones": "2", "sizes": "4 8Gi\n64 256Gi 250"}
     alice.post("/new-cluster", {"way": "generated", **DRAWN, **sizes})
     nodes = Node.objects.filter(cluster__name="mine").order_by("name")
@@ -88,7 +88,7 @@ def test_nodes_of_several_sizes_take_turns_in_each_zone(alice: Client) -> None:
     assert found == [("zone-1", 4000), ("zone-2", 4000), ("zone-1", 64000), ("zone-2", 64000)]
 
 
-def test_an_operation_that_failed_shows_its_cause_everywhere(alice: Client, lab: Cluster) -> None:
+def test_a_failed_operation_shows_its_cause_on_every_page(alice: Client, lab: Cluster) -> None:
     operation = Operation.objects.create(
         kind="export",
         title="Export lab",
@@ -116,15 +116,13 @@ def test_an_operation_that_failed_shows_its_cause_everywhere(alice: Client, lab:
         ("/switch", {"actor": "moon"}, 400),
     ],
 )
-def test_what_a_clock_or_a_switch_cannot_do_is_told(
+def test_an_invalid_clock_or_switch_action_shows_an_error(
     alice: Client, lab: Cluster, address: str, fields: dict[str, str], status: int
 ) -> None:
     assert alice.post(f"/clusters/lab{address}", fields).status_code == status
 
 
-def test_controllers_are_switched_off_and_the_clock_stands_still(
-    alice: Client, lab: Cluster
-) -> None:
+def test_controllers_are_switched_off_and_the_clock_is_stopped(alice: Client, lab: Cluster) -> None:
     alice.post("/clusters/lab/switch", {"actor": "controllers", "on": "false"})
     alice.post("/clusters/lab/clock", {"action": "manual"})
     lab.refresh_from_db()
@@ -133,7 +131,7 @@ def test_controllers_are_switched_off_and_the_clock_stands_still(
     assert "Advance" in page and "stopped" in page
 
 
-def test_the_heat_map_is_one_compact_document(alice: Client, lab: Cluster) -> None:
+def test_the_heat_map_is_compact_json(alice: Client, lab: Cluster) -> None:
     heat = alice.get("/clusters/lab/heat.json?by=kubernetes.io/os&resource=pods").json()
     assert heat["groups"] == [["linux", 4]]
     assert heat["names"] == ["gpu-1", "node-0", "node-1", "node-2"]

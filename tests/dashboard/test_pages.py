@@ -1,4 +1,4 @@
-"""Every page: it opens, it shows what it is for, it takes a bounded number of queries."""
+"""Every page opens, shows its contents, and takes a bounded number of queries."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_clusters_page_takes_as_many_statements_for_all_cards_as_for_one(
 @pytest.mark.parametrize(
     "path", ["", "/queue", "/nodes", "/pods", "/decisions", "/events", "/profiles", "/objects"]
 )
-def test_htmx_gets_the_region_alone(alice: Client, lab: Cluster, path: str) -> None:
+def test_htmx_gets_only_the_region(alice: Client, lab: Cluster, path: str) -> None:
     response = alice.get(f"/clusters/lab{path}", headers={"HX-Request": "true"})
     text = response.content.decode()
     assert response.status_code == 200
@@ -118,7 +118,7 @@ def test_an_empty_page_says_what_to_do_next(
     assert hint in alice.get(f"/clusters/bare{path}").content.decode()
 
 
-def test_with_no_cluster_at_all_one_can_be_made(alice: Client) -> None:
+def test_without_clusters_the_page_links_to_a_new_cluster(alice: Client) -> None:
     assert reverse("new-cluster") in alice.get("/").content.decode()
 
 
@@ -134,7 +134,7 @@ def test_with_no_cluster_at_all_one_can_be_made(alice: Client) -> None:
         "/nonsense",
     ],
 )
-def test_what_is_not_there_is_a_page_that_says_so(alice: Client, lab: Cluster, path: str) -> None:
+def test_an_unknown_object_is_a_404_page(alice: Client, lab: Cluster, path: str) -> None:
     response = alice.get(path)
     assert response.status_code == 404
     text = response.content.decode()
@@ -142,30 +142,28 @@ def test_what_is_not_there_is_a_page_that_says_so(alice: Client, lab: Cluster, p
     assert ('href="/clusters/lab/queue"' in text) == path.startswith("/clusters/lab/")
 
 
-def test_a_pod_that_is_gone_leaves_the_way_to_its_decisions(alice: Client, lab: Cluster) -> None:
+def test_the_page_of_a_deleted_pod_links_to_its_decisions(alice: Client, lab: Cluster) -> None:
     response = alice.get("/clusters/lab/pods/default/gone-1")
     assert response.status_code == 404
     assert "/clusters/lab/decisions?pod=default/gone-1" in response.content.decode()
     assert "web-1" in alice.get("/clusters/lab/decisions?pod=default/web-1").content.decode()
 
 
-def test_a_live_page_names_its_stream_and_the_version_it_has_seen(
-    alice: Client, lab: Cluster
-) -> None:
+def test_a_live_page_has_its_stream_and_version(alice: Client, lab: Cluster) -> None:
     lab.refresh_from_db()
     page = alice.get("/clusters/lab/queue").content.decode()
     assert f'sse-connect="/clusters/lab/live?after={lab.resource_version}"' in page
     assert "sse:pods" in page
 
 
-def test_pages_run_nothing_inline_and_nothing_from_elsewhere(alice: Client, lab: Cluster) -> None:
+def test_pages_have_no_inline_scripts_and_none_of_other_sites(alice: Client, lab: Cluster) -> None:
     response = alice.get("/clusters/lab")
     assert response.headers["Content-Security-Policy"].startswith("default-src 'self'")
     page = response.content.decode()
     assert "style=" not in page and "onclick" not in page and "://" not in page
 
 
-def test_a_decision_shows_who_was_asked_and_who_waited(alice: Client, lab: Cluster) -> None:
+def test_a_decision_shows_extender_calls_and_permit_waits(alice: Client, lab: Cluster) -> None:
     row = SchedulingDecision.objects.filter(cluster=lab, result="scheduled").latest("pk")
     record = read(row)
     decision = record.decision

@@ -18,7 +18,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def names(client: Client, query: str = "") -> list[str]:
-    """The pods of the page in their order."""
+    """The pods of the page, in order."""
     page = shown(client, f"/clusters/lab/queue{query}")
     return re.findall(r'<th scope="row" class="name"><a [^>]*>([^<]*)<', page)
 
@@ -40,7 +40,7 @@ def test_pods_are_filtered_sorted_and_paged_by_the_address(alice: Client, lab: C
     assert "activeQ:30; backoffQ:0; unschedulablePods:2" in page
 
 
-def test_a_countdown_goes_by_the_clusters_clock(alice: Client, lab: Cluster) -> None:
+def test_a_countdown_uses_the_clock_of_the_cluster(alice: Client, lab: Cluster) -> None:
     Cluster.objects.filter(pk=lab.pk).update(manual_time=START)
     entry = QueueEntry.objects.get(cluster=lab, name="huge")
     entry.queue = "backoff"
@@ -68,7 +68,7 @@ def test_a_pod_is_activated_by_a_button(alice: Client, lab: Cluster) -> None:
     assert wish.user == "alice" and wish.request_id
 
 
-def test_the_history_tells_what_moved_a_pod_and_whose_hint_decided(
+def test_the_history_shows_the_event_and_the_plugin_whose_hint_decided(
     alice: Client, lab: Cluster
 ) -> None:
     page = alice.get("/clusters/lab/queue/history?plugin=SchedulingGates").content.decode()
@@ -100,7 +100,7 @@ def test_an_activation_that_is_not_possible_shows_the_reason(
     assert not QueueActivation.objects.exists()
 
 
-def test_a_filter_of_the_history_that_cannot_be_read_is_told(alice: Client, lab: Cluster) -> None:
+def test_an_invalid_filter_of_the_history_shows_an_error(alice: Client, lab: Cluster) -> None:
     answer = alice.get("/clusters/lab/queue/history?since=yesterday")
     assert answer.status_code == 422
     assert "since" in answer.content.decode()

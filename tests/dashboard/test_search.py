@@ -38,7 +38,7 @@ def test_odd_texts_find_nothing(lab: Cluster, text: str) -> None:
     assert found(text) == []
 
 
-def test_the_search_takes_a_query_a_sort(
+def test_the_search_takes_one_query_for_each_sort(
     alice: Client, lab: Cluster, django_assert_num_queries: Any
 ) -> None:
     with django_assert_num_queries(6):

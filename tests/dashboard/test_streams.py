@@ -1,4 +1,4 @@
-"""The stream of a live page tells what has changed, to those who may know."""
+"""The stream of a live page sends the kinds that changed to authenticated users."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cookie(alice: Client) -> dict[str, str]:
 def watch(
     path: str, cookie: dict[str, str], scene: Callable[[StreamClient], Awaitable[None]]
 ) -> StreamClient:
-    """Play a scene while a page listens; its stream, after the client has left."""
+    """Run a scene with an open stream; returns the stream after the client disconnects."""
 
     async def play() -> StreamClient:
         stream = StreamClient(path, cookie)
@@ -65,7 +65,7 @@ def add(cluster: Cluster, name: str) -> None:
     store.create(cluster, kinds.POD, pod(name), namespace="default", actor=ACTOR)
 
 
-def test_a_page_hears_which_kinds_have_changed(cluster: Cluster, cookie: dict[str, str]) -> None:
+def test_a_page_receives_which_kinds_changed(cluster: Cluster, cookie: dict[str, str]) -> None:
     async def scene(stream: StreamClient) -> None:
         await in_thread(lambda: add(cluster, "web"))
         await stream.lines(2 + 8)
@@ -81,7 +81,7 @@ def test_a_page_hears_which_kinds_have_changed(cluster: Cluster, cookie: dict[st
     ]
 
 
-def test_nothing_falls_between_the_page_and_its_stream(
+def test_no_change_is_lost_between_the_page_and_its_stream(
     cluster: Cluster, cookie: dict[str, str]
 ) -> None:
     cluster.refresh_from_db()
@@ -97,7 +97,7 @@ def test_nothing_falls_between_the_page_and_its_stream(
     assert b"event: nodes" not in stream.body
 
 
-def test_many_changes_are_told_together(cluster: Cluster, cookie: dict[str, str]) -> None:
+def test_many_changes_are_sent_together(cluster: Cluster, cookie: dict[str, str]) -> None:
     async def scene(stream: StreamClient) -> None:
         await in_thread(lambda: add(cluster, "first"))
         await stream.lines(2 + 8)
@@ -109,21 +109,23 @@ def test_many_changes_are_told_together(cluster: Cluster, cookie: dict[str, str]
     assert stream.body.count(b"event: pods") < 20
 
 
-def test_the_page_of_a_deleted_cluster_is_told_so(cluster: Cluster, cookie: dict[str, str]) -> None:
+def test_the_stream_of_a_deleted_cluster_ends_with_an_event(
+    cluster: Cluster, cookie: dict[str, str]
+) -> None:
     async def scene(stream: StreamClient) -> None:
         await in_thread(lambda: delete_cluster(cluster))
         await in_thread(lambda: announcer.announce(cluster.pk, 1, due=False))
         await stream.lines(2 + 3)
 
     stream = watch("/clusters/lab/live", cookie, scene)
-    assert b"event: gone" in stream.body
+    assert b"event: deleted" in stream.body
 
 
 @pytest.mark.parametrize(
     ("path", "known", "status"),
     [("/clusters/lab/live", False, 401), ("/clusters/nowhere/live", True, 404)],
 )
-def test_a_stream_is_refused_to_strangers_and_of_nothing(
+def test_a_stream_requires_a_user_and_an_existing_cluster(
     cluster: Cluster, cookie: dict[str, str], path: str, known: bool, status: int
 ) -> None:
     headers = cookie if known else {}

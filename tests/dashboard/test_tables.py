@@ -1,4 +1,4 @@
-"""Filter, sorting and paging of tables, remembered in the address."""
+"""Filter, sorting and paging of tables, stored in the address."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.test import Client
 
 from apps.cluster.models import Cluster
 from apps.dashboard.paging import numbered_page
-from apps.dashboard.tables import Field, asked_sorting
+from apps.dashboard.tables import Field, read_sorting
 from tests.dashboard.conftest import shown
 
 KEYS = {"name": "name", "age": "created_at"}
@@ -17,28 +17,28 @@ KEYS = {"name": "name", "age": "created_at"}
     ("asked", "parameter"),
     [("", "-age"), ("name", "name"), ("-name", "-name"), ("age", "age"), ("shoe-size", "-age")],
 )
-def test_a_table_is_sorted_as_the_address_asks_if_it_can_be(asked: str, parameter: str) -> None:
-    assert asked_sorting({"sort": asked}, KEYS, default="-age").parameter == parameter
+def test_a_table_is_sorted_as_the_address_says_if_it_is_valid(asked: str, parameter: str) -> None:
+    assert read_sorting({"sort": asked}, KEYS, default="-age").parameter == parameter
 
 
 @pytest.mark.parametrize(("asked", "size"), [("25", 25), ("7", 50), ("-1", 50), ("many", 50)])
-def test_a_page_has_a_size_from_the_address_or_the_usual_one(asked: str, size: int) -> None:
+def test_a_page_has_a_size_from_the_address_or_the_default(asked: str, size: int) -> None:
     page = numbered_page(range(1000), {"size": asked, "page": "2"})
     assert (page.size, len(page.rows), page.first) == (size, size, size + 1)
 
 
-def test_a_page_keeps_its_place_when_its_rows_are_dressed_up() -> None:
+def test_a_page_keeps_its_numbers_with_other_rows() -> None:
     page = numbered_page(range(60), {"page": "2"}).showing(["a"])
     assert (page.rows, page.first, page.last, page.pages) == (["a"], 51, 60, 2)
 
 
-def test_a_choice_begins_with_nothing() -> None:
+def test_the_first_choice_is_empty() -> None:
     field = Field("zone", "Zone", choices=["a", ("b", "the b")], nothing="any")
     assert field.options == [("", "any"), ("a", "a"), ("b", "the b")]
 
 
 @pytest.mark.django_db
-def test_the_filter_keeps_the_sorting_and_begins_at_the_first_page(
+def test_the_filter_keeps_the_sorting_and_starts_at_the_first_page(
     alice: Client, lab: Cluster
 ) -> None:
     page = shown(alice, "/clusters/lab/nodes?q=node&sort=-cpu&page=9")

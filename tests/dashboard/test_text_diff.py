@@ -1,4 +1,4 @@
-"""Two texts line by line."""
+"""The differences of two texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def test_equal_texts_have_no_difference() -> None:
     assert (diff.added, diff.removed) == (0, 0)
 
 
-def test_lines_stand_beside_each_other_with_their_numbers() -> None:
+def test_lines_are_paired_with_their_numbers() -> None:
     diff = text_diff("a\nb\nc\n", "a\nB\nc\nd\n")
     found = [
         (each.kind, each.old_number, each.old, each.new_number, each.new) for each in diff.lines
@@ -24,7 +24,7 @@ def test_lines_stand_beside_each_other_with_their_numbers() -> None:
     assert (diff.added, diff.removed) == (2, 1)
 
 
-def test_as_one_text_what_went_stands_above_what_came() -> None:
+def test_a_unified_diff_has_removed_lines_above_added_lines() -> None:
     diff = text_diff("a\nb\nc\n", "x\ny\nc\n")
     assert [(line.kind, line.old or line.new) for line in diff.unified] == [
         ("removed", "a"),
@@ -35,7 +35,7 @@ def test_as_one_text_what_went_stands_above_what_came() -> None:
     ]
 
 
-def test_long_stretches_of_equal_lines_are_left_out_but_counted() -> None:
+def test_long_runs_of_equal_lines_are_omitted_and_counted() -> None:
     lines = [f"line {number}" for number in range(20)]
     changed = [*lines[:10], "new", *lines[10:]]
     diff = text_diff("\n".join(lines), "\n".join(changed))

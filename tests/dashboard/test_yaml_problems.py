@@ -1,4 +1,4 @@
-"""Mistakes in YAML are shown with the line they are about."""
+"""Errors in YAML are shown with their lines."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ spec:
         ("kind", 3, None),
     ],
 )
-def test_a_field_has_the_line_it_stands_on_or_that_of_the_nearest_above(
+def test_a_field_has_its_line_or_that_of_its_nearest_ancestor(
     path: str, document: int, line: int | None
 ) -> None:
     assert line_of(TEXT, path, document=document) == line
 
 
-def test_what_is_no_yaml_has_no_lines() -> None:
+def test_invalid_yaml_has_no_lines() -> None:
     assert line_of("a: [", "a") is None
 
 
@@ -74,7 +74,7 @@ spec:
 
 
 @pytest.mark.django_db
-def test_a_mistake_in_a_later_document_is_marked_on_its_line_and_nothing_is_made(
+def test_an_error_in_a_later_document_is_marked_and_nothing_is_created(
     alice: Client, empty: Cluster
 ) -> None:
     response = alice.post("/clusters/bare/new/pods", {"manifest": POD})
@@ -86,14 +86,14 @@ def test_a_mistake_in_a_later_document_is_marked_on_its_line_and_nothing_is_made
 
 
 @pytest.mark.django_db
-def test_text_that_is_no_yaml_says_on_which_line_it_stops(alice: Client, empty: Cluster) -> None:
+def test_invalid_yaml_shows_the_line_of_the_error(alice: Client, empty: Cluster) -> None:
     response = alice.post("/clusters/bare/new/pods", {"manifest": "a: 1\nb: [\nc: 2\n"})
     assert response.status_code == 422
     assert "Line " in response.content.decode()
 
 
 @pytest.mark.django_db
-def test_an_edit_that_is_refused_marks_the_line(alice: Client, empty: Cluster) -> None:
+def test_a_rejected_edit_marks_the_line(alice: Client, empty: Cluster) -> None:
     alice.post("/clusters/bare/new/pods", {"manifest": POD.split("---")[0]})
     address = "/clusters/bare/edit/pods/default/fine"
     page = alice.get(address).context["form"].fields["manifest"].initial
@@ -103,7 +103,7 @@ def test_an_edit_that_is_refused_marks_the_line(alice: Client, empty: Cluster) -
 
 
 @pytest.mark.django_db
-def test_a_profile_that_is_refused_marks_the_line(alice: Client, empty: Cluster) -> None:
+def test_a_rejected_configuration_marks_the_line(alice: Client, empty: Cluster) -> None:
     text = (
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "profiles:\n- schedulerName: a\n- schedulerName: a\n"

@@ -1,5 +1,5 @@
-"""The API of the control plane itself, under /api/v1/.
+"""The API of the control plane, under /api/v1/.
 
-One module for each group of addresses, with its serializers or beside them; `base` is what the
+A module for each group of addresses, with its serializers in it or beside it; `base` has what the
 views share. Only `apps.api.urls` imports it.
 """

@@ -1,4 +1,4 @@
-"""What the views of the control-plane API share."""
+"""Shared parts of the control-plane API's views: pages, errors and query parameters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rest_framework.views import APIView
 from apps.api.control.errors import handle
 from apps.cluster.errors import BadRequest
 
-#: Rows of one page at most.
+#: Maximum number of rows of a page.
 MAX_PAGE = 1000
 
 
 class NewestFirst(CursorPagination):
-    """Pages by id, from the newest row back; the address of the next page is in the answer."""
+    """Pages by id, newest row first; the response has the address of the next page."""
 
     ordering = "-id"
     page_size = 100
@@ -28,30 +28,32 @@ class NewestFirst(CursorPagination):
 
 
 class ControlView:
-    """Refusals in the one shape of this API."""
+    """A view whose errors have the common format of this API."""
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
         return handle
 
 
 @extend_schema(exclude=True)
-class NothingHereView(ControlView, APIView):
-    """Whatever else is asked for below this API: its clients read JSON, also of a typing error."""
+class UnknownAddressView(ControlView, APIView):
+    """Answers every other address below this API with 404 as JSON."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         raise NoSuchAddress(f"{request.path} does not exist; see /api/docs")
 
 
-def refuse_unknown(request: Request, known: Collection[str]) -> None:
-    """BadRequest for a parameter that is none of these: misspelt, it would filter nothing."""
+def reject_unknown(request: Request, known: Collection[str]) -> None:
+    """BadRequest for an unknown parameter: a misspelt filter must not be ignored."""
     for name in request.query_params:
         if name not in known:
-            raise BadRequest(f"{name}: no such parameter; there are {', '.join(sorted(known))}")
+            raise BadRequest(
+                f"{name}: unknown parameter; known parameters are {', '.join(sorted(known))}"
+            )
 
 
-def whole_number(request: Request, name: str, default: int, *, highest: int) -> int:
-    """A query parameter that is a number from 0 to `highest`; BadRequest names it otherwise."""
+def parse_whole_number(request: Request, name: str, default: int, *, highest: int) -> int:
+    """A query parameter that is a number from 0 to `highest`; else BadRequest."""
     text = request.query_params.get(name)
     if not text:
         return default
@@ -60,8 +62,8 @@ def whole_number(request: Request, name: str, default: int, *, highest: int) -> 
     return int(text)
 
 
-def switch(request: Request, name: str) -> bool:
-    """A query parameter that is true or false; false when it is absent."""
+def parse_switch(request: Request, name: str) -> bool:
+    """A boolean query parameter; False if it is absent, BadRequest if it is invalid."""
     text = request.query_params.get(name, "").lower()
     if text not in ("", "0", "1", "false", "true"):
         raise BadRequest(f"{name}: {text!r} is neither true nor false")

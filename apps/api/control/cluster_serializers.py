@@ -1,4 +1,4 @@
-"""The bodies of clusters; a field for each of their settings."""
+"""Serializers of clusters, with a field for each setting."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ AnyField: TypeAlias = "serializers.Field[Any, Any, Any, Any]"
 def setting_field(setting: Setting) -> AnyField:
     """The field of one setting. It checks the type; the model's rules then check the value.
 
-    A field that is left out has the setting's default in a new cluster, and is not changed in one
-    that exists.
+    An omitted field has the setting's default in a new cluster, and does not change an existing
+    one.
     """
     given: dict[str, Any] = {
         "default": empty if setting.draw else setting.default,
         "required": False if setting.draw else None,
-        "help_text": f"{setting.help} {_who_changes(setting)}",
+        "help_text": f"{setting.help} {_describe_who_changes(setting)}",
     }
     if setting.follows_site:
         given |= {"allow_null": True}
@@ -40,10 +40,10 @@ def setting_field(setting: Setting) -> AnyField:
             return serializers.JSONField(**given)
 
 
-def _who_changes(setting: Setting) -> str:
+def _describe_who_changes(setting: Setting) -> str:
     if setting.changed_by == "no one":
-        return "Given when the cluster is created, and not changed later."
-    site = " Null: as the site." if setting.follows_site else ""
+        return "Set when the cluster is created; cannot be changed later."
+    site = " Null: the default of the site." if setting.follows_site else ""
     return f"Can be changed by {setting.changed_by}.{site}"
 
 
@@ -89,7 +89,7 @@ class PastClusterSerializer(serializers.ModelSerializer[PastCluster]):
 class NewClusterSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
-    zones = serializers.IntegerField(default=1, help_text="Zones the nodes are spread over.")
+    zones = serializers.IntegerField(default=1, help_text="Zones that the nodes are spread across.")
     paused = serializers.BooleanField(default=False)
 
     def get_fields(self) -> dict[str, AnyField]:
@@ -97,7 +97,7 @@ class NewClusterSerializer(serializers.Serializer[Any]):
 
 
 class ClusterSettingsSerializer(serializers.Serializer[Any]):
-    """The settings that can be changed; the control plane's own rules judge the values."""
+    """The settings that can be changed; the model's rules check the values."""
 
     def get_fields(self) -> dict[str, AnyField]:
         return {each.name: setting_field(each) for each in CHANGEABLE}

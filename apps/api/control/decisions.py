@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, NewestFirst, refuse_unknown
+from apps.api.control.base import ControlView, NewestFirst, reject_unknown
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
     DecisionSerializer,
@@ -47,9 +47,9 @@ FILTERS = [
     )
     for each in finding.PARAMETERS
 ]
-_WHOSE = [
+_CLUSTER_PARAMETERS = [
     OpenApiParameter("cluster", str, description="Name of a cluster."),
-    OpenApiParameter("cluster_id", int, description="Number of a cluster, also of a deleted one."),
+    OpenApiParameter("cluster_id", int, description="Id of a cluster, which may be deleted."),
 ]
 
 
@@ -63,7 +63,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
     parameters = frozenset(each.name for each in FILTERS)
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
-        refuse_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
+        reject_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
         filters = finding.parse(self.request.query_params)
         return finding.find(filters, cluster_id=self.cluster_id())
 
@@ -93,20 +93,22 @@ class PastDecisionViewSet(_Decisions):
 
 
 @extend_schema_view(
-    list=extend_schema(parameters=[*_WHOSE, *FILTERS], responses={400: ErrorSerializer})
+    list=extend_schema(
+        parameters=[*_CLUSTER_PARAMETERS, *FILTERS], responses={400: ErrorSerializer}
+    )
 )
 class DecisionViewSet(_Decisions):
-    """Attempts to schedule a pod; kept after the pod or the cluster is deleted."""
+    """Attempts to schedule a pod; retained when the pod or the cluster is deleted."""
 
     lookup_value_regex = r"\d{1,18}"
-    parameters = _Decisions.parameters | {each.name for each in _WHOSE}
+    parameters = _Decisions.parameters | {each.name for each in _CLUSTER_PARAMETERS}
 
     def cluster_id(self) -> int | None:
-        return asked_cluster(self.request)
+        return find_cluster_id(self.request)
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
-        """One decision with the refusals of all nodes, and the scores of the feasible ones."""
+        """One decision with the refusals of nodes, and the scores of the feasible ones."""
         row = queries.decision_numbered(int(pk))
         record = read(row)
         decision = record.decision
@@ -141,7 +143,7 @@ class DecisionViewSet(_Decisions):
             raise NotFound("nodes", node) from error
 
 
-def asked_cluster(request: Request) -> int | None:
+def find_cluster_id(request: Request) -> int | None:
     """The cluster whose decisions are listed; None = all clusters."""
     if name := request.query_params.get("cluster"):
         return cluster_named(name).pk

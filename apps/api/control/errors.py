@@ -1,4 +1,4 @@
-"""Refusals of the control-plane API: one shape, whoever refuses."""
+"""Errors of the control-plane API in one format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Causes = list[dict[str, str]]
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """`{"reason", "message", "causes": [{"field", "message"}]}` with the status that fits."""
+    """`{"reason", "message", "causes": [{"field", "message"}]}` with the matching status code."""
     match error:
         case ApiError():
             return _response(error.code, error.reason, error.message, _causes(error))
@@ -27,16 +27,16 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
             causes = [{"field": c.field, "message": c.message} for c in error.causes]
             return _response(422, "Invalid", str(error), causes)
         case ValidationError():
-            causes = list(_of_serializer(error.detail))
+            causes = list(_flatten_causes(error.detail))
             message = "; ".join(f"{c['field']}: {c['message']}" for c in causes)
             return _response(400, "BadRequest", message, causes)
         case _ if is_database_unavailable(error):
-            log.error("the database is away, or too busy", exc_info=error)
-            message = "the database is away, or too busy; try again"
+            log.error("the database is not available, or overloaded", exc_info=error)
+            message = "the database is not available, or overloaded; try again"
             return _response(503, "ServiceUnavailable", message, [], {"Retry-After": "1"})
     response = exception_handler(error, context)
     if response is not None:
-        # Django's own 404 and 403 come out of DRF's handler with a detail, too
+        # DRF's handler adds a detail to Django's 404 and 403 as well
         detail = str(response.data.get("detail", "")) if isinstance(response.data, dict) else ""
         headers = {name: value for name, value in response.items() if name != "Content-Type"}
         return _response(response.status_code, _reason(error), detail, [], headers)
@@ -51,22 +51,22 @@ def _response(
 
 
 def _causes(error: ApiError) -> Causes:
-    """The fields an error names; those of the refusal it came from when it has none itself."""
+    """The causes of an error, or those of the error that caused it."""
     found = error.details.get("causes")
     if found is None and isinstance(error.__cause__, ApiError):
         found = error.__cause__.details.get("causes")
     return [{"field": c.get("field", ""), "message": c["message"]} for c in found or []]
 
 
-def _of_serializer(detail: Any, field: str = "") -> list[dict[str, str]]:
+def _flatten_causes(detail: Any, field: str = "") -> list[dict[str, str]]:
     if isinstance(detail, dict):
         return [
             cause
             for name, inner in detail.items()
-            for cause in _of_serializer(inner, f"{field}.{name}" if field else str(name))
+            for cause in _flatten_causes(inner, f"{field}.{name}" if field else str(name))
         ]
     if isinstance(detail, list):
-        return [cause for inner in detail for cause in _of_serializer(inner, field)]
+        return [cause for inner in detail for cause in _flatten_causes(inner, field)]
     return [{"field": field, "message": str(detail)}]
 
 

@@ -1,4 +1,4 @@
-"""Explanations as JSON: the objects of `apps.controlplane.explanations`, field by field."""
+"""Serializers of explanations: the fields of the objects in `apps.controlplane.explanations`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _ShareSerializer(PluginScoreSerializer):
 
 
 class ComparisonSerializer(serializers.Serializer[Any]):
-    """A feasible node beside another one; `other` is empty where there is no other."""
+    """A feasible node compared with another one; `other` is empty if there is no other."""
 
     sentence = serializers.CharField()
     node = serializers.CharField()
@@ -36,7 +36,7 @@ class _DetailSerializer(serializers.Serializer[Any]):
 
 
 class RefusalSerializer(serializers.Serializer[Any]):
-    """The answer of one plugin that refuses a node."""
+    """The status of one plugin that rejects a node."""
 
     plugin = serializers.CharField()
     code = serializers.CharField(source="status.code.label")

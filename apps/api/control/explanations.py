@@ -20,7 +20,9 @@ from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
 
 _NODES = (
-    OpenApiParameter("node", str, description="Why not this node, or that it was chosen."),
+    OpenApiParameter(
+        "node", str, description="Explain why this node was not selected, or that it was."
+    ),
     OpenApiParameter("against", str, description="A second node, compared with `node`."),
 )
 
@@ -39,7 +41,7 @@ class DecisionExplanationView(ControlView, APIView):
     def get(self, request: Request, cluster: str, number: str) -> Response:
         """The choice as a sentence and as the share of each plugin; with `node`, why not that node.
 
-        A refusal has the figures of the state that the decision saw, not of the present one.
+        The figures of a refusal are those at the time of the decision, not the current ones.
         """
         found = cluster_named(cluster)
         if not (number.isascii() and number.isdecimal() and len(number) <= 18):
@@ -47,16 +49,16 @@ class DecisionExplanationView(ControlView, APIView):
         row = queries.decision_numbered(int(number), found)
         node, against = (request.query_params.get(name, "") for name in ("node", "against"))
         if against and not node:
-            raise BadRequest("against: needs `node`, which it is compared with")
+            raise BadRequest("against: requires `node`, which it is compared with")
         explained = explain_decision(row, node=node, against=against)
         return Response(DecisionExplanationSerializer(explained).data)
 
 
 class PodExplanationView(ControlView, APIView):
-    """Why a pod is pending, what would change that, the pods ahead of it, what it waits for."""
+    """Why a pod is pending, what would make it schedulable, and when it is retried."""
 
     @extend_schema(responses={200: PodExplanationSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, namespace: str, name: str) -> Response:
-        """For a pod that is not pending everything is empty."""
+        """All fields are empty for a pod that is not pending."""
         explained = explain_pod(cluster_named(cluster), namespace, name)
         return Response(PodExplanationSerializer(explained).data)

@@ -1,4 +1,4 @@
-"""Decisions as files, streamed."""
+"""Exports of decisions as streamed files."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import ControlView, refuse_unknown, whole_number
-from apps.api.control.decisions import FILTERS, DecisionViewSet, asked_cluster
+from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
+from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster_id
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger import export, finding
 
-_MOST = 10**9
+_MAX_LIMIT = 10**9
 
 
 class _FileRenderer(BaseRenderer):
-    """For negotiation by `?format=` and Accept; what it renders itself are refusals."""
+    """Negotiates the format by `?format=` and Accept; it renders only errors."""
 
     charset = None
 
@@ -32,7 +32,7 @@ class _FileRenderer(BaseRenderer):
         return msgspec.json.encode(data)
 
 
-def _renderer(name: str) -> type[_FileRenderer]:
+def _create_renderer(name: str) -> type[_FileRenderer]:
     known = export.FORMATS[name]
     fields = {"format": known.name, "media_type": known.media_type}
     return type(f"{name.title()}Renderer", (_FileRenderer,), fields)
@@ -40,7 +40,7 @@ def _renderer(name: str) -> type[_FileRenderer]:
 
 _QUERY = [
     OpenApiParameter("format", str, enum=list(export.FORMATS), default="csv"),
-    OpenApiParameter("limit", int, description="So many at most; the newest."),
+    OpenApiParameter("limit", int, description="Maximum number of decisions; the newest ones."),
     *FILTERS,
 ]
 _FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in export.FORMATS.values()}
@@ -48,27 +48,27 @@ _FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in export.FORMATS
 
 @extend_schema(parameters=_QUERY, responses={**_FILES, 400: ErrorSerializer, 501: ErrorSerializer})
 class DecisionExportView(ControlView, APIView):
-    """Decisions of all clusters, the newest first; `cluster` or `cluster_id` names one."""
+    """Decisions of all clusters, newest first; `cluster` or `cluster_id` selects one."""
 
-    renderer_classes = [_renderer(name) for name in export.FORMATS]
+    renderer_classes = [_create_renderer(name) for name in export.FORMATS]
     parameters = frozenset({"format", "limit", *DecisionViewSet.parameters})
 
     def get(self, request: Request, **names: Any) -> StreamingHttpResponse:
-        """A file with a row for each decision that the filters find."""
-        refuse_unknown(request, self.parameters)
+        """A file with a row for each decision that the filters select."""
+        reject_unknown(request, self.parameters)
         chosen = export.FORMATS[request.accepted_renderer.format]
-        limit = whole_number(request, "limit", 0, highest=_MOST) or None
+        limit = parse_whole_number(request, "limit", 0, highest=_MAX_LIMIT) or None
         found = export.batches(
             finding.parse(request.query_params),
             cluster_id=self.cluster_id(request, **names),
             limit=limit,
         )
-        answer = StreamingHttpResponse(chosen.write(found), content_type=chosen.media_type)
-        answer["Content-Disposition"] = f'attachment; filename="decisions.{chosen.name}"'
-        return answer
+        response = StreamingHttpResponse(chosen.write(found), content_type=chosen.media_type)
+        response["Content-Disposition"] = f'attachment; filename="decisions.{chosen.name}"'
+        return response
 
     def cluster_id(self, request: Request) -> int | None:
-        return asked_cluster(request)
+        return find_cluster_id(request)
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)

@@ -1,4 +1,4 @@
-"""Deleted clusters whose history is kept."""
+"""Deleted clusters whose history is retained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.controlplane.models import PastCluster
 class PastClusterViewSet(
     ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[PastCluster]
 ):
-    """Deleted clusters, the latest first; their decisions are below them."""
+    """Deleted clusters, the latest deletion first; their decisions are below their addresses."""
 
     queryset = past_clusters.list_past_clusters()
     serializer_class = PastClusterSerializer
@@ -30,6 +30,6 @@ class PastClusterViewSet(
 
     @extend_schema(responses={204: None, 404: ErrorSerializer})
     def destroy(self, request: Request, id: str) -> Response:
-        """Delete its decisions and changes, too."""
+        """Delete the decisions and changes of a deleted cluster."""
         past_clusters.delete_past_cluster(self.get_object())
         return Response(status=204)

@@ -1,4 +1,4 @@
-"""Long work: what there is, how far it is, cancelling it; copying clusters and draining nodes."""
+"""Long-running operations: list, progress, cancelling; copies, exports and drains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import MAX_PAGE, ControlView, whole_number
+from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, queries
 from apps.cluster.context import current_request_id
@@ -31,7 +31,10 @@ _REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
 
 class OperationSerializer(serializers.ModelSerializer[Operation]):
     cluster = serializers.CharField(
-        source="cluster.name", default=None, allow_null=True, help_text="Null until it is made."
+        source="cluster.name",
+        default=None,
+        allow_null=True,
+        help_text="Null until the cluster is created.",
     )
 
     class Meta:
@@ -58,13 +61,13 @@ class OperationSerializer(serializers.ModelSerializer[Operation]):
 
 
 class CopySerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="Of the copy.")
+    name = serializers.CharField(help_text="Name of the copy.")
     paused = serializers.BooleanField(default=True)
 
 
 class DrainSerializer(serializers.Serializer[Any]):
     force = serializers.BooleanField(
-        default=False, help_text="Also evict pods that no controller makes again."
+        default=False, help_text="Also evict pods that no controller replaces."
     )
     timeout_seconds = serializers.IntegerField(
         default=DEFAULT_TIMEOUT, min_value=1, max_value=LONGEST_TIMEOUT
@@ -72,7 +75,7 @@ class DrainSerializer(serializers.Serializer[Any]):
 
 
 class OperationViewSet(ControlView, GenericViewSet[Operation]):
-    """Long work, newest first."""
+    """Long-running operations, newest first."""
 
     queryset = Operation.objects.none()
     serializer_class = OperationSerializer
@@ -88,34 +91,36 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
         responses=OperationSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """What is at work, and what was in the last 30 days."""
+        """Unfinished operations, and those of the last 30 days."""
         found = service.operations()
         if name := request.query_params.get("cluster"):
             found = found.filter(cluster=cluster_named(name))
         if state := request.query_params.get("state"):
             if state not in Operation.State.values:
-                raise BadRequest(f"state: {state!r} is none of {', '.join(Operation.State.values)}")
+                raise BadRequest(
+                    f"state: {state!r} is not one of {', '.join(Operation.State.values)}"
+                )
             found = found.filter(state=state)
-        if before := whole_number(request, "before", 0, highest=10**9):
+        if before := parse_whole_number(request, "before", 0, highest=10**9):
             found = found.filter(pk__lt=before)
-        limit = whole_number(request, "limit", 100, highest=MAX_PAGE)
+        limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
         return Response(self.get_serializer(found[:limit], many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        """One of them."""
+        """One operation."""
         return Response(self.get_serializer(service.get_operation(int(pk))).data)
 
     @extend_schema(request=None, responses={200: OperationSerializer, **_REFUSALS})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
-        """Stop it at its next step; imports and copies leave nothing behind."""
+        """Stop the operation at its next step; imports and copies are rolled back."""
         operation = service.cancel(service.get_operation(int(pk)))
         return Response(self.get_serializer(operation).data)
 
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR, 404: ErrorSerializer})
     @action(detail=True, methods=["get"])
     def output(self, request: Request, pk: str) -> HttpResponse:
-        """The file that came out of an export."""
+        """The file that an export wrote."""
         _, text = service.output_of(int(pk))
         return HttpResponse(text, content_type="application/yaml")
 
@@ -125,29 +130,29 @@ class CopyView(ControlView, APIView):
 
     @extend_schema(request=CopySerializer, responses={202: OperationSerializer, **_REFUSALS})
     def post(self, request: Request, cluster: str) -> Response:
-        """Begin to copy objects and active profile, as they are at one moment."""
+        """Start to copy the objects and the active profile, as they are at one version."""
         source = cluster_named(cluster)
         wanted = CopySerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         lifecycle.check_new(wanted.validated_data["name"])
         title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
         arguments = {"source": source.pk, **wanted.validated_data}
-        return _begun(service.start("copy", title, actor=_actor(request), arguments=arguments))
+        return _accept(service.start("copy", title, actor=_actor(request), arguments=arguments))
 
 
 class ExportView(ControlView, APIView):
-    """Exports of a cluster that take their time."""
+    """Exports of a cluster as an operation."""
 
     @extend_schema(request=None, responses={202: OperationSerializer, **_REFUSALS})
     def post(self, request: Request, cluster: str) -> Response:
-        """Begin to write every object as YAML; `/operations/{id}/output` has it in the end."""
+        """Start to export every object as YAML; `/operations/{id}/output` returns the result."""
         found = cluster_named(cluster)
         title = f"Export cluster {found.name} as YAML"
-        return _begun(service.start("export", title, actor=_actor(request), cluster=found))
+        return _accept(service.start("export", title, actor=_actor(request), cluster=found))
 
 
 class DrainView(ControlView, APIView):
-    """Draining a node."""
+    """Drains of a node."""
 
     @extend_schema(request=DrainSerializer, responses={202: OperationSerializer, **_REFUSALS})
     def post(self, request: Request, cluster: str, node: str) -> Response:
@@ -159,12 +164,12 @@ class DrainView(ControlView, APIView):
         typed = wanted.validated_data
         arguments = {"node": node, "force": typed["force"], "timeout": typed["timeout_seconds"]}
         title = f"Drain {node}"
-        return _begun(
+        return _accept(
             service.start("drain", title, actor=_actor(request), cluster=found, arguments=arguments)
         )
 
 
-def _begun(operation: Operation) -> Response:
+def _accept(operation: Operation) -> Response:
     return Response(OperationSerializer(operation).data, status=status.HTTP_202_ACCEPTED)
 
 

@@ -1,4 +1,4 @@
-"""The scheduling queue of a cluster: who waits where, what moved whom, activation by hand."""
+"""The scheduling queue of a cluster, its history, and manual activation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.control.base import MAX_PAGE, ControlView, NewestFirst, whole_number
+from apps.api.control.base import MAX_PAGE, ControlView, NewestFirst, parse_whole_number
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
@@ -31,14 +31,18 @@ class QueuedPodSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     uid = serializers.UUIDField()
     queue = serializers.ChoiceField(choices=QueueEntry.Queue.choices)
-    position = serializers.IntegerField(help_text="From 1, as pods leave this queue.")
+    position = serializers.IntegerField(
+        help_text="From 1, in the order in which pods leave this queue."
+    )
     priority = serializers.IntegerField()
     attempts = serializers.IntegerField()
-    timestamp = serializers.DateTimeField(help_text="When it was created, or failed last.")
+    timestamp = serializers.DateTimeField(
+        help_text="When the pod was created, or its last attempt failed."
+    )
     backoff_expiry = serializers.DateTimeField(allow_null=True)
     unschedulable_plugins = serializers.ListField(child=serializers.CharField())
     pending_plugins = serializers.ListField(child=serializers.CharField())
-    gated_by = serializers.CharField(help_text="The PreEnqueue plugin that keeps it out.")
+    gated_by = serializers.CharField(help_text="The PreEnqueue plugin that gates it.")
     gates = serializers.ListField(
         child=serializers.CharField(), help_text="Names of its scheduling gates."
     )
@@ -49,9 +53,9 @@ class QueueSerializer(serializers.Serializer[Any]):
     summary = serializers.CharField(help_text="activeQ:1; backoffQ:0; unschedulablePods:2")
     sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
     queue = serializers.ChoiceField(
-        choices=[*QueueEntry.Queue.choices, ("all", "all")], help_text="Which of them is shown."
+        choices=[*QueueEntry.Queue.choices, ("all", "all")], help_text="Which queue `pods` lists."
     )
-    total = serializers.IntegerField(help_text="Pods that the filters let pass.")
+    total = serializers.IntegerField(help_text="Pods that match the filters.")
     pods = QueuedPodSerializer(many=True, help_text="In the order in which they leave the queue.")
 
 
@@ -83,22 +87,26 @@ class ActivationSerializer(serializers.Serializer[Any]):
     )
 
 
-class QueueView(ControlView, APIView):
-    """Who waits."""
+class QueueListView(ControlView, APIView):
+    """The pods in the scheduling queue."""
 
     @extend_schema(
         parameters=[
             OpenApiParameter("queue", str, enum=[*QueueEntry.Queue.values, "all"], default="all"),
-            OpenApiParameter("pod", str, description="Part of the name; `namespace/` in front."),
+            OpenApiParameter(
+                "pod", str, description="Part of the name, optionally after `namespace/`."
+            ),
             OpenApiParameter("namespace", str),
-            OpenApiParameter("plugin", str, description="Rejected the pod, or gates it."),
+            OpenApiParameter(
+                "plugin", str, description="A plugin that rejected the pod or gates it."
+            ),
             OpenApiParameter("limit", int, default=100),
             OpenApiParameter("offset", int, default=0),
         ],
         responses={200: QueueSerializer, **_REFUSALS},
     )
     def get(self, request: Request, cluster: str) -> Response:
-        """All waiting pods in exact order, or those of one sub-queue; and all sizes."""
+        """The pods of all queues, or of one, in order; and the size of each queue."""
         found = cluster_named(cluster)
         query = request.query_params
         if any("\x00" in value for value in query.values()):
@@ -106,7 +114,7 @@ class QueueView(ControlView, APIView):
         name = query.get("queue", "all")
         known = (*QueueEntry.Queue.values, "all")
         if name not in known:
-            raise BadRequest(f"queue: {name!r} is none of {', '.join(known)}")
+            raise BadRequest(f"queue: {name!r} is not one of {', '.join(known)}")
         wanted = listing.QueueFilter(
             queue="" if name == "all" else name,
             pod=query.get("pod", ""),
@@ -117,8 +125,8 @@ class QueueView(ControlView, APIView):
         pods = listing.list_pods(
             found,
             wanted,
-            limit=whole_number(request, "limit", 100, highest=MAX_PAGE),
-            offset=whole_number(request, "offset", 0, highest=10**9),
+            limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
+            offset=parse_whole_number(request, "offset", 0, highest=10**9),
         )
         body = {
             "summary": listing.summarize(sizes),
@@ -133,15 +141,17 @@ class QueueView(ControlView, APIView):
 _HISTORY = [
     OpenApiParameter("pod", str, description="`namespace/name`, or a name in any namespace."),
     OpenApiParameter("pod_uid", UUID),
-    OpenApiParameter("event", str, description="What moved it: `NodeAdd`, `ManualActivate` …"),
-    OpenApiParameter("plugin", str, description="Whose hint, or whose PreEnqueue, decided."),
+    OpenApiParameter(
+        "event", str, description="The event that moved it: `NodeAdd`, `ManualActivate` …"
+    ),
+    OpenApiParameter("plugin", str, description="The plugin whose hint or PreEnqueue decided."),
     OpenApiParameter("since", datetime, description="At or after this time."),
     OpenApiParameter("until", datetime, description="Before this time."),
 ]
 
 
 class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
-    """Moves between the queues; kept when the pod is gone."""
+    """Moves between the queues; retained when the pod is deleted."""
 
     queryset = QueueMove.objects.none()
     serializer_class = QueueMoveSerializer
@@ -153,19 +163,19 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
 
     @extend_schema(parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True)})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Every move: from, to, the event, the plugin and hint that decided; newest first."""
+        """Every move, newest first: source, target, event, and the plugin and hint that decided."""
         return self.list(request, *args, **kwargs)
 
 
 class QueueActivateView(ControlView, APIView):
-    """Activation by hand."""
+    """Manual activation."""
 
     @extend_schema(
         request=ActivationSerializer,
         responses={202: ActivationSerializer, 422: ErrorSerializer, **_REFUSALS},
     )
     def post(self, request: Request, cluster: str) -> Response:
-        """Have waiting pods tried at once; the history tells it as ManualActivate."""
+        """Activate waiting pods; the history records the event ManualActivate."""
         found = cluster_named(cluster)
         wanted = ActivationSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

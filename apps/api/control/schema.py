@@ -1,4 +1,4 @@
-"""What drf-spectacular has to be told."""
+"""Extensions of the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # has no types
-    """`Authorization: Bearer KEY`, in the schema."""
+    """`Authorization: Bearer KEY`, in the description."""
 
     target_class = "apps.cluster.auth.BearerAuthentication"
     name = "bearer"

@@ -1,4 +1,4 @@
-"""The bodies of the control-plane API, as field lists."""
+"""Serializers of the control-plane API."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RefusalAnswerSerializer(StatusSerializer):
 
 
 class RefusalGroupSerializer(RefusalAnswerSerializer):
-    """The nodes that one answer of one plugin kept out."""
+    """The nodes that one plugin rejected with one status."""
 
     count = serializers.IntegerField()
     nodes = serializers.ListField(child=serializers.CharField(), help_text="By name.")
@@ -71,20 +71,22 @@ class ScoreColumnSerializer(serializers.Serializer[Any]):
 
 
 class ScoresSerializer(serializers.Serializer[Any]):
-    """Columns: the n-th entry of each is about the n-th node. Empty if nothing was scored."""
+    """Columns with an entry for each node of `nodes`; empty if no node was scored."""
 
     nodes = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Best total first; of equal totals the chosen node, then by name.",
+        help_text="By descending total; among equal totals the selected node first, then by name.",
     )
     ranks = serializers.ListField(
         child=serializers.IntegerField(), help_text="From 1; equal totals share a rank."
     )
     total = serializers.ListField(child=serializers.IntegerField())
-    tied = serializers.IntegerField(help_text="Nodes with the greatest total: the first ones.")
-    chosen = serializers.BooleanField(help_text="The first node was chosen.")
+    tied = serializers.IntegerField(
+        help_text="Number of nodes with the highest total; they come first."
+    )
+    chosen = serializers.BooleanField(help_text="Whether the first node was selected.")
     plugins = ScoreColumnSerializer(
-        many=True, help_text="Those whose weighted scores differ most between nodes first."
+        many=True, help_text="By descending range of their weighted scores."
     )
 
 
@@ -92,15 +94,17 @@ class ExtenderCallSerializer(serializers.Serializer[Any]):
     extender = serializers.CharField(help_text="Its name in refusals and scores.")
     url = serializers.CharField()
     verb = serializers.ChoiceField(["filter", "prioritize", "preempt", "bind"])
-    nodes_in = serializers.IntegerField(help_text="Nodes it was asked about.")
-    nodes_out = serializers.IntegerField(help_text="Nodes it left, scored or bound to.")
+    nodes_in = serializers.IntegerField(help_text="Nodes in the request.")
+    nodes_out = serializers.IntegerField(help_text="Nodes it accepted, scored or bound to.")
     nanoseconds = serializers.IntegerField()
     error = serializers.CharField(allow_blank=True)
-    ignored = serializers.BooleanField(help_text="The attempt went on in spite of the error.")
+    ignored = serializers.BooleanField(help_text="The attempt continued despite the error.")
 
 
 class SearchSerializer(serializers.Serializer[Any]):
-    start = serializers.IntegerField(help_text="Place in the visiting order where it started.")
+    start = serializers.IntegerField(
+        help_text="Position in the order of nodes at which it started."
+    )
     evaluated = serializers.IntegerField(help_text="Nodes that the filters evaluated.")
     nominated_node_only = serializers.BooleanField(help_text="No other node was evaluated.")
     pre_filter_nodes = serializers.ListField(
@@ -109,14 +113,15 @@ class SearchSerializer(serializers.Serializer[Any]):
     filter_skipped = serializers.ListField(child=serializers.CharField())
     score_skipped = serializers.ListField(child=serializers.CharField())
     draw = serializers.IntegerField(
-        allow_null=True, help_text="Which of `ties` was taken, in the order of the snapshot."
+        allow_null=True,
+        help_text="Index of the selected node in `ties`, in the order of the snapshot.",
     )
 
 
 class CandidateSerializer(serializers.Serializer[Any]):
     node = serializers.CharField()
     victims = serializers.ListField(
-        child=serializers.CharField(), help_text="`namespace/name`, the most important first."
+        child=serializers.CharField(), help_text="`namespace/name`, most important first."
     )
     pdb_violations = serializers.IntegerField()
     figures = serializers.DictField(
@@ -130,14 +135,14 @@ class PreemptionSerializer(serializers.Serializer[Any]):
     candidates = CandidateSerializer(many=True)
     ties = serializers.ListField(child=serializers.CharField())
     decided_by = serializers.CharField(help_text="The criterion that decided.")
-    offset = serializers.IntegerField(help_text="Number of the node where the search started.")
+    offset = serializers.IntegerField(help_text="Index of the node at which the search started.")
 
 
 class PermitWaitSerializer(serializers.Serializer[Any]):
     timeouts = serializers.DictField(
-        child=serializers.FloatField(), help_text="Plugin -> seconds it would have waited."
+        child=serializers.FloatField(), help_text="Plugin -> timeout in seconds."
     )
-    seconds = serializers.FloatField(help_text="How long the pod was held.")
+    seconds = serializers.FloatField(help_text="How long the pod waited.")
     rejection = StatusSerializer(allow_null=True, help_text="Null when the pod was allowed.")
 
 
@@ -152,8 +157,10 @@ class DecisionDetailSerializer(DecisionSerializer):
     rejection = StatusSerializer(allow_null=True)
     search = SearchSerializer()
     preemption = PreemptionSerializer(allow_null=True, help_text="Null: PostFilter was not run.")
-    tie_break = serializers.CharField(help_text="How the cluster drew; empty in old decisions.")
-    seed = serializers.IntegerField(help_text="Of the cluster's draws.")
+    tie_break = serializers.CharField(
+        help_text="The tie-break of the cluster; empty in old decisions."
+    )
+    seed = serializers.IntegerField(help_text="Seed of the cluster's random draws.")
     durations = serializers.DictField(
         child=serializers.IntegerField(), help_text="Extension point -> nanoseconds."
     )

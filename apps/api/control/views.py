@@ -1,4 +1,4 @@
-"""Clusters, their profiles and queues, and the user's own key."""
+"""Clusters, their scheduler profiles, and the user's token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, switch
+from apps.api.control.base import ControlView, parse_switch
 from apps.api.control.cluster_serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
@@ -45,7 +45,7 @@ _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
 
 class YamlParser(BaseParser):
-    """A body of YAML, handed on as text: `request.data["yaml"]`."""
+    """A body of YAML as text: `request.data["yaml"]`."""
 
     media_type = "application/yaml"
 
@@ -91,7 +91,7 @@ class ClusterViewSet(
         request=ClusterSettingsSerializer, responses={200: ClusterSerializer, **_REFUSALS}
     )
     def partial_update(self, request: Request, name: str) -> Response:
-        """Change settings; a loop at work goes by them at once."""
+        """Change settings; running loops use them at once."""
         cluster = self.get_object()
         wanted = ClusterSettingsSerializer(data=request.data, partial=True)
         wanted.is_valid(raise_exception=True)
@@ -105,10 +105,10 @@ class ClusterViewSet(
         responses={204: None, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def destroy(self, request: Request, name: str) -> Response:
-        """Delete a cluster; its decisions and changes stay under its id, or go, too."""
+        """Delete a cluster; its history is retained under its id, or deleted too."""
         lifecycle.delete_cluster(
             self.get_object(),
-            with_history=switch(request, "with_history"),
+            with_history=parse_switch(request, "with_history"),
             user=request.user.get_username(),
         )
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -116,7 +116,7 @@ class ClusterViewSet(
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, name: str) -> Response:
-        """Stop scheduling; what is in flight is finished or undone."""
+        """Stop scheduling; attempts in flight are finished or undone."""
         cluster = self.get_object()
         lifecycle.pause(cluster)
         cluster.paused = True
@@ -125,7 +125,7 @@ class ClusterViewSet(
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, name: str) -> Response:
-        """Go on with scheduling, with everything that happened meanwhile."""
+        """Resume scheduling, with all changes made in the meantime."""
         cluster = self.get_object()
         lifecycle.resume(cluster)
         cluster.paused = False
@@ -137,7 +137,7 @@ class ClusterViewSet(
     )
     @action(detail=True, methods=["post"], url_path="import", parser_classes=[YamlParser])
     def import_objects(self, request: Request, name: str) -> Response:
-        """Create every object of a YAML stream, or none; an error names document and field."""
+        """Create every object of a YAML stream, or none; an error names its document and field."""
         actor = Actor(request.user.get_username(), current_request_id())
         sent: Any = request.data
         created = manifests.import_yaml(self.get_object(), sent["yaml"], actor=actor)
@@ -151,7 +151,7 @@ class ClusterViewSet(
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
     @action(detail=True, methods=["get"])
     def export(self, request: Request, name: str) -> HttpResponse:
-        """Every object as a YAML stream that `import` reads."""
+        """Every object as a YAML stream, which `import` accepts."""
         text = manifests.export_yaml(self.get_object())
         return HttpResponse(text, content_type="application/yaml")
 
@@ -162,7 +162,7 @@ class ProfileViewSet(
     mixins.RetrieveModelMixin,
     GenericViewSet[ConfigurationRevision],
 ):
-    """The revisions of a cluster's KubeSchedulerConfiguration; none is ever changed."""
+    """The revisions of a cluster's KubeSchedulerConfiguration; a revision never changes."""
 
     queryset = ConfigurationRevision.objects.none()
     serializer_class = ProfileSerializer
@@ -199,7 +199,7 @@ class ProfileViewSet(
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def activate(self, request: Request, cluster: str, revision: str) -> Response:
-        """Schedule with an earlier revision again."""
+        """Make an earlier revision active again."""
         try:
             activated = revisions.activate(cluster_named(cluster), int(revision))
         except ConfigurationRevision.DoesNotExist as error:
@@ -208,17 +208,17 @@ class ProfileViewSet(
 
 
 class TokenView(ControlView, APIView):
-    """The key with which the user's programs say who they are."""
+    """The bearer token of the user."""
 
     @extend_schema(responses=TokenSerializer)
     def get(self, request: Request) -> Response:
-        """The user's key, made at the first look."""
+        """The user's token; created with the first request."""
         user: Any = request.user
         return Response({"user": request.user.get_username(), "token": token_of(user)})
 
     @extend_schema(request=None, responses={201: TokenSerializer})
     def post(self, request: Request) -> Response:
-        """A new key; the old one is good for nothing from now on."""
+        """Replace the token; the old one is no longer valid."""
         user: Any = request.user
         body = {"user": request.user.get_username(), "token": replace_token(user)}
         return Response(body, status=status.HTTP_201_CREATED)

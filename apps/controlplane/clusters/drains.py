@@ -26,7 +26,7 @@ from apps.scheduler.scheduler import Scheduler
 Body = dict[str, Any]
 
 #: evicted and replaced by its controller, evicted without replacement, or not evicted
-Fate = Literal["moves", "lost", "stays"]
+DrainEffect = Literal["moves", "lost", "stays"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class DrainedPod:
     """One pod of the node and what a drain does to it."""
 
     body: Body
-    fate: Fate
+    effect: DrainEffect
     #: Why it stays or is lost, or the controller that replaces it.
-    why: str
+    reason: str
     #: Its disruption budgets, as "name: allowed disruptions 1".
     budgets: Sequence[str] = ()
     #: Whether a budget blocks its eviction now.
-    held: bool = False
+    blocked: bool = False
 
     @property
     def namespace(self) -> str:
@@ -53,7 +53,7 @@ class DrainedPod:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where a pod's replacement would be scheduled: a node, or why there is none."""
+    """Where a pod's replacement would be scheduled: a node, or reason there is none."""
 
     node: str
     message: str
@@ -61,12 +61,12 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class DrainPlan:
-    """A node's pods by their fate, moving pods first."""
+    """A node's pods by their effect, moving pods first."""
 
     pods: Sequence[DrainedPod]
 
-    def of(self, fate: Fate) -> list[DrainedPod]:
-        return [pod for pod in self.pods if pod.fate == fate]
+    def of(self, effect: DrainEffect) -> list[DrainedPod]:
+        return [pod for pod in self.pods if pod.effect == effect]
 
     @property
     def moving(self) -> list[DrainedPod]:
@@ -82,7 +82,7 @@ class DrainPlan:
 
 
 def plan_drain(cluster: Cluster, node: str) -> DrainPlan:
-    """What a drain of the node would do to each of its pods, sorted by fate and name."""
+    """What a drain of the node would do to each of its pods, sorted by effect and name."""
     rows = Pod.objects.filter(cluster=cluster, node_name=node).order_by("namespace", "name")
     rows = rows.exclude(phase__in=("Succeeded", "Failed"))
     allowed: dict[tuple[str, str], int] = {}
@@ -90,7 +90,7 @@ def plan_drain(cluster: Cluster, node: str) -> DrainPlan:
     budgets = queries.list_objects(cluster, kind).items
     pods = [_classify(budgets, body, allowed) for body in rows.values_list("body", flat=True)]
     order = ("moves", "lost", "stays")
-    return DrainPlan(sorted(pods, key=lambda pod: order.index(pod.fate)))
+    return DrainPlan(sorted(pods, key=lambda pod: order.index(pod.effect)))
 
 
 def preview_landings(cluster: Cluster, node: str, leaving: Sequence[DrainedPod]) -> list[Landing]:
@@ -143,17 +143,17 @@ def _classify(
         return DrainedPod(body, "stays", "is a static pod")
     if owner is not None and owner["kind"] == "DaemonSet":
         return DrainedPod(body, "stays", f"belongs to the DaemonSet {owner['name']}")
-    held = False
+    blocked = False
     descriptions = []
     for budget in matching_budgets(budgets, body):
         key = (metadata["namespace"], budget["metadata"]["name"])
         left = allowed.setdefault(key, (budget.get("status") or {}).get("disruptionsAllowed", 0))
         descriptions.append(f"{key[1]}: allowed disruptions {max(left, 0)}")
-        held = held or left <= 0
+        blocked = blocked or left <= 0
         allowed[key] = left - 1
     if owner is None:
-        return DrainedPod(body, "lost", "has no controller that replaces it", descriptions, held)
-    return DrainedPod(body, "moves", f"{owner['kind']} {owner['name']}", descriptions, held)
+        return DrainedPod(body, "lost", "has no controller that replaces it", descriptions, blocked)
+    return DrainedPod(body, "moves", f"{owner['kind']} {owner['name']}", descriptions, blocked)
 
 
 def _schedule_replacement(scheduler: Scheduler, body: Body, attempts: list[Attempt]) -> Landing:

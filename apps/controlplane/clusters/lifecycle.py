@@ -1,4 +1,4 @@
-"""Making, pausing and deleting clusters."""
+"""Creating, pausing, resuming and deleting clusters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from apps.controlplane.clusters.generating import (
     generate_built_in_objects,
     generate_nodes,
 )
-from apps.controlplane.clusters.settings import faults
+from apps.controlplane.clusters.settings import find_faults
 from apps.controlplane.history import past_clusters
 from apps.controlplane.models import LoopLease
 from apps.controlplane.profiles import revisions
@@ -50,14 +50,14 @@ def create_cluster(
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
-    The nodes take turns through the zones, and through `sizes`. `settings` are values of
-    `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises Invalid naming
-    the argument, or AlreadyExists.
+    The nodes cycle through the zones, and through `sizes`. `settings` are values of
+    `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises Invalid, which
+    names the argument, or AlreadyExists.
     """
     cluster = Cluster(name=name, paused=paused, **initial_values(settings))
     _check(cluster, nodes, zones)
     with transaction.atomic():
-        take_name(cluster)
+        save_new(cluster)
         LoopLease.objects.create(cluster=cluster)
         revisions.add_built_in(cluster, user=user)
         actor = Actor(user, request_id)
@@ -71,22 +71,22 @@ def create_cluster(
 
 
 def check_new(name: str, **settings: Any) -> None:
-    """Raise what creating a cluster with this name and settings would: Invalid, AlreadyExists."""
+    """Raise Invalid or AlreadyExists if a cluster with this name and settings cannot be created."""
     _check(Cluster(name=name, **initial_values(settings)), 0, 1)
     if Cluster.objects.filter(name=name).exists():
         raise AlreadyExists("clusters", name)
 
 
-def cluster_of_id(number: int) -> Cluster:
-    """The cluster of this id; NotFound when it was deleted."""
+def get_cluster_by_id(number: int) -> Cluster:
+    """The cluster with this id; NotFound if it was deleted."""
     found = Cluster.objects.filter(pk=number).first()
     if found is None:
         raise NotFound("clusters", str(number))
     return found
 
 
-def take_name(cluster: Cluster) -> None:
-    """Save a new cluster; AlreadyExists when its name is taken."""
+def save_new(cluster: Cluster) -> None:
+    """Save a new cluster; AlreadyExists if its name is in use."""
     try:
         with transaction.atomic():
             cluster.save()
@@ -95,10 +95,10 @@ def take_name(cluster: Cluster) -> None:
 
 
 def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = "") -> None:
-    """Delete a cluster with everything in it; its history stays under its id, or goes, too.
+    """Delete a cluster with everything in it; its history is retained under its id, or deleted.
 
-    A loop that is scheduling it finds its lease gone and stops without writing. Raises NotFound
-    when somebody else was faster.
+    A loop that schedules it finds its lease deleted and stops without writing. Raises NotFound if
+    the cluster was deleted in the meantime.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         _lock_everything(cursor, cluster)
@@ -108,8 +108,8 @@ def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = 
             [cluster.pk],
         )
         for model in django_apps.get_models():
-            of_a_cluster = any(f.column == "cluster_id" for f in model._meta.concrete_fields)
-            if of_a_cluster and model._meta.db_table not in past_clusters.HISTORY:
+            belongs_to_cluster = any(f.column == "cluster_id" for f in model._meta.concrete_fields)
+            if belongs_to_cluster and model._meta.db_table not in past_clusters.HISTORY:
                 cursor.execute(
                     f"DELETE FROM {model._meta.db_table} WHERE cluster_id = %s", [cluster.pk]
                 )
@@ -121,7 +121,7 @@ def delete_cluster(cluster: Cluster, *, with_history: bool = False, user: str = 
 
 
 def _lock_everything(cursor: CursorWrapper, cluster: Cluster) -> None:
-    """Wait for whoever writes, in the order of all writers: lease, objects, counter, quotas."""
+    """Wait for all writers, in their lock order: lease, objects, counter, quotas."""
     LoopLease.objects.select_for_update().filter(cluster=cluster).first()
     for kind in sorted(kinds.ALL, key=lambda kind: kind.name):
         if kind is not QUOTA:
@@ -140,13 +140,13 @@ def _lock_objects(cursor: CursorWrapper, cluster: Cluster, kind: Kind) -> None:
 
 
 def pause(cluster: Cluster) -> None:
-    """Stop scheduling and controllers; what is in flight is finished or undone."""
+    """Stop scheduling and controllers; attempts in flight are finished or undone."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=True)
     announcer.announce(cluster.pk, cluster.resource_version, due=False)
 
 
 def resume(cluster: Cluster) -> None:
-    """Go on with scheduling, with everything that happened meanwhile."""
+    """Resume scheduling, with all changes made in the meantime."""
     Cluster.objects.filter(pk=cluster.pk).update(paused=False)
     make_due(cluster.pk)
 
@@ -159,6 +159,6 @@ def _check(cluster: Cluster, nodes: int, zones: int) -> None:
         )
     if zones < 1:
         causes.append(Cause("FieldValueInvalid", "must be at least 1", "zones"))
-    causes += faults(cluster)
+    causes += find_faults(cluster)
     if causes:
         raise Invalid("Cluster", cluster.name, causes)

@@ -1,4 +1,4 @@
-"""Changing the settings of a cluster that exists; `apps.cluster.settings` declares them."""
+"""Changes of the settings of an existing cluster; `apps.cluster.settings` declares them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from apps.controlplane.workers.waking import make_due
 
 
 def change_settings(cluster: Cluster, changes: Mapping[str, Any]) -> None:
-    """Change settings by name; a loop at work follows them from its next look at the log on.
+    """Change settings by name; a running loop uses them from its next read of the log.
 
-    Controllers, or mock kubelets, that are switched on again look at everything that happened
-    meanwhile. Raises Invalid naming each wrong value, or BadRequest as `check_changeable` does;
-    nothing is changed then.
+    Controllers, or mock kubelets, that are switched on again process all changes made in the
+    meantime. Raises Invalid, which names each invalid value, or BadRequest as `check_changeable`
+    does; nothing is changed then.
     """
     check_changeable(changes)
     if not changes:
         return
-    wanted = copy(cluster)
+    updated = copy(cluster)
     for name, value in changes.items():
-        setattr(wanted, name, value)
-    if causes := faults(wanted):
+        setattr(updated, name, value)
+    if causes := find_faults(updated):
         raise Invalid("Cluster", cluster.name, causes)
     Cluster.objects.filter(pk=cluster.pk).update(**changes)
     for name, value in changes.items():
@@ -42,19 +42,19 @@ def check_changeable(names: Iterable[str]) -> None:
     for name in sorted(names):
         if name not in known:
             raise BadRequest(
-                f"{name}: not a setting that can be changed; these can: {', '.join(known)}"
+                f"{name}: not a setting that can be changed; those are: {', '.join(known)}"
             )
 
 
-def _absent(cluster: Cluster) -> list[str]:
+def _list_null_fields(cluster: Cluster) -> list[str]:
     return [f.name for f in cluster._meta.fields if f.null and getattr(cluster, f.attname) is None]
 
 
-def faults(cluster: Cluster) -> list[Cause]:
-    """What the model's own validators say of each field, and the plugins of their parameters."""
+def find_faults(cluster: Cluster) -> list[Cause]:
+    """The invalid fields by the model's validators, and invalid parameters of admission plugins."""
     causes = list(check_plugins(cluster.admission_plugins))
     try:
-        cluster.clean_fields(exclude=_absent(cluster))
+        cluster.clean_fields(exclude=_list_null_fields(cluster))
     except ValidationError as error:
         causes += [
             Cause("FieldValueInvalid", text, field)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from apps.controlplane.results.scores import Score, ScoreMatrix
 from apps.scheduler.decision import Decision
 
-#: Plugins that a sentence names.
-_NAMED = 3
+#: Maximum number of plugins in a sentence.
+_MAX_PLUGINS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one plugin gave two nodes; `weighted` is the normalized score times the weight."""
+    """The scores of two nodes by one plugin; `weighted` is normalized times weight."""
 
     plugin: str
     weight: int
@@ -31,7 +31,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A feasible node beside another one; `other` is empty where there is no other."""
+    """A feasible node compared with another one; `other` is empty if there is no other."""
 
     node: str
     total: int
@@ -49,7 +49,7 @@ class Comparison:
 
 
 def compare_with_runner_up(decision: Decision, matrix: ScoreMatrix) -> Comparison | None:
-    """The chosen node beside the next best; None if no node was chosen, or nothing was scored."""
+    """The selected node compared with the runner-up; None if none was selected or scored."""
     if not matrix.chosen:
         return None
     if len(matrix.nodes) == 1:
@@ -61,14 +61,14 @@ def compare_with_runner_up(decision: Decision, matrix: ScoreMatrix) -> Compariso
 
 def compare_nodes(matrix: ScoreMatrix, node: str, other: str) -> Comparison | None:
     """Two feasible nodes side by side; None if one of them has no scores."""
-    place, other_place = matrix.place_of(node), matrix.place_of(other)
+    place, other_place = matrix.find_place(node), matrix.find_place(other)
     if place is None or other_place is None:
         return None
     comparison = _compare(matrix, place, other_place)
     return replace(comparison, sentence=_describe_difference(comparison))
 
 
-def count_points(count: int) -> str:
+def format_points(count: int) -> str:
     """ "1 point", "1,200 points"."""
     return f"{count:,} point{'' if count == 1 else 's'}"
 
@@ -76,7 +76,7 @@ def count_points(count: int) -> str:
 def _compare(matrix: ScoreMatrix, place: int, other: int) -> Comparison:
     pairs = zip(matrix.scores_at(place), matrix.scores_at(other), strict=True)
     shares = sorted(
-        (_share(score, beside) for score, beside in pairs),
+        (_build_share(score, beside) for score, beside in pairs),
         key=lambda share: (-abs(share.difference), -share.weighted, share.plugin),
     )
     return Comparison(
@@ -90,7 +90,7 @@ def _compare(matrix: ScoreMatrix, place: int, other: int) -> Comparison:
     )
 
 
-def _share(score: Score, other: Score) -> Share:
+def _build_share(score: Score, other: Score) -> Share:
     return Share(
         score.plugin,
         score.weight,
@@ -115,7 +115,7 @@ def _describe_only_node(decision: Decision) -> str:
 def _describe_choice(decision: Decision, matrix: ScoreMatrix, found: Comparison) -> str:
     if found.difference:
         return (
-            f"{found.node} has {count_points(found.total)}, {found.difference:,} more than "
+            f"{found.node} has {format_points(found.total)}, {found.difference:,} more than "
             f"{found.other}, the next best of {len(matrix.nodes):,} feasible nodes: "
             f"{_describe_shares(found)}."
         )
@@ -129,12 +129,12 @@ def _describe_choice(decision: Decision, matrix: ScoreMatrix, found: Comparison)
 def _describe_difference(found: Comparison) -> str:
     if not found.difference:
         shares = _describe_shares(found)
-        return f"{found.node} and {found.other} have {count_points(found.total)} each" + (
+        return f"{found.node} and {found.other} have {format_points(found.total)} each" + (
             f": {shares}." if shares else ", from every plugin the same."
         )
     more = "more" if found.difference > 0 else "fewer"
     return (
-        f"{found.node} has {count_points(found.total)}, {abs(found.difference):,} {more} than "
+        f"{found.node} has {format_points(found.total)}, {abs(found.difference):,} {more} than "
         f"{found.other} with {found.other_total:,}: {_describe_shares(found)}."
     )
 
@@ -145,7 +145,7 @@ def _describe_shares(found: Comparison) -> str:
     parts = [
         f"{share.plugin} {'gave ' if not index else ''}{abs(share.difference):,} "
         f"{'more' if share.difference > 0 else 'fewer'}"
-        for index, share in enumerate(different[:_NAMED])
+        for index, share in enumerate(different[:_MAX_PLUGINS])
     ]
-    rest = len(different) - _NAMED
+    rest = len(different) - _MAX_PLUGINS
     return ", ".join([*parts, *([f"{rest} other plugins the rest"] if rest > 0 else [])])

@@ -18,12 +18,12 @@ from apps.scheduler.decision import Decision
 
 @dataclass(frozen=True, slots=True)
 class DecisionExplanation:
-    """Why a decision came out as it did."""
+    """The explanation of a decision."""
 
     sentence: str
-    #: the chosen node beside the runner-up; None if no node was chosen, or nothing was scored
+    #: the selected node compared with the runner-up; None if none was selected or scored
     here: Comparison | None
-    #: the nodes asked about, in that order
+    #: the requested nodes, in order
     nodes: tuple[NodeExplanation, ...] = ()
     #: two nodes side by side, if both were feasible
     beside: Comparison | None = None
@@ -36,7 +36,7 @@ def explain_decision(
     against: str = "",
     decision: Decision | None = None,
 ) -> DecisionExplanation:
-    """Explain a row of the ledger; `node` and `against` name the nodes asked about.
+    """Explain a row of the ledger; `node` and `against` name nodes to explain.
 
     `decision` is the row's decision, for a caller that has read it already.
     """
@@ -44,12 +44,12 @@ def explain_decision(
         decision = read(row).decision
     matrix = score_matrix(decision)
     here = compare_with_runner_up(decision, matrix)
-    asked = [name for name in dict.fromkeys((node, against)) if name]
+    requested = [name for name in dict.fromkeys((node, against)) if name]
     return DecisionExplanation(
         _describe_outcome(row, decision, here),
         here,
-        tuple(explain_node(row, decision, matrix, name) for name in asked),
-        compare_nodes(matrix, node, against) if len(asked) == 2 else None,
+        tuple(explain_node(row, decision, matrix, name) for name in requested),
+        compare_nodes(matrix, node, against) if len(requested) == 2 else None,
     )
 
 

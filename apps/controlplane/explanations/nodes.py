@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane.explanations.comparison import Comparison, compare_nodes, count_points
+from apps.controlplane.explanations.comparison import Comparison, compare_nodes, format_points
 from apps.controlplane.explanations.states import states
 from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.results.refusals import RefusalGroup, refusal_of
+from apps.controlplane.results.refusals import RefusalGroup, find_refusal
 from apps.controlplane.results.scores import ScoreMatrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.explaining.refusing import refusals_at
@@ -28,16 +28,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeExplanation:
-    """What one decision found about one node."""
+    """The result of one decision for one node."""
 
     node: str
     outcome: Outcome
     sentence: str
-    #: the plugins that refuse the node in the rebuilt state, the deciding one first
+    #: the plugins that reject the node in the rebuilt state, the deciding one first
     refusals: tuple[Refusal, ...] = ()
-    #: a feasible node beside the chosen one
+    #: a feasible node compared with the selected one
     comparison: Comparison | None = None
-    #: why a refused node has no figures; "" if it has them
+    #: why a rejected node has no figures; "" if it has
     gap: str = ""
 
 
@@ -50,7 +50,7 @@ def explain_node(
         return NodeExplanation(node, Outcome.UNKNOWN, sentence)
     if decision.nodes.index(node) in decision.feasible:
         return _explain_feasible(decision, matrix, node)
-    group = refusal_of(decision, node)
+    group = find_refusal(decision, node)
     if group is None:
         sentence = f"{node} was not evaluated: the attempt ended before the filters."
         return NodeExplanation(node, Outcome.NOT_EVALUATED, sentence)
@@ -65,7 +65,7 @@ def explain_node(
 
 def _explain_feasible(decision: Decision, matrix: ScoreMatrix, node: str) -> NodeExplanation:
     if node == decision.node:
-        points = f" with {count_points(int(matrix.total[0]))}" if matrix.chosen else ""
+        points = f" with {format_points(int(matrix.total[0]))}" if matrix.chosen else ""
         return NodeExplanation(node, Outcome.CHOSEN, f"{node} was chosen{points}.")
     beside = compare_nodes(matrix, node, decision.node) if decision.node else None
     if beside is None:

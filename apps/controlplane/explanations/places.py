@@ -10,7 +10,7 @@ from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry
 
-#: Groups of pods that are listed.
+#: Maximum number of groups in the result.
 _GROUPS = 8
 
 _WAITING = """
@@ -42,7 +42,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePosition:
     """The position of a pod in the queue."""
 
     queue: str
@@ -56,8 +56,8 @@ class Place:
     sentence: str
 
 
-def place_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> Place:
-    """The pod's place; without an `entry` it waits in activeQ for its first attempt."""
+def find_queue_position(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> QueuePosition:
+    """The position of a pod; without an `entry` it is in activeQ before its first attempt."""
     with connection.cursor() as cursor:
         cursor.execute(
             _WAITING,
@@ -73,7 +73,7 @@ def place_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> Place:
     ahead = sum(group.pods for group in groups)
     higher = sum(group.pods for group in groups if group.priority > pod.priority)
     waits = queue in (QueueEntry.Queue.UNSCHEDULABLE, QueueEntry.Queue.GATED)
-    return Place(
+    return QueuePosition(
         queue,
         None if waits else ahead + 1,
         ahead,

@@ -1,4 +1,4 @@
-"""Why a pod is pending, what would change that, the pods ahead of it, and what it waits for."""
+"""Why a pod is pending, what would make it schedulable, and when it is retried."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
-from apps.controlplane.explanations.places import Place, place_of
+from apps.controlplane.explanations.places import QueuePosition, find_queue_position
 from apps.controlplane.explanations.states import states
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
@@ -25,7 +25,7 @@ class PodExplanation:
     why_pending: str
     #: the last attempt; None before the first
     decision: SchedulingDecision | None = None
-    place: Place | None = None
+    place: QueuePosition | None = None
     wake: tuple[WakeEvent, ...] = ()
     #: when the pod is retried without an event
     wake_by_time: str = ""
@@ -45,10 +45,10 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     return PodExplanation(
         sentence,
         last,
-        place_of(cluster, pod, entry),
-        wake_of(cluster, pod, entry),
+        find_queue_position(cluster, pod, entry),
+        find_wake_events(cluster, pod, entry),
         _describe_retry(cluster, entry),
-        unblocking_of(cluster, pod),
+        find_unblocking_changes(cluster, pod),
     )
 
 
@@ -78,7 +78,7 @@ def why_pending(
     return message or "Its last attempt failed without a message."
 
 
-def wake_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeEvent, ...]:
+def find_wake_events(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeEvent, ...]:
     """The events that may requeue the pod, by the plugins that rejected it or gate it."""
     if entry is None:
         return ()
@@ -89,8 +89,8 @@ def wake_of(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeE
         return tuple(wake_events(state.scheduler.profiles[pod.scheduler_name], rejectors))
 
 
-def unblocking_of(cluster: Cluster, pod: Pod) -> Unblocking | None:
-    """The changes that make the pod fit now; None where a filter fails with an error."""
+def find_unblocking_changes(cluster: Cluster, pod: Pod) -> Unblocking | None:
+    """The changes that make the pod fit now; None if a filter fails with an error."""
     with states.now(cluster) as state:
         known = state.pod(str(pod.uid))
         if known is None:

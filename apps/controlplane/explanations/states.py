@@ -1,4 +1,4 @@
-"""Rebuilt states, cached: several explanations of one decision usually follow each other."""
+"""A cache of rebuilt states: several explanations of one decision are usually requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.rebuilding import PastState
 
-#: A state that is further behind than this number of changes is rebuilt.
+#: A state that is more changes behind than this is rebuilt.
 _FOLLOW = 5000
 
 
@@ -27,7 +27,7 @@ class States:
 
     @contextmanager
     def before(self, row: SchedulingDecision) -> Iterator[PastState]:
-        """The state that a decision saw; raises what `rebuilding.state_before` raises."""
+        """The state that a decision saw; raises the errors of `rebuild_state_before`."""
         with self._lock:
             if self._past is None or self._decision != row.pk:
                 self._past = None
@@ -39,7 +39,7 @@ class States:
     def now(self, cluster: Cluster) -> Iterator[PastState]:
         """The state of the cluster at its present version, under its active revision.
 
-        The caller undoes what it tries in it.
+        The caller undoes its changes of the state.
         """
         with self._lock:
             state, revision = self._present, revisions.get_active(cluster).revision
@@ -58,7 +58,7 @@ class States:
             try:
                 yield state
             except BaseException:
-                # the caller may not have undone everything that it tried
+                # the caller may not have undone its changes
                 self._present = None
                 raise
 

@@ -35,7 +35,7 @@ _AFTER_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class StoryEntry:
     """One thing that happened to the pod."""
 
     at: datetime
@@ -50,45 +50,45 @@ class Chapter:
     #: scheduled, unschedulable, error for attempts; Normal, Warning for events.
     outcome: str = ""
     node: str = ""
-    #: The time of the last of several attempts shown as one chapter.
+    #: The time of the last of several attempts shown as one entry.
     until: datetime | None = None
     order: int = field(default=0, compare=False)
 
 
-def read_story(cluster: Cluster, uid: UUID) -> list[Chapter]:
-    """The chapters of one pod, oldest first; empty for an unknown pod."""
+def read_story(cluster: Cluster, uid: UUID) -> list[StoryEntry]:
+    """The entries of one pod, oldest first; empty for an unknown pod."""
     rows = list(queries.list_decisions(cluster, pod_uid=uid)[:MAX_ROWS])
-    chapters = [*_read_changes(cluster, uid), *map(_build_attempt, rows)]
-    chapters += _read_events(cluster, uid)
-    chapters += _read_moves(cluster, uid, {row.attempt: row.at for row in rows})
-    return sorted(chapters, key=lambda chapter: (chapter.at, chapter.order))
+    entries = [*_read_changes(cluster, uid), *map(_build_attempt, rows)]
+    entries += _read_events(cluster, uid)
+    entries += _read_moves(cluster, uid, {row.attempt: row.at for row in rows})
+    return sorted(entries, key=lambda entry: (entry.at, entry.order))
 
 
-def condense(chapters: Sequence[Chapter]) -> list[Chapter]:
-    """The same story, with runs of attempts that had the same result shown as one chapter.
+def condense(entries: Sequence[StoryEntry]) -> list[StoryEntry]:
+    """The same story, with runs of attempts that had the same result shown as one entry.
 
     The first and the last attempt of a run remain; queue moves between them are left out.
     """
-    shown: list[Chapter] = []
-    run: list[Chapter] = []
-    for chapter in chapters:
-        if run and chapter.kind != "move" and not _repeats(run[0], chapter):
+    shown: list[StoryEntry] = []
+    run: list[StoryEntry] = []
+    for entry in entries:
+        if run and entry.kind != "move" and not _repeats(run[0], entry):
             shown += _collapse(run)
             run = []
-        if run or chapter.kind == "attempt":
-            run.append(chapter)
+        if run or entry.kind == "attempt":
+            run.append(entry)
         else:
-            shown.append(chapter)
+            shown.append(entry)
     return [*shown, *_collapse(run)]
 
 
-def _repeats(first: Chapter, chapter: Chapter) -> bool:
-    return (chapter.kind, chapter.outcome, chapter.text) == ("attempt", first.outcome, first.text)
+def _repeats(first: StoryEntry, entry: StoryEntry) -> bool:
+    return (entry.kind, entry.outcome, entry.text) == ("attempt", first.outcome, first.text)
 
 
-def _collapse(run: Sequence[Chapter]) -> list[Chapter]:
-    """A run of equal attempts and their moves; the inner attempts of a long run as one chapter."""
-    indexes = [index for index, chapter in enumerate(run) if chapter.kind == "attempt"]
+def _collapse(run: Sequence[StoryEntry]) -> list[StoryEntry]:
+    """A run of equal attempts and their moves; the inner attempts of a long run as one entry."""
+    indexes = [index for index, entry in enumerate(run) if entry.kind == "attempt"]
     if len(indexes) <= MAX_REPEATS:
         return list(run)
     first, last = run[indexes[1]], run[indexes[-2]]
@@ -103,14 +103,14 @@ def find_last_body(cluster: Cluster, uid: UUID) -> dict[str, Any] | None:
     return newest.object if newest is not None else None
 
 
-def _read_changes(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
+def _read_changes(cluster: Cluster, uid: UUID) -> Iterator[StoryEntry]:
     newest = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version")[:MAX_ROWS]
     before: Body = {}
     for change in reversed(newest):
         title, text, node = _describe(change, before)
         before = change.object
         if title:
-            yield Chapter(
+            yield StoryEntry(
                 at=change.at,
                 kind="change",
                 title=title,
@@ -123,8 +123,8 @@ def _read_changes(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
             )
 
 
-def _build_attempt(row: SchedulingDecision) -> Chapter:
-    return Chapter(
+def _build_attempt(row: SchedulingDecision) -> StoryEntry:
+    return StoryEntry(
         at=row.at,
         kind="attempt",
         title=f"attempt {row.attempt}",
@@ -136,7 +136,9 @@ def _build_attempt(row: SchedulingDecision) -> Chapter:
     )
 
 
-def _read_moves(cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]) -> Iterator[Chapter]:
+def _read_moves(
+    cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]
+) -> Iterator[StoryEntry]:
     """Moves between the queues, without those that every attempt causes.
 
     `attempts` maps an attempt's number to its start. A move records how many attempts came before
@@ -150,7 +152,7 @@ def _read_moves(cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]) -
         earliest = attempts.get(move.attempt, move.at)
         latest = attempts.get(move.attempt + 1, max(move.at, earliest))
         at = min(max(move.at, earliest), latest)
-        yield Chapter(
+        yield StoryEntry(
             at=at,
             kind="move",
             title=f"to {move.get_target_display()}",
@@ -159,10 +161,10 @@ def _read_moves(cluster: Cluster, uid: UUID, attempts: Mapping[int, datetime]) -
         )
 
 
-def _read_events(cluster: Cluster, uid: UUID) -> Iterator[Chapter]:
+def _read_events(cluster: Cluster, uid: UUID) -> Iterator[StoryEntry]:
     found = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
     for event in found.exclude(reason__in=_SHOWN_AS_ATTEMPTS).order_by("-pk")[:MAX_ROWS]:
-        yield Chapter(
+        yield StoryEntry(
             at=event.created_at,
             kind="event",
             title=event.reason,

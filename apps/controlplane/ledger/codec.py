@@ -1,8 +1,8 @@
-"""The ledger's `columns`: what a row holds of a decision besides its searchable fields, as bytes.
+"""The ledger's `columns`: the parts of a decision that are not searchable fields, as bytes.
 
 A `StoredDecision` is written as a MessagePack array that begins with the version of its layout.
-Fields are stored by position: a new one is added at the end, with a default for the rows written
-before. Any other change of the layout needs a version of its own and a conversion such as
+Fields are stored by position: a new one is added at the end, with a default for existing
+rows. Any other change of the layout needs a version of its own and a conversion such as
 `first_format`.
 
 Verdicts are small integers with the few distinct statuses beside them. Normalized scores are stored
@@ -87,9 +87,9 @@ class StoredExtenderCall(_Stored):
 
 
 class StoredDecision(_Stored, tag=VERSION, kw_only=True):
-    """What the row's own fields do not tell of a decision."""
+    """The parts of a decision that are not fields of its row."""
 
-    #: the chosen node, also if the pod lost it again
+    #: the selected node, also if the binding failed
     node: str
     #: the message comes from the verdicts
     explained: bool
@@ -110,7 +110,7 @@ class StoredDecision(_Stored, tag=VERSION, kw_only=True):
     durations: dict[str, int]
     #: [extension point, plugin, ...] of each point that ran plugins, ...
     timed_plugins: list[list[str]]
-    #: ... and the nanoseconds of these plugins: names that go together compress well
+    #: ... and the nanoseconds of these plugins: names that occur together compress well
     plugin_times: list[int]
     #: whether totals were computed
     scored: bool
@@ -131,18 +131,18 @@ class StoredDecision(_Stored, tag=VERSION, kw_only=True):
 
 def encode(record: DecisionRecord, alive: NDArray[np.bool_]) -> bytes:
     """The bytes of a record; `alive`: (rows,) bool, which rows of its snapshot hold a node."""
-    return columns.compress(_encoder.encode(_stored(record, alive)))
+    return columns.compress(_encoder.encode(_build_stored(record, alive)))
 
 
 def decode(blob: bytes) -> StoredDecision:
-    """What `encode` was given. Raises msgspec.ValidationError for bytes of an unknown version."""
+    """The inverse of `encode`. Raises msgspec.ValidationError for bytes of an unknown version."""
     data = columns.decompress(blob)
     if first_format.is_first(data):
         return _from_first_format(data)
     return _decoder.decode(data)
 
 
-def _stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDecision:
+def _build_stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDecision:
     decision, scores = record.decision, record.decision.scores
     nominating, statuses = decision.nominating, decision.node_statuses
     wait = decision.permit_wait
@@ -154,15 +154,15 @@ def _stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDecision:
         evaluated=decision.evaluated,
         nominated_fast_path=decision.nominated_fast_path,
         pre_filter=_store(decision.pre_filter, StoredStatus),
-        pre_filter_nodes=_sorted_or_none(decision.pre_filter_nodes),
+        pre_filter_nodes=_sort_or_none(decision.pre_filter_nodes),
         filter_skipped=sorted(decision.filter_skipped),
         score_skipped=sorted(decision.score_skipped),
         pending_plugins=sorted(decision.pending_plugins),
         draw=decision.draw,
-        post_filter_status=_status_or_none(decision.post_filter_status),
-        post_filter=_post_filter(decision.post_filter, alive),
+        post_filter_status=_store_status_or_none(decision.post_filter_status),
+        post_filter=_store_post_filter(decision.post_filter, alive),
         nominated_node=None if nominating is None else nominating.nominated_node,
-        rejection=_status_or_none(decision.rejection),
+        rejection=_store_status_or_none(decision.rejection),
         durations=dict(decision.durations),
         timed_plugins=[[point, *spent] for point, spent in timed.items()],
         plugin_times=[time for spent in timed.values() for time in spent.values()],
@@ -174,10 +174,10 @@ def _stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDecision:
         undone=record.undone,
         permit_wait=None if wait is None else _store(wait, StoredPermitWait),
         extender_calls=[_store(call, StoredExtenderCall) for call in decision.extender_calls],
-        node_statuses=None if statuses is None else _verdicts(statuses, alive),
+        node_statuses=None if statuses is None else _store_verdicts(statuses, alive),
         weights={plugin: column.weight for plugin, column in scores.items()},
         raw_scores=[column.raw for column in scores.values()],
-        normalized_scores=[_normalized(column) for column in scores.values()],
+        normalized_scores=[_store_normalized(column) for column in scores.values()],
     )
 
 
@@ -186,19 +186,19 @@ def _store(value: object, kind: type[T]) -> T:
     return msgspec.convert(value, kind, from_attributes=True)
 
 
-def _status_or_none(status: Status | None) -> StoredStatus | None:
+def _store_status_or_none(status: Status | None) -> StoredStatus | None:
     return None if status is None else _store(status, StoredStatus)
 
 
-def _verdicts(statuses: NodeStatuses, alive: NDArray[np.bool_]) -> StoredVerdicts:
+def _store_verdicts(statuses: NodeStatuses, alive: NDArray[np.bool_]) -> StoredVerdicts:
     return StoredVerdicts(
         statuses.ids[alive],
-        [_status_or_none(status) for status in statuses.statuses],
+        [_store_status_or_none(status) for status in statuses.statuses],
         _store(statuses.absent, StoredStatus),
     )
 
 
-def _post_filter(
+def _store_post_filter(
     result: PostFilterResult | None, alive: NDArray[np.bool_]
 ) -> StoredPostFilter | None:
     if result is None:
@@ -209,16 +209,16 @@ def _post_filter(
         result.ties,
         result.decided_by,
         result.offset,
-        None if statuses is None else _verdicts(statuses, alive),
+        None if statuses is None else _store_verdicts(statuses, alive),
     )
 
 
-def _normalized(column: ScoreColumn) -> Scores | None:
+def _store_normalized(column: ScoreColumn) -> Scores | None:
     same = column.normalized is column.raw or (column.normalized == column.raw).all()
     return None if same else column.normalized
 
 
-def _sorted_or_none(names: Iterable[str] | None) -> list[str] | None:
+def _sort_or_none(names: Iterable[str] | None) -> list[str] | None:
     return None if names is None else sorted(names)
 
 

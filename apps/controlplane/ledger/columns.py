@@ -1,12 +1,12 @@
-"""Arrays of integers, and whole rows, as few bytes: packing and compression.
+"""Packing of integer arrays, and compression of rows, into few bytes.
 
-An array whose entries are all equal is one number; every other one is stored in the narrowest
-integer type that holds it, little-endian. What is compressed is MessagePack: see `codec`.
+An array with equal entries is stored as one number, every other one in the narrowest integer type
+that holds it, little-endian. The compressed data is MessagePack: see `codec`.
 
-What all decisions have in common (names of plugins, reasons) is in a dictionary: a file beside this
-one, trained on upstream's workloads at 20 and 100 nodes. A blob names its dictionary's number, so
-these files must not change while there are blobs; a better one gets a number of its own. 32769 is
-of the first format.
+Text that decisions share (plugin names, reasons) is in a dictionary: a file beside this one,
+trained on upstream's workloads at 20 and 100 nodes. A blob has the number of its dictionary, so
+these files must not change while blobs exist; a new dictionary gets a new number. 32769 belongs
+to the first format.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def compress(data: bytes) -> bytes:
 
 
 def decompress(blob: bytes) -> bytes:
-    """The inverse of `compress`, with whichever dictionary the frame names."""
+    """The inverse of `compress`, with the dictionary that the frame names."""
     number = zstandard.get_frame_parameters(blob).dict_id
     context = zstandard.ZstdDecompressor(dict_data=_dictionary(number) if number else None)
     return context.decompress(blob)
 
 
 def pack(array: NDArray[Any]) -> list[Any]:
-    """A one-dimensional integer array as what MessagePack can say."""
+    """A one-dimensional integer array as values that MessagePack can encode."""
     if not len(array):
         return [0, 0]
     lowest, highest = int(array.min()), int(array.max())

@@ -1,6 +1,6 @@
 """Decisions as files: CSV, JSON Lines, Parquet, in constant memory for any number of them.
 
-Rows are read in batches by id, without a long transaction: an export disturbs neither the loop nor
+Rows are read in batches by id, without a long transaction: an export blocks neither the loop nor
 retention, and each batch has the decisions that exist when it is read. A file has the columns of
 the ledger; refusals and scores are at each decision's own address.
 """
@@ -70,8 +70,8 @@ _NUMBERS = (
 )
 
 
-class NotAvailable(ApiError):
-    """A format that this installation cannot write."""
+class FormatNotAvailable(ApiError):
+    """A format that this installation does not support."""
 
     code, reason = 501, "NotImplemented"
 
@@ -87,7 +87,7 @@ class Format:
 
 
 def batches(
-    filters: finding.Filters, *, cluster_id: int | None = None, limit: int | None = None
+    filters: finding.DecisionFilters, *, cluster_id: int | None = None, limit: int | None = None
 ) -> Iterator[list[Row]]:
     """The decisions that `finding.find` finds, newest first, as rows of FIELDS."""
     names = queries.list_cluster_names()
@@ -112,7 +112,7 @@ def as_csv(rows: Iterator[list[Row]]) -> Iterator[bytes]:
     writer = csv.writer(text)
     writer.writerow(FIELDS)
     for batch in rows:
-        writer.writerows([_plain(row[name]) for name in FIELDS] for row in batch)
+        writer.writerows([_format_value(row[name]) for name in FIELDS] for row in batch)
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
@@ -126,18 +126,18 @@ def as_json_lines(rows: Iterator[list[Row]]) -> Iterator[bytes]:
 
 
 def as_parquet(rows: Iterator[list[Row]]) -> Iterator[bytes]:
-    """One row group per batch. NotAvailable, before the first byte, without pyarrow."""
+    """One row group per batch. FormatNotAvailable, before the first byte, without pyarrow."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError as missing:
-        raise NotAvailable(
+        raise FormatNotAvailable(
             "Parquet needs pyarrow, which is not installed here: pip install 'schedweb[parquet]'"
         ) from missing
-    return _parquet(pyarrow, parquet, rows)
+    return _write_parquet(pyarrow, parquet, rows)
 
 
-def _parquet(pyarrow: Any, parquet: Any, rows: Iterator[list[Row]]) -> Iterator[bytes]:
+def _write_parquet(pyarrow: Any, parquet: Any, rows: Iterator[list[Row]]) -> Iterator[bytes]:
     kinds: dict[str, Any] = dict.fromkeys(_NUMBERS, pyarrow.int64())
     kinds |= dict.fromkeys(_LISTS, pyarrow.list_(pyarrow.string()))
     kinds["at"] = pyarrow.timestamp("us", tz="UTC")
@@ -186,7 +186,7 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def _plain(value: Any) -> Any:
+def _format_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, list):

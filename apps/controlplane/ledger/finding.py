@@ -52,7 +52,7 @@ PARAMETERS = (
     Parameter("since", "time", "At or after this time of the cluster's clock."),
     Parameter("until", "time", "Before this time."),
     Parameter("attempt", "number", "The number of the attempt."),
-    Parameter("min_attempt", "number", "The least number of the attempt."),
+    Parameter("min_attempt", "number", "The minimum number of the attempt."),
     Parameter("request_id", "text", "The request that created the pod: its X-Request-ID."),
     Parameter(
         "text",
@@ -61,12 +61,12 @@ PARAMETERS = (
     ),
 )
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
-_MOST = 2**31 - 1
+_MAX_NUMBER = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """The filters by the names of PARAMETERS; an empty one lets every decision pass."""
+class DecisionFilters:
+    """The filters by the names of PARAMETERS; an empty one matches every decision."""
 
     pod: str = ""
     namespace: str = ""
@@ -86,7 +86,7 @@ class Filters:
     text: str = ""
 
 
-def parse(query: Mapping[str, Any]) -> Filters:
+def parse(query: Mapping[str, Any]) -> DecisionFilters:
     """The filters among these parameters; others are ignored. BadRequest names a wrong one."""
     values: dict[str, Any] = {}
     for name, parameter in _BY_NAME.items():
@@ -94,12 +94,14 @@ def parse(query: Mapping[str, Any]) -> Filters:
         if "\x00" in text:
             raise BadRequest(f"{name}: holds a NUL character")
         if text:
-            values[name] = _value(parameter, text)
-    return Filters(**values)
+            values[name] = _parse_value(parameter, text)
+    return DecisionFilters(**values)
 
 
-def find(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[SchedulingDecision]:
-    """The decisions that all filters let pass, newest first, without their columns."""
+def find(
+    filters: DecisionFilters, *, cluster_id: int | None = None
+) -> QuerySet[SchedulingDecision]:
+    """The decisions that match all filters, newest first, without their columns."""
     rows = SchedulingDecision.objects.defer("columns").order_by("-id")
     if cluster_id is not None:
         rows = rows.filter(cluster_id=cluster_id)
@@ -122,7 +124,7 @@ def find(filters: Filters, *, cluster_id: int | None = None) -> QuerySet[Schedul
 
 
 def _filter_by_pod(
-    rows: QuerySet[SchedulingDecision], filters: Filters
+    rows: QuerySet[SchedulingDecision], filters: DecisionFilters
 ) -> QuerySet[SchedulingDecision]:
     if not filters.pod:
         return rows
@@ -135,7 +137,7 @@ def _filter_by_pod(
 
 
 def _filter_by_rejection(
-    rows: QuerySet[SchedulingDecision], filters: Filters
+    rows: QuerySet[SchedulingDecision], filters: DecisionFilters
 ) -> QuerySet[SchedulingDecision]:
     wanted = {
         "unschedulable_plugins__contains": filters.plugin,
@@ -155,12 +157,16 @@ def _filter_by_words(rows: QuerySet[SchedulingDecision], text: str) -> QuerySet[
     return rows.exclude(message="").alias(words=words).filter(words=query)
 
 
-def _value(parameter: Parameter, text: str) -> Any:
+def _parse_value(parameter: Parameter, text: str) -> Any:
     name = parameter.name
     match parameter.kind:
         case "number":
-            if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > _MOST:
-                raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {_MOST}")
+            if (
+                not (text.isascii() and text.isdecimal())
+                or len(text) > 10
+                or int(text) > _MAX_NUMBER
+            ):
+                raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {_MAX_NUMBER}")
             return int(text)
         case "time":
             return parse_time(name, text)

@@ -1,6 +1,6 @@
 """Columns of the first format, which had no version: a map of plain data, then one of arrays.
 
-The oldest rows lack what was added to the map later.
+The oldest rows lack keys that were added to the map later.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-#: How MessagePack begins an array of two; later formats begin with a longer one.
+#: The first byte of a MessagePack array of two; later formats start with a longer array.
 _ARRAY_OF_TWO = 0x92
 _NORMALIZED = "normalized/"
 _FILTER = "filter"
 _POST_FILTER = "postFilter"
-#: What the oldest rows lack.
+#: Keys that the oldest rows lack, with their defaults.
 _ADDED_LATER: dict[str, Any] = {
     "laps": (),
     "draws": (),
@@ -35,7 +35,7 @@ def is_first(data: bytes) -> bool:
 
 
 def values(data: bytes) -> dict[str, Any]:
-    """The fields of a `codec.StoredDecision` by name, as its own format has them."""
+    """The fields of a `codec.StoredDecision` by name, in the representation of this format."""
     plain, arrays = msgspec.msgpack.decode(data)
     plain = _ADDED_LATER | plain
     names, times = plain["laps"] or ((), ())

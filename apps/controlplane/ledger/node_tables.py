@@ -1,4 +1,4 @@
-"""Tables of node names: decisions name nodes by their place in one of them."""
+"""Tables of node names: decisions refer to nodes by their position in a table."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class NodeTables:
         self._stored: StoredNodes | None = None
 
     def begin(self) -> None:
-        """Start a transaction: what an earlier one stored may be rolled back or deleted since."""
+        """Start a transaction: a table of an earlier one may have been rolled back or deleted."""
         self._stored = None
 
     def of(self, names: tuple[str, ...]) -> StoredNodes:
         """The table of a snapshot's names; consecutive decisions over the same nodes share it.
 
-        It stays at least until the transaction ends.
+        It is not deleted before the transaction ends.
         """
         if names is not self._names:
             self._names, self._stored = names, None
@@ -63,7 +63,7 @@ class NodeTables:
         return None if row is None else int(row[0])
 
     def _create(self) -> int:
-        # no other process creates one for this cluster: the lease is ours
+        # no other process creates one for this cluster: this one holds the lease
         with connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO controlplane_nodetable (cluster_id, digest, names) "
@@ -74,7 +74,7 @@ class NodeTables:
         return int(row[0])
 
 
-# tables are never updated, and their ids never used again
+# tables are never updated, and their ids are never reused
 @lru_cache(maxsize=16)
 def node_names(table_id: int) -> tuple[str, ...]:
     """The names in a stored table. Raises NodeTable.DoesNotExist."""

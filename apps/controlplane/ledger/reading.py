@@ -1,4 +1,4 @@
-"""A row of the ledger as the decision it records."""
+"""Reads the decision of a ledger row."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 def read(row: SchedulingDecision) -> DecisionRecord:
-    """The decision of a row with what it saw; its nodes are numbered by the row's node table."""
+    """The decision of a row with the state it saw; nodes have the order of the row's node table."""
     stored = codec.decode(bytes(row.columns))
     return DecisionRecord(
-        decision=_decision(row, stored),
+        decision=_restore_decision(row, stored),
         at=row.at,
         cluster_version=row.cluster_version,
         sequence=row.sequence,
@@ -38,7 +38,7 @@ def read(row: SchedulingDecision) -> DecisionRecord:
     )
 
 
-def _decision(row: SchedulingDecision, stored: StoredDecision) -> Decision:
+def _restore_decision(row: SchedulingDecision, stored: StoredDecision) -> Decision:
     decision = Decision(
         pod_key=f"{row.namespace}/{row.name}",
         pod_uid=str(row.pod_uid),
@@ -53,29 +53,29 @@ def _decision(row: SchedulingDecision, stored: StoredDecision) -> Decision:
         start=stored.start,
         evaluated=stored.evaluated,
         nominated_fast_path=stored.nominated_fast_path,
-        pre_filter=_core(stored.pre_filter, Status),
+        pre_filter=_to_core(stored.pre_filter, Status),
         pre_filter_nodes=_set_or_none(stored.pre_filter_nodes),
         filter_skipped=frozenset(stored.filter_skipped),
         score_skipped=frozenset(stored.score_skipped),
         unschedulable_plugins=frozenset(row.unschedulable_plugins),
         pending_plugins=frozenset(stored.pending_plugins),
         draw=stored.draw,
-        post_filter_status=_core_or_none(stored.post_filter_status, Status),
-        post_filter=_post_filter(stored.post_filter),
+        post_filter_status=_to_core_or_none(stored.post_filter_status, Status),
+        post_filter=_restore_post_filter(stored.post_filter),
         nominating=None if stored.nominated_node is None else NominatingInfo(stored.nominated_node),
-        rejection=_core_or_none(stored.rejection, Status),
+        rejection=_to_core_or_none(stored.rejection, Status),
         durations=stored.durations,
-        plugin_durations=_plugin_durations(stored),
-        permit_wait=_core_or_none(stored.permit_wait, PermitWait),
-        extender_calls=[_core(call, ExtenderCall) for call in stored.extender_calls],
+        plugin_durations=_restore_plugin_durations(stored),
+        permit_wait=_to_core_or_none(stored.permit_wait, PermitWait),
+        extender_calls=[_to_core(call, ExtenderCall) for call in stored.extender_calls],
     )
     _restore_nodes(decision, stored)
     return decision
 
 
 def _restore_nodes(decision: Decision, stored: StoredDecision) -> None:
-    """Verdicts and scores, and what follows from them."""
-    decision.node_statuses = _verdicts(stored.node_statuses)
+    """Set verdicts and scores, and the fields that are computed from them."""
+    decision.node_statuses = _restore_verdicts(stored.node_statuses)
     if decision.node_statuses is None:
         return
     decision.feasible = np.flatnonzero(decision.node_statuses.ids == NodeStatuses.FEASIBLE)
@@ -92,35 +92,35 @@ def _restore_nodes(decision: Decision, stored: StoredDecision) -> None:
     decision.ties = decision.feasible[decision.total == decision.total.max()]
 
 
-def _core(stored: object, kind: type[T]) -> T:
+def _to_core(stored: object, kind: type[T]) -> T:
     """A stored value as the core's class whose fields have the same names."""
     return msgspec.convert(stored, kind, from_attributes=True)
 
 
-def _core_or_none(stored: object | None, kind: type[T]) -> T | None:
-    return None if stored is None else _core(stored, kind)
+def _to_core_or_none(stored: object | None, kind: type[T]) -> T | None:
+    return None if stored is None else _to_core(stored, kind)
 
 
-def _verdicts(stored: StoredVerdicts | None) -> NodeStatuses | None:
+def _restore_verdicts(stored: StoredVerdicts | None) -> NodeStatuses | None:
     if stored is None:
         return None
-    statuses = [_core_or_none(status, Status) for status in stored.statuses]
-    return NodeStatuses(stored.ids, statuses, _core(stored.absent, Status))
+    statuses = [_to_core_or_none(status, Status) for status in stored.statuses]
+    return NodeStatuses(stored.ids, statuses, _to_core(stored.absent, Status))
 
 
-def _post_filter(stored: StoredPostFilter | None) -> PostFilterResult | None:
+def _restore_post_filter(stored: StoredPostFilter | None) -> PostFilterResult | None:
     if stored is None:
         return None
     return PostFilterResult(
-        candidates=_core(stored.candidates, tuple[Candidate, ...]),
-        node_statuses=_verdicts(stored.node_statuses),
+        candidates=_to_core(stored.candidates, tuple[Candidate, ...]),
+        node_statuses=_restore_verdicts(stored.node_statuses),
         ties=stored.ties,
         decided_by=stored.decided_by,
         offset=stored.offset,
     )
 
 
-def _plugin_durations(stored: StoredDecision) -> dict[str, dict[str, int]]:
+def _restore_plugin_durations(stored: StoredDecision) -> dict[str, dict[str, int]]:
     times = iter(stored.plugin_times)
     return {
         point: {plugin: next(times) for plugin in plugins}

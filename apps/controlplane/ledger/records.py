@@ -1,6 +1,6 @@
-"""A decision with what it was based on: the one value that the loop hands to the ledger.
+"""A decision with the state it was based on: the value that the loop passes to the ledger.
 
-`reading.read` gives the same value back.
+`reading.read` returns an equal value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from apps.scheduler.decision import Decision, Result
 
 
 class Expected(NamedTuple):
-    """A pod with a node whose binding was not known to be written."""
+    """A pod with a node whose binding was not known to be committed."""
 
     uid: str
     node: str
@@ -23,20 +23,20 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenState:
-    """What a decision saw besides the objects of its version and the decisions just before it.
+    """The state a decision saw besides the objects of its version and the decisions before it.
 
-    With it the state it saw can be rebuilt: see `apps.controlplane.rebuilding`.
+    It is needed to rebuild the state of the decision: see `apps.controlplane.rebuilding`.
     """
 
     #: the version at which its engine loaded the cluster
     loaded_at: int = 0
     expected: tuple[Expected, ...] = ()
-    #: uids of pods that had lost the node where they were expected, which was not written yet
+    #: uids of pods that no longer had their expected node, which was not committed yet
     released: tuple[str, ...] = ()
 
 
 class Draws(NamedTuple):
-    """How a cluster draws among equals, and the seed of its draws; empty if not known."""
+    """The tie-break of a cluster, and the seed of its random draws; empty if unknown."""
 
     tie_break: str = ""
     seed: int = 0
@@ -48,22 +48,22 @@ _NO_DRAWS = Draws()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
-    """A decision, when it was taken and what it saw."""
+    """A decision, its time, and the state it saw."""
 
     decision: Decision
     #: by the cluster's clock
     at: datetime
     cluster_version: int
-    #: how many decisions were taken before it at the same version
+    #: the number of decisions before it at the same version
     sequence: int
     #: the request that created the pod
     request_id: str = ""
     seen: SeenState = _NOTHING_SEEN
     draws: Draws = _NO_DRAWS
-    #: the pod took its node at once, even if the binding was refused later
+    #: the pod was assumed on its node at once, even if the binding failed later
     took_node: bool = False
 
     @property
     def undone(self) -> bool:
-        """The pod had its node until the binding was refused: later decisions saw it there."""
+        """The pod was assumed until the binding failed: later decisions saw it on the node."""
         return self.took_node and self.decision.result is not Result.SCHEDULED

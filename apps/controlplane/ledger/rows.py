@@ -15,8 +15,8 @@ from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results.refusals import frequent_reasons
 from apps.scheduler.decision import Decision, Result
 
-#: So many different reasons of a decision can be searched for; plugins may give each node its own.
-MOST_REASONS = 32
+#: Reasons per decision that can be searched for; a plugin may have a different one for each node.
+MAX_REASONS = 32
 
 
 class LedgerWriter:
@@ -28,10 +28,10 @@ class LedgerWriter:
         self._node_tables = NodeTables(cluster_id)
 
     def insert(self, records: Iterable[DecisionRecord]) -> None:
-        """Insert the rows of these records; once in each transaction, which is the caller's."""
+        """Insert the rows of these records, once per transaction; the caller opens it."""
         self._node_tables.begin()
         rows = [
-            row_of(
+            build_row(
                 record,
                 cluster_id=self._cluster_id,
                 profile_revision=self._profile_revision,
@@ -43,7 +43,7 @@ class LedgerWriter:
             sql.insert_rows(cursor, SchedulingDecision, rows)
 
 
-def row_of(
+def build_row(
     record: DecisionRecord, *, cluster_id: int, profile_revision: int, nodes: StoredNodes
 ) -> dict[str, Any]:
     """The ledger row of a decision, by column name."""
@@ -64,14 +64,14 @@ def row_of(
         "node": decision.node if is_scheduled else "",
         "nominated_node": decision.nominating.nominated_node if decision.nominating else "",
         "message": decision.filter_message or decision.message,
-        "post_filter_message": _post_filter_message(decision),
+        "post_filter_message": _get_post_filter_message(decision),
         "unschedulable_plugins": sorted(decision.unschedulable_plugins),
-        "reasons": frequent_reasons(decision, MOST_REASONS),
+        "reasons": frequent_reasons(decision, MAX_REASONS),
         "victims": [pod.key for pod in victims],
         "nodes": decision.total_nodes,
         "feasible_nodes": len(decision.feasible),
         "tied_nodes": len(decision.ties),
-        "total_score": _total_score(decision),
+        "total_score": _get_total_score(decision),
         "cluster_version": record.cluster_version,
         "sequence": record.sequence,
         "duration_us": sum(decision.durations.values()) // 1000,
@@ -81,15 +81,15 @@ def row_of(
     }
 
 
-def _post_filter_message(decision: Decision) -> str:
-    """What PostFilter added to the message."""
+def _get_post_filter_message(decision: Decision) -> str:
+    """The part of the message that PostFilter added."""
     if not decision.filter_message:
         return ""
     return decision.message.removeprefix(decision.filter_message).strip()
 
 
-def _total_score(decision: Decision) -> int | None:
-    """The total of the chosen node; None if no node was chosen by its score."""
+def _get_total_score(decision: Decision) -> int | None:
+    """The total of the selected node; None if no node was selected by score."""
     if decision.result is not Result.SCHEDULED or not len(decision.total):
         return None
     return int(decision.total.max())

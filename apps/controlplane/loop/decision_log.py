@@ -1,7 +1,7 @@
-"""Log lines about decisions, after they are committed; how many is `settings.VERBOSITY`.
+"""Log lines about committed decisions, by `settings.VERBOSITY`.
 
-0: what failed. 1: a line for each batch. 2: a line for each decision. 10: each plugin's score of
-each feasible node as well, as kube-scheduler has it. Lines carry the request that created the pod.
+0: errors. 1: a line for each batch. 2: a line for each decision. 10: also each plugin's score of
+each feasible node, as in kube-scheduler. Lines have the id of the request that created the pod.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from apps.scheduler.decision import Result
 log = logging.getLogger("kube-scheduler")
 
 BATCHES, DECISIONS, SCORES = 1, 2, 10
-#: a line about a batch names so many of its pods and requests
-_NAMED = 5
+#: Maximum number of pods and requests in the line of a batch.
+_MAX_LISTED = 5
 
 
-def tell(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
-    """Log what was committed; decisions that are not final come again."""
+def log_decisions(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
+    """Log committed decisions; those that are not final are logged when they are."""
     verbosity = settings.VERBOSITY
     final = [record for record in batch if record.decision.result.is_final]
     if verbosity == BATCHES and final:
-        _tell_batch(cluster, final)
+        _log_batch(cluster, final)
     for record in final:
         failed = record.decision.result is Result.ERROR
         if failed or verbosity >= DECISIONS:
-            _tell_decision(cluster, record, logging.WARNING if failed else logging.INFO)
+            _log_decision(cluster, record, logging.WARNING if failed else logging.INFO)
         if verbosity >= SCORES:
-            _tell_scores(cluster, record)
+            _log_scores(cluster, record)
 
 
-def _tell_batch(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
+def _log_batch(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
     results = Counter(record.decision.result.value for record in batch)
     fields = {"cluster": cluster.name, **results}
     if len(batch) == 1:
-        return _tell_decision(cluster, batch[0], logging.INFO)
-    fields["pods"] = _some(record.decision.pod_key for record in batch)
+        return _log_decision(cluster, batch[0], logging.INFO)
+    fields["pods"] = _join(record.decision.pod_key for record in batch)
     requests = {record.request_id: None for record in batch if record.request_id}
     only = next(iter(requests)) if len(requests) == 1 else ""
     if len(requests) > 1:
-        fields["requests"] = _some(requests)
-    return log.info("Decided", extra=_extra(fields, only))
+        fields["requests"] = _join(requests)
+    return log.info("Committed a batch of decisions", extra=_build_extra(fields, only))
 
 
-def _tell_decision(cluster: Cluster, record: DecisionRecord, level: int) -> None:
+def _log_decision(cluster: Cluster, record: DecisionRecord, level: int) -> None:
     decision = record.decision
     fields: dict[str, Any] = {
         "cluster": cluster.name,
@@ -68,29 +68,31 @@ def _tell_decision(cluster: Cluster, record: DecisionRecord, level: int) -> None
         fields["node"] = decision.node
     else:
         failed = decision.result is Result.ERROR
-        message = "Failed to schedule the pod" if failed else "No node takes the pod"
+        message = "Failed to schedule the pod" if failed else "Unable to schedule the pod"
         fields["reason"] = decision.message
-    log.log(level, message, extra=_extra(fields, record.request_id))
+    log.log(level, message, extra=_build_extra(fields, record.request_id))
 
 
-def _tell_scores(cluster: Cluster, record: DecisionRecord) -> None:
+def _log_scores(cluster: Cluster, record: DecisionRecord) -> None:
     decision = record.decision
     matrix = score_matrix(decision)
     about = {"cluster": cluster.name, "pod": decision.pod_key}
     for plugin in matrix.plugins:
         for node, score in zip(matrix.nodes, plugin.weighted.tolist(), strict=True):
             fields = {**about, "plugin": plugin.name, "node": node, "score": score}
-            log.info("A plugin scored a node", extra=_extra(fields, record.request_id))
+            log.info("Plugin scored node for pod", extra=_build_extra(fields, record.request_id))
     for node, score in zip(matrix.nodes, matrix.total.tolist(), strict=True):
         fields = {**about, "node": node, "score": score}
-        log.info("All scores of a node together", extra=_extra(fields, record.request_id))
+        log.info(
+            "Calculated the final score of a node", extra=_build_extra(fields, record.request_id)
+        )
 
 
-def _some(names: Iterable[str]) -> str:
+def _join(names: Iterable[str]) -> str:
     listed = list(names)
-    more = [f"and {len(listed) - _NAMED} more"] if len(listed) > _NAMED else []
-    return ", ".join([*listed[:_NAMED], *more])
+    more = [f"and {len(listed) - _MAX_LISTED} more"] if len(listed) > _MAX_LISTED else []
+    return ", ".join([*listed[:_MAX_LISTED], *more])
 
 
-def _extra(fields: dict[str, Any], request_id: str) -> dict[str, Any]:
+def _build_extra(fields: dict[str, Any], request_id: str) -> dict[str, Any]:
     return {"fields": fields, "request_id": request_id or "-"}

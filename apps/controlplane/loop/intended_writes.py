@@ -1,4 +1,4 @@
-"""What a decision wants written: bindings, conditions, evictions and events, as operations."""
+"""The writes that a decision intends: bindings, conditions, evictions and events."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ Body = dict[str, Any]
 
 
 class IntendedWrites:
-    """Turns decisions, and what plugins ask for besides, into writes of the store."""
+    """Converts decisions, and further intents of plugins, to writes of the store."""
 
     def __init__(self, informer: Informer, events: EventWriter) -> None:
         self._informer = informer
         self._events = events
 
-    def of(self, record: DecisionRecord) -> Iterator[Write]:
-        """What a decision writes besides its ledger row."""
+    def of_decision(self, record: DecisionRecord) -> Iterator[Write]:
+        """The writes of a decision besides its ledger row."""
         decision = record.decision
         pod = _pod_reference(decision)
         if decision.result == Result.SCHEDULED:
             for intent in decision.intents:
-                yield from self._intended(record, intent)
+                yield from self._of_decision_intent(record, intent)
             note = f"Successfully assigned {decision.pod_key} to {decision.node}"
             yield from self._event(pod, record, "Scheduled", note, "Binding")
             return
         if not decision.result.is_final:
-            yield _status_change(decision, _expected_on(decision.node))
+            yield _update_status(decision, _set_nominated_node(decision.node))
             return
         for intent in decision.intents:
             if not isinstance(intent, Binding):
-                yield from self._intended(record, intent)
-        yield _status_change(decision, _failed(record))
+                yield from self._of_decision_intent(record, intent)
+        yield _update_status(decision, _set_failed(record))
         yield from self._event(
             pod, record, "FailedScheduling", decision.message, "Scheduling", warning=True
         )
 
-    def _intended(self, record: DecisionRecord, intent: Intent) -> Iterator[Write]:
+    def _of_decision_intent(self, record: DecisionRecord, intent: Intent) -> Iterator[Write]:
         if isinstance(intent, Binding):
             binding = make_binding(intent.node, uid=intent.uid)
             change = bind_change(binding, self._informer.node_labels(intent.node), record.at)
             if intent.bound_by:
-                change = _unless_bound(intent, change)
+                change = _skip_if_bound(intent, change)
             yield Update(kinds.POD, intent.namespace, intent.name, change, "binding", trusted=True)
         elif isinstance(intent, Eviction):
             yield from self._evict(record, intent)
         else:
-            yield from self.unattached(intent, record.at)
+            yield from self.of_intent(intent, record.at)
 
-    def unattached(self, intent: Intent, now: datetime) -> Iterator[Write]:
-        """What can be written without knowing for which decision."""
+    def of_intent(self, intent: Intent, now: datetime) -> Iterator[Write]:
+        """The writes of an intent that do not depend on its decision."""
         if isinstance(intent, MergePatch):
             yield Update(
                 kinds.by_name(intent.kind),
@@ -71,7 +71,7 @@ class IntendedWrites:
                 trusted=True,
             )
         elif isinstance(intent, PodEvent):
-            told = PendingEvent(
+            event = PendingEvent(
                 pod_reference(intent.namespace, intent.name, intent.uid),
                 intent.reason,
                 intent.note,
@@ -79,10 +79,10 @@ class IntendedWrites:
                 intent.action,
                 intent.warning,
             )
-            yield from self._tell(told, now)
+            yield from self._write_event(event, now)
 
     def _evict(self, record: DecisionRecord, victim: Eviction) -> Iterator[Write]:
-        """A victim that is not bound yet went back to the queue, which only an event tells."""
+        """Delete a victim; one that is not bound yet was requeued, and gets only an event."""
         decision = record.decision
         node = decision.nominating.nominated_node if decision.nominating else ""
         note = f"Preempted by pod {decision.pod_uid} on node {node}"
@@ -104,7 +104,7 @@ class IntendedWrites:
             "message": victim.message,
         }
         where = (kinds.POD, victim.namespace, victim.name)
-        change = _conditioned(condition, record.at)
+        change = _set_pod_condition(condition, record.at)
         yield Update(*where, change, "status", trusted=True, uid=victim.uid)
         yield Delete(*where, {"preconditions": {"uid": victim.uid}})
 
@@ -121,22 +121,22 @@ class IntendedWrites:
     ) -> Iterator[Write]:
         profile = record.decision.profile
         event = PendingEvent(pod, reason, note, profile, action, warning=warning, related=related)
-        yield from self._tell(event, record.at)
+        yield from self._write_event(event, record.at)
 
-    def _tell(self, told: PendingEvent, now: datetime) -> Iterator[Write]:
-        write = self._events.write(told, now)
+    def _write_event(self, event: PendingEvent, now: datetime) -> Iterator[Write]:
+        write = self._events.write(event, now)
         if write is not None:
             yield write
 
 
-def _status_change(decision: Decision, change: Callable[[Body], Body]) -> Update:
+def _update_status(decision: Decision, change: Callable[[Body], Body]) -> Update:
     namespace, _, name = decision.pod_key.partition("/")
     where = (kinds.POD, namespace, name)
     return Update(*where, change, "status", trusted=True, uid=decision.pod_uid)
 
 
-def _expected_on(node: str) -> Callable[[Body], Body]:
-    """The status of a pod that has a node, but is held there or not bound yet."""
+def _set_nominated_node(node: str) -> Callable[[Body], Body]:
+    """The status of a pod that waits on its node, or whose binding is not written yet."""
 
     def change(pod: Body) -> Body:
         if pod["spec"].get("nodeName"):
@@ -146,17 +146,17 @@ def _expected_on(node: str) -> Callable[[Body], Body]:
     return change
 
 
-def _unless_bound(binding: Binding, change: Callable[[Body], Body]) -> Callable[[Body], Body]:
-    """`change`, if the extender that took the binding on has not bound the pod there already."""
+def _skip_if_bound(binding: Binding, change: Callable[[Body], Body]) -> Callable[[Body], Body]:
+    """`change`, unless the extender has already bound the pod there."""
 
     def bind(pod: Body) -> Body:
-        is_it = pod["metadata"]["uid"] == binding.uid
-        return pod if is_it and pod["spec"].get("nodeName") == binding.node else change(pod)
+        is_same_pod = pod["metadata"]["uid"] == binding.uid
+        return pod if is_same_pod and pod["spec"].get("nodeName") == binding.node else change(pod)
 
     return bind
 
 
-def _failed(record: DecisionRecord) -> Callable[[Body], Body]:
+def _set_failed(record: DecisionRecord) -> Callable[[Body], Body]:
     """The status of a pod that could not be scheduled."""
     decision = record.decision
     rejected = decision.result == Result.UNSCHEDULABLE
@@ -166,10 +166,10 @@ def _failed(record: DecisionRecord) -> Callable[[Body], Body]:
         "reason": "Unschedulable" if rejected else "SchedulerError",
         "message": decision.message,
     }
-    conditioned = _conditioned(condition, record.at)
+    add_condition = _set_pod_condition(condition, record.at)
 
     def change(pod: Body) -> Body:
-        changed = conditioned(pod)
+        changed = add_condition(pod)
         if decision.nominating is None:
             return changed
         status = dict(changed["status"])
@@ -181,7 +181,7 @@ def _failed(record: DecisionRecord) -> Callable[[Body], Body]:
     return change
 
 
-def _conditioned(condition: Body, now: datetime) -> Callable[[Body], Body]:
+def _set_pod_condition(condition: Body, now: datetime) -> Callable[[Body], Body]:
     def change(pod: Body) -> Body:
         status = pod.get("status") or {}
         conditions = set_condition(

@@ -1,4 +1,4 @@
-"""The loop's hands: a batch of decisions, and all they intend, in one transaction."""
+"""Writes a batch of decisions, and everything they intend, in one transaction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Writes what the loop decided, as long as the lease is its own."""
+    """Writes the decisions of a loop, as long as the loop holds the lease."""
 
     def __init__(
         self, cluster: Cluster, lease: ClusterLease, profile_revision: int, history: QueueHistory
@@ -51,17 +51,17 @@ class Recorder:
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
 
-    def start_with(self, persisted: Iterable[str], gone: Sequence[str]) -> None:
-        """Remember which pods have a queue entry; delete the entries of those that are gone."""
+    def start_with(self, persisted: Iterable[str], deleted: Sequence[str]) -> None:
+        """Remember which pods have a queue entry; delete the entries of `deleted` pods."""
         self._queue_rows.set_persisted(persisted)
-        if gone:
+        if deleted:
             with transaction.atomic():
                 self._lease.renew()
-                self._queue_rows.write({}, gone)
-            self._queue_rows.mark_committed((), gone)
+                self._queue_rows.write({}, deleted)
+            self._queue_rows.mark_committed((), deleted)
 
     def concerns(self, changes: QueueChanges) -> bool:
-        """Whether these changes of the queue, or moves in it, have to be written."""
+        """Whether these changes of the queue, or moves in it, must be written."""
         return bool(self._history) or self._queue_rows.needs_write(changes)
 
     def record(
@@ -73,30 +73,30 @@ class Recorder:
         intents: Sequence[Intent] = (),
         activations: Sequence[int] = (),
     ) -> None:
-        """Commit a batch and the queue's changes, and tell the scheduler how that went.
+        """Commit a batch and the queue's changes, and report the outcome to the scheduler.
 
-        A binding that the store refuses (the pod is gone, or somebody bound it) takes the whole
-        transaction back; its decision becomes an error, the pod is requeued, and the rest is
-        written. `intents` are what plugins asked for besides: a refusal of theirs is only logged.
-        Of a decision that is not final no more is written than where its pod is expected to go.
+        If the store rejects a binding (the pod was deleted, or bound by another client), the
+        transaction is rolled back, its decision becomes an error, the pod is requeued, and the rest
+        is written. `intents` are further writes of plugins: their errors are only logged.
+        Of a decision that is not final, only the expected node of its pod is written.
         `activations` are the ids of the manual activations that the moves in the queue applied.
-        Raises LeaseLost when the cluster has another holder; nothing is written then.
+        Raises LeaseLost if another process holds the lease; nothing is written then.
         """
         changed: dict[str, SavedEntry | None] = {}
         while True:
             changed |= {entry.pod_uid: entry for entry in changes.saved}
             changed |= dict.fromkeys(changes.removed)
-            refused = self._commit(scheduler, informer, batch, changed, intents, activations)
-            if not refused:
+            rejected = self._commit(scheduler, informer, batch, changed, intents, activations)
+            if not rejected:
                 break
-            for decision, refusal in refused:
+            for decision, refusal in rejected:
                 scheduler.bind_failed(decision, error(refusal.message))
             changes = scheduler.queue.take_changes()
         scheduled = [r.decision for r in batch if r.decision.result == Result.SCHEDULED]
         for decision in scheduled:
             scheduler.bound(decision)
         self._history.discard_moves_out({decision.pod_uid for decision in scheduled})
-        decision_log.tell(self._cluster, batch)
+        decision_log.log_decisions(self._cluster, batch)
 
     def _commit(
         self,
@@ -107,37 +107,41 @@ class Recorder:
         intents: Sequence[Intent],
         activations: Sequence[int],
     ) -> list[tuple[Decision, ApiError]]:
-        """One try; with refused bindings nothing is written and they are returned."""
+        """Try to commit; if bindings are rejected, return them and write nothing."""
         bound = {r.decision.pod_uid for r in batch if r.decision.result == Result.SCHEDULED}
-        kept = {
+        saved = {
             uid: entry
             for uid, entry in changed.items()
             if entry is not None and uid not in bound and self._queue_rows.is_needed(entry)
         }
-        gone = [uid for uid in {*changed, *bound} if uid not in kept and self._queue_rows.has(uid)]
+        removed = [
+            uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
+        ]
         with transaction.atomic():
             self._lease.renew(
                 consumed_version=informer.position, profile_revision=self._profile_revision
             )
             self._ledger.insert(record for record in batch if record.decision.result.is_final)
-            self._queue_rows.write(kept, gone)
+            self._queue_rows.write(saved, removed)
             if activations:
                 activation.delete(activations)
             self._history.insert(r.decision for r in batch if r.decision.pod_uid in bound)
-            if kept or gone or self._history:
+            if saved or removed or self._history:
                 # pages show the queue, which is not in the change log
-                told = partial(announcer.announce, self._cluster.pk, informer.position, due=False)
-                transaction.on_commit(told)
-            refused = self._write_objects(informer, batch, intents)
-            if refused:
+                announce = partial(
+                    announcer.announce, self._cluster.pk, informer.position, due=False
+                )
+                transaction.on_commit(announce)
+            rejected = self._write_objects(informer, batch, intents)
+            if rejected:
                 transaction.set_rollback(True)
             else:
                 self._write_metrics(scheduler, batch, bound)
-        if not refused:
+        if not rejected:
             self._events.confirm()
             self._history.mark_committed()
-            self._queue_rows.mark_committed(kept, gone)
-        return refused
+            self._queue_rows.mark_committed(saved, removed)
+        return rejected
 
     def _write_metrics(
         self, scheduler: Scheduler, batch: Sequence[DecisionRecord], bound: Collection[str]
@@ -158,12 +162,12 @@ class Recorder:
         self._events.begin()
         writes = IntendedWrites(informer, self._events)
         planned: list[tuple[Decision | None, Write]] = [
-            (record.decision, write) for record in batch for write in writes.of(record)
+            (record.decision, write) for record in batch for write in writes.of_decision(record)
         ]
         planned += [
             (None, write)
             for intent in intents
-            for write in writes.unattached(intent, self._cluster.now())
+            for write in writes.of_intent(intent, self._cluster.now())
         ]
         outcomes = store.write(
             self._cluster,
@@ -172,21 +176,21 @@ class Recorder:
             collect_refusals=True,
             wake=False,
         )
-        refused = []
+        rejected = []
         for (decision, write), outcome in zip(planned, outcomes, strict=True):
             if not isinstance(outcome, ApiError):
                 continue
             if write.kind is kinds.EVENT:
                 self._events.discard(write)
             elif decision is None:
-                log.warning("what a plugin asked for was refused: %s", outcome.message)
+                log.warning("A write of a plugin was rejected: %s", outcome.message)
             elif _must_succeed(decision, write):
-                refused.append((decision, outcome))
-        return refused
+                rejected.append((decision, outcome))
+        return rejected
 
 
 def _must_succeed(decision: Decision, write: Write) -> bool:
-    """Whether the refusal of this write takes the decision back: its binding, or before it."""
+    """Whether the decision fails if this write is rejected: its binding, or a write before it."""
     return (
         decision.result == Result.SCHEDULED
         and isinstance(write, Update)

@@ -15,37 +15,40 @@ from apps.cluster.settings import Setting
 _SWITCH = {"on": True, "off": False}
 
 
-def option(setting: Setting) -> str:
-    """What the option is called."""
+def option_name(setting: Setting) -> str:
+    """The name of the option."""
     if setting.kind == "plugins":
         return "--admission"
     return f"--{setting.name.replace('_', '-')}"
 
 
 def add_options(parser: CommandParser, settings: Sequence[Setting]) -> None:
-    """An option for each setting. One that is not given is None, or empty where it is a list."""
+    """Add an option for each setting; without the option its value is None, or an empty list."""
     for setting in settings:
-        parser.add_argument(option(setting), dest=setting.name, **_about(setting))
+        parser.add_argument(option_name(setting), dest=setting.name, **_build_argument(setting))
 
 
-def given_values(options: Mapping[str, Any], settings: Sequence[Setting]) -> dict[str, Any]:
+def read_values(options: Mapping[str, Any], settings: Sequence[Setting]) -> dict[str, Any]:
     """The values of the options that were given, by the settings' names."""
     return {
-        each.name: _value(each, options[each.name])
+        each.name: _parse_value(each, options[each.name])
         for each in settings
         if options[each.name] not in (None, [])
     }
 
 
-def _about(setting: Setting) -> dict[str, Any]:
+def _build_argument(setting: Setting) -> dict[str, Any]:
     match setting.kind:
         case "switch":
-            return {"choices": list(_SWITCH), "help": _help(setting)}
+            return {"choices": list(_SWITCH), "help": _build_help(setting)}
         case "number":
             unit = setting.name.rpartition("_")[2].upper()
-            return {"type": int, "metavar": unit, "help": _help(setting)}
+            return {"type": int, "metavar": unit, "help": _build_help(setting)}
         case "choice":
-            return {"choices": [value for value, _ in setting.choices], "help": _help(setting)}
+            return {
+                "choices": [value for value, _ in setting.choices],
+                "help": _build_help(setting),
+            }
         case "plugins":
             return {
                 "action": "append",
@@ -55,31 +58,31 @@ def _about(setting: Setting) -> dict[str, Any]:
             }
 
 
-def _help(setting: Setting) -> str:
-    return f"{setting.label}. {setting.help} (default: {_default(setting)})"
+def _build_help(setting: Setting) -> str:
+    return f"{setting.label}. {setting.help} (default: {_format_default(setting)})"
 
 
-def _default(setting: Setting) -> str:
+def _format_default(setting: Setting) -> str:
     if setting.draw:
-        return "a random one"
+        return "random"
     if setting.follows_site:
-        return "as the site"
+        return "the default of the site"
     if setting.kind == "switch":
         return "on" if setting.default else "off"
     return str(setting.default)
 
 
-def _value(setting: Setting, text: Any) -> Any:
+def _parse_value(setting: Setting, text: Any) -> Any:
     match setting.kind:
         case "switch":
             return _SWITCH[text]
         case "plugins":
-            return dict(map(_plugin, text))
+            return dict(map(_parse_plugin, text))
         case _:
             return text
 
 
-def _plugin(text: str) -> tuple[str, Any]:
+def _parse_plugin(text: str) -> tuple[str, Any]:
     """`NAME` or `NAME={"parameter": …}`."""
     name, _, parameters = text.partition("=")
     try:

@@ -24,7 +24,7 @@ def run(work: Progress) -> str:
     """`source` (a cluster's id), `name`, `paused`."""
     with transaction.atomic():
         _use_one_snapshot()
-        source = lifecycle.cluster_of_id(work.argument("source"))
+        source = lifecycle.get_cluster_by_id(work.argument("source"))
         copy = _empty_copy(source, work.argument("name"), paused=work.argument("paused"))
         LoopLease.objects.create(cluster=copy)
         active = revisions.get_active(source)
@@ -55,5 +55,5 @@ def _empty_copy(source: Cluster, name: str, *, paused: bool) -> Cluster:
     }
     copy = Cluster(name=name, paused=paused, **settings)
     copy.forgotten_version = source.resource_version
-    lifecycle.take_name(copy)
+    lifecycle.save_new(copy)
     return copy

@@ -85,8 +85,8 @@ def _evict_all(work: Progress, pods: Mapping[tuple[str, str], str]) -> str:
             continue
         try:
             evict(work.cluster, namespace, name, actor=work.actor)
-        except TooManyRequests as held:
-            causes = held.details.get("causes") or [{"message": held.message}]
+        except TooManyRequests as error:
+            causes = error.details.get("causes") or [{"message": error.message}]
             refusal = f"{name} waits: {causes[0]['message']}"
         except NotFound:
             continue

@@ -36,7 +36,7 @@ class ProfileDifferences:
 
     scheduler_name: str
     #: "added", "removed" or "changed"
-    fate: str
+    status: str
     differences: Sequence[ConfigurationDifference]
 
 

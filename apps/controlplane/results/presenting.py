@@ -1,6 +1,6 @@
-"""A decision as JSON, the same for the API and the pages: refusals by answer, scores as columns.
+"""A decision as JSON, for the API and the pages: refusals by status, scores as columns.
 
-Raw scores are 64-bit integers. A client that reads numbers as doubles, as JavaScript does, rounds
+Raw scores are 64-bit integers. Clients that read numbers as doubles, such as JavaScript, round
 those beyond 2^53.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from apps.controlplane.results.refusals import RefusalGroup, group_refusals, refusal_of
+from apps.controlplane.results.refusals import RefusalGroup, find_refusal, group_refusals
 from apps.controlplane.results.scores import ScoreMatrix, score_matrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.status import Status
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def present_refusals(decision: Decision) -> list[Json]:
-    """Each answer with the nodes that it kept out, in the order of `group_refusals`."""
+    """Each status with the nodes it rejects, in the order of `group_refusals`."""
     return [
         {**_present_group(group), "count": group.count, "nodes": list(group.nodes)}
         for group in group_refusals(decision)
@@ -50,8 +50,8 @@ def present_node(decision: Decision, node: str) -> Json:
     """The refusal or the scores of one node; KeyError if it was not in the cluster."""
     if not node or node not in decision.nodes:
         raise KeyError(node)
-    group, matrix = refusal_of(decision, node), score_matrix(decision)
-    place = matrix.place_of(node)
+    group, matrix = find_refusal(decision, node), score_matrix(decision)
+    place = matrix.find_place(node)
     return {
         "node": node,
         "refusal": None if group is None else _present_group(group),
@@ -62,7 +62,7 @@ def present_node(decision: Decision, node: str) -> Json:
 
 
 def present_search(decision: Decision) -> Json:
-    """Where the search for nodes started, how far it went, and which of the best was drawn."""
+    """Where the search for nodes started, how many it evaluated, and the tie that was drawn."""
     allowed = decision.pre_filter_nodes
     return {
         "start": decision.start,
@@ -81,7 +81,7 @@ def present_preemption(decision: Decision) -> Json | None:
         return None
     result = decision.post_filter
     return {
-        "outcome": _present_answer(decision.post_filter_status),
+        "outcome": _present_any_status(decision.post_filter_status),
         "nominated_node": decision.nominating.nominated_node if decision.nominating else None,
         "candidates": [
             {
@@ -104,7 +104,7 @@ def present_extender_calls(decision: Decision) -> list[Json]:
 
 
 def present_permit_wait(decision: Decision) -> Json | None:
-    """How long Permit plugins held the pod; None if none asked to wait."""
+    """How long the pod waited for Permit plugins; None if none returned Wait."""
     wait = decision.permit_wait
     if wait is None:
         return None
@@ -117,10 +117,10 @@ def present_permit_wait(decision: Decision) -> Json | None:
 
 def present_status(status: Status | None) -> Json | None:
     """A status that is not a success; None for success and for no status."""
-    return None if status is None or status.is_success else _present_answer(status)
+    return None if status is None or status.is_success else _present_any_status(status)
 
 
-def _present_answer(status: Status) -> Json:
+def _present_any_status(status: Status) -> Json:
     return {
         "plugin": status.plugin,
         "code": status.code.label,

@@ -1,7 +1,7 @@
-"""The refusals of a decision: each answer once, with the nodes that it kept out.
+"""The refusals of a decision: each status once, with the nodes it rejects.
 
-The order is the same everywhere: the answer with most nodes first, then by plugin and reasons;
-nodes that were not evaluated come last. Names of nodes are sorted.
+The order is the same everywhere: by descending number of nodes, then by plugin and reasons; nodes
+that were not evaluated come last. Node names are sorted.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ PRE_FILTER = "PreFilter"
 FILTER = "Filter"
 #: `RefusalGroup.number` of the nodes that were not evaluated.
 NOT_EVALUATED = 0
-#: Nodes that a page lists before it links to all of them.
+#: Number of nodes that a page lists; it has a link to all of them.
 FIRST_NODES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalGroup:
-    """The nodes that one answer of one plugin kept out, or the nodes that were not evaluated."""
+    """The nodes that one plugin rejected with one status, or those that were not evaluated."""
 
-    #: identifies the answer within its decision, for addresses; NOT_EVALUATED without an answer
+    #: identifies the status within its decision, for addresses; NOT_EVALUATED without a status
     number: int
     #: PRE_FILTER or FILTER; "" for nodes that were not evaluated
     extension_point: str
-    #: the plugin or extender; "" where the answer names none
+    #: the plugin or extender; "" if the status has none
     plugin: str
     #: `Code.label`; "" for nodes that were not evaluated
     code: str
@@ -69,27 +69,27 @@ class RefusalGroup:
 
 
 def group_refusals(decision: Decision) -> list[RefusalGroup]:
-    """All nodes that are not feasible, grouped by answer; empty if Filter failed with an error."""
+    """All nodes that are not feasible, grouped by status; empty if Filter failed with an error."""
     if not decision.pre_filter.is_success:
-        return _non_empty([_group(1, PRE_FILTER, decision.pre_filter, decision.nodes)])
+        return _drop_empty([_group(1, PRE_FILTER, decision.pre_filter, decision.nodes)])
     statuses = decision.node_statuses
     if statuses is None:
         return []
-    groups = [*group_statuses(statuses, decision.nodes), *_unanswered(decision, statuses)]
-    return sorted(_non_empty(groups), key=_order)
+    groups = [*group_statuses(statuses, decision.nodes), *_group_without_status(decision, statuses)]
+    return sorted(_drop_empty(groups), key=_order)
 
 
 def group_statuses(statuses: NodeStatuses, names: Sequence[str]) -> list[RefusalGroup]:
-    """The nodes that Filter refused, by answer; `names` by row, "" for a row without a node."""
+    """The nodes that Filter rejected, by status; `names` by row, "" for a row without a node."""
     groups = [
         _group(number, FILTER, status, (names[row] for row in rows.tolist()))
-        for number, rows in _rows_by_id(statuses.ids)
+        for number, rows in _group_rows_by_id(statuses.ids)
         if number > 0 and (status := statuses.statuses[number]) is not None
     ]
-    return sorted(_non_empty(groups), key=_order)
+    return sorted(_drop_empty(groups), key=_order)
 
 
-def refusal_of(decision: Decision, node: str) -> RefusalGroup | None:
+def find_refusal(decision: Decision, node: str) -> RefusalGroup | None:
     """The group of a node; None for a feasible node, or where no filter was reached."""
     return next((group for group in group_refusals(decision) if node in group.nodes), None)
 
@@ -104,16 +104,16 @@ def count_by_source(groups: Iterable[RefusalGroup]) -> list[tuple[str, int]]:
         (early if group.extension_point == PRE_FILTER else late)[group.source] += group.count
     unevaluated = late.pop("", 0)
     return [
-        *_most_first(early),
-        *_most_first(late),
+        *_sort_by_count(early),
+        *_sort_by_count(late),
         *([("", unevaluated)] if unevaluated else []),
     ]
 
 
 def frequent_reasons(decision: Decision, limit: int) -> list[str]:
-    """The reasons of refusals of nodes or of the pod, those with most nodes first, `limit` at most.
+    """The reasons of refusals of nodes or of the pod, most nodes first, at most `limit`.
 
-    Cheap enough for every recorded decision: it names no nodes.
+    Cheap enough for every recorded decision, because it reads no node names.
     """
     counts: Counter[str] = Counter()
     statuses = decision.node_statuses
@@ -126,12 +126,12 @@ def frequent_reasons(decision: Decision, limit: int) -> list[str]:
     return [reason for reason, _ in counts.most_common(limit)]
 
 
-def _most_first(counts: Counter[str]) -> list[tuple[str, int]]:
+def _sort_by_count(counts: Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _unanswered(decision: Decision, statuses: NodeStatuses) -> Iterator[RefusalGroup]:
-    """The nodes that PreFilter left out, and those that were not evaluated."""
+def _group_without_status(decision: Decision, statuses: NodeStatuses) -> Iterator[RefusalGroup]:
+    """The nodes that PreFilter excluded, and those that were not evaluated."""
     rows = np.flatnonzero(statuses.ids == NodeStatuses.NOT_EVALUATED).tolist()
     names = {decision.nodes[row] for row in rows}
     allowed = decision.pre_filter_nodes
@@ -141,7 +141,7 @@ def _unanswered(decision: Decision, statuses: NodeStatuses) -> Iterator[RefusalG
         status = Status(status.code, ("node(s) left out by PreFilter",), status.plugin)
     yield _group(len(statuses.statuses), PRE_FILTER, status, left_out)
     yield RefusalGroup(
-        NOT_EVALUATED, "", "", "", (_why_not_evaluated(decision),), _sorted(names - left_out)
+        NOT_EVALUATED, "", "", "", (_why_not_evaluated(decision),), _sort_names(names - left_out)
     )
 
 
@@ -151,7 +151,7 @@ def _why_not_evaluated(decision: Decision) -> str:
     return f"not evaluated: {len(decision.feasible):,} feasible nodes were enough"
 
 
-def _rows_by_id(ids: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _group_rows_by_id(ids: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Every id with the rows that have it."""
     order = np.argsort(ids, kind="stable")
     numbers, starts = np.unique(ids[order], return_index=True)
@@ -161,15 +161,20 @@ def _rows_by_id(ids: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.int64]
 
 def _group(number: int, extension_point: str, status: Status, nodes: Iterable[str]) -> RefusalGroup:
     return RefusalGroup(
-        number, extension_point, status.plugin, status.code.label, status.reasons, _sorted(nodes)
+        number,
+        extension_point,
+        status.plugin,
+        status.code.label,
+        status.reasons,
+        _sort_names(nodes),
     )
 
 
-def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+def _sort_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(filter(None, names)))
 
 
-def _non_empty(groups: Iterable[RefusalGroup]) -> list[RefusalGroup]:
+def _drop_empty(groups: Iterable[RefusalGroup]) -> list[RefusalGroup]:
     return [group for group in groups if group.nodes]
 
 

@@ -1,7 +1,7 @@
 """The scores of a decision as one matrix, plugins by feasible nodes: its order and its shades.
 
-A matrix is ordered once, here: nodes by total, best first; plugins by how far they tell the nodes
-apart. Other orders are permutations of it (`ScoreMatrix.sort`). All columns are (nodes,) int64.
+A matrix is ordered once, here: nodes by descending total; plugins by descending spread of their
+scores. Other orders are permutations of it (`ScoreMatrix.sort`). All columns are (nodes,) int64.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apps.scheduler.decision import Decision
 
 Column = NDArray[np.int64]
 
-#: What a plugin's cell can show: the score times its weight, within 0 to 100, as Score returned it.
+#: The values of a score: times its weight, from 0 to 100, as returned by Score.
 VALUES = ("weighted", "normalized", "raw")
 #: Shades of a cell; the greatest value of a column has the last one.
 SHADES = 6
@@ -24,7 +24,7 @@ SHADES = 6
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one plugin gave one node."""
+    """The score of one node by one plugin."""
 
     plugin: str
     weight: int
@@ -63,7 +63,7 @@ class PluginScores:
 
 @dataclass(frozen=True, slots=True)
 class ScoreMatrix:
-    """Feasible nodes, best first; of equal totals the chosen node first, then by name."""
+    """Feasible nodes by descending total; equal totals: the selected node first, then by name."""
 
     nodes: Sequence[str]
     #: from 1; equal totals share a rank
@@ -76,7 +76,7 @@ class ScoreMatrix:
     #: the first node is the one that was chosen
     chosen: bool
 
-    def place_of(self, node: str) -> int | None:
+    def find_place(self, node: str) -> int | None:
         """The node's place, from 0; None for a node without scores."""
         return self.nodes.index(node) if node in self.nodes else None
 
@@ -142,7 +142,7 @@ def score_matrix(decision: Decision) -> ScoreMatrix:
     )
 
 
-def shades_of(numbers: Column) -> Column:
+def compute_shades(numbers: Column) -> Column:
     """A column's shades: 0 for its least value to SHADES - 1; all 0 if the values are equal."""
     if not len(numbers) or numbers.min() == numbers.max():
         return np.zeros(len(numbers), dtype=np.int64)

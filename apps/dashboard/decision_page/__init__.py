@@ -1,5 +1,5 @@
-"""One decision as its page shows it: the funnel, the table of scores, preemption, the durations.
+"""The parts of a decision's page: the funnel, the table of scores, preemption, the durations.
 
-Pure functions over `apps.controlplane.results`; the words are `apps.controlplane.explanations`.
+Pure functions over `apps.controlplane.results`; sentences are in `apps.controlplane.explanations`.
 Only the views import it.
 """

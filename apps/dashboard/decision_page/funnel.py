@@ -1,4 +1,4 @@
-"""The funnel: all nodes, how many each plugin refused, what was left, and the chosen one."""
+"""The funnel: all nodes, how many each plugin rejected, the remaining ones, and the chosen one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from apps.scheduler.decision import Decision
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """The number of nodes left after one step, or refused (`out`) by it; its bar is in percent."""
+class FunnelStep:
+    """The nodes that remain after a step, or that it rejected (`out`); the bar is in percent."""
 
     name: str
     nodes: int
@@ -21,8 +21,8 @@ class Step:
     width: float = 0.0
 
 
-def funnel_steps(decision: Decision, refusals: Sequence[RefusalGroup]) -> list[Step]:
-    """From all nodes to the chosen one; `refusals` are the decision's."""
+def funnel_steps(decision: Decision, refusals: Sequence[RefusalGroup]) -> list[FunnelStep]:
+    """The steps from all nodes to the chosen one; `refusals` are those of the decision."""
     total, left = decision.total_nodes, decision.total_nodes
     steps = [_step(total, "nodes in the cluster", total)]
     for source, nodes in count_by_source(refusals):
@@ -41,6 +41,6 @@ def funnel_steps(decision: Decision, refusals: Sequence[RefusalGroup]) -> list[S
 
 def _step(
     total: int, name: str, nodes: int, *, out: bool = False, detail: str = "", start: int = 0
-) -> Step:
+) -> FunnelStep:
     percent = 100 / max(total, 1)
-    return Step(name, nodes, out, detail, max(start, 0) * percent, nodes * percent)
+    return FunnelStep(name, nodes, out, detail, max(start, 0) * percent, nodes * percent)

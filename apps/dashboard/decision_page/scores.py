@@ -1,6 +1,6 @@
-"""The table of scores: the rows of a decision's matrix that the address asks for.
+"""The table of scores: the rows of a decision's matrix that the address selects.
 
-A page shows a few rows of it; a browser with scripts fetches the whole matrix once.
+A page shows a few rows; a browser with scripts fetches the whole matrix once.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.controlplane.results.scores import VALUES, Column, Score, ScoreMatrix, shades_of
+from apps.controlplane.results.scores import VALUES, Column, Score, ScoreMatrix, compute_shades
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.tables import Sorting, asked_sorting
+from apps.dashboard.tables import Sorting, read_sorting
 
 #: Rows of a page.
 SIZE = 25
@@ -26,7 +26,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """The three values of the score, whichever of them the cell shows."""
+        """All values of the score; the cell shows one of them."""
         score = self.score
         return f"raw {score.raw:,}, normalized {score.normalized}, weighted {score.weighted:,}"
 
@@ -46,7 +46,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A page of rows; `value` is the one of VALUES that its cells show."""
+    """A page of rows; `value` is which of VALUES its cells show."""
 
     matrix: ScoreMatrix
     page: NumberedPage[ScoreRow]
@@ -55,19 +55,19 @@ class ScoreTable:
 
 
 def score_table(matrix: ScoreMatrix, query: Mapping[str, str]) -> ScoreTable:
-    """The page of rows that `?q=`, `?only=`, `?sort=`, `?value=` and `?page=` ask for."""
+    """The page of rows that `?q=`, `?only=`, `?sort=`, `?value=` and `?page=` select."""
     value = query.get("value", "")
     value = value if value in VALUES else VALUES[0]
-    sorting = asked_sorting(query, {key: key for key in matrix.sort_keys}, default="rank")
+    sorting = read_sorting(query, {key: key for key in matrix.sort_keys}, default="rank")
     places = matrix.find(query.get("q", "").strip(), tied=query.get("only") == "tied")
-    places = matrix.sort(places, sorting.name, value=value, descending=sorting.downwards)
+    places = matrix.sort(places, sorting.name, value=value, descending=sorting.descending)
     page = numbered_page(places.tolist(), query, size=SIZE)
     return ScoreTable(matrix, page.showing(_rows(matrix, page.rows, value)), sorting, value)
 
 
 def _rows(matrix: ScoreMatrix, places: Sequence[int], value: str) -> list[ScoreRow]:
-    shades = [shades_of(plugin.column(value)) for plugin in matrix.plugins]
-    totals = shades_of(matrix.total)
+    shades = [compute_shades(plugin.column(value)) for plugin in matrix.plugins]
+    totals = compute_shades(matrix.total)
     return [
         ScoreRow(
             rank=int(matrix.ranks[place]),

@@ -1,4 +1,4 @@
-"""Fields of several lines, one thing a line, in the spelling that kubectl uses."""
+"""Form fields with one value per line, in the notation of kubectl."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Body = dict[str, Any]
 
 
 class LinesField(forms.CharField):
-    """Text of several lines; empty ones count for nothing. Not required."""
+    """Text of several lines; empty lines are ignored. Not required."""
 
     def __init__(self, *, example: str = "", rows: int = 3, **kwargs: Any) -> None:
         attributes = {"rows": rows, "placeholder": example, "spellcheck": "false"}
         super().__init__(required=False, widget=forms.Textarea(attributes), **kwargs)
 
     def lines(self, value: Any) -> Iterator[tuple[str, str]]:
-        """Each line with what an error calls it."""
+        """(how errors name the line, the line) of each line that is not empty."""
         for number, line in enumerate(super().clean(value).splitlines(), start=1):
             if line.strip():
                 yield f"line {number}", line.strip()
 
 
 class LabelsField(LinesField):
-    """`key=value` a line -> dict."""
+    """`key=value` per line -> dict."""
 
     def clean(self, value: Any) -> Any:
         labels: dict[str, str] = {}
@@ -45,7 +45,7 @@ class LabelsField(LinesField):
 
 
 class AmountsField(LinesField):
-    """`resource=quantity` a line -> dict."""
+    """`resource=quantity` per line -> dict."""
 
     def clean(self, value: Any) -> Any:
         amounts: dict[str, str] = {}
@@ -59,28 +59,28 @@ class AmountsField(LinesField):
 
 
 class TaintsField(LinesField):
-    """`key=value:Effect` or `key:Effect` a line -> list of taints."""
+    """`key=value:Effect` or `key:Effect` per line -> list of taints."""
 
     def clean(self, value: Any) -> Any:
-        return [_taint(place, line) for place, line in self.lines(value)]
+        return [_parse_taint(place, line) for place, line in self.lines(value)]
 
 
 class TolerationsField(LinesField):
-    """`key=value:Effect`, `key:Effect`, `key=value`, `key`, or `*` for everything, a line."""
+    """`key=value:Effect`, `key:Effect`, `key=value`, `key`, or `*` for every taint, per line."""
 
     def clean(self, value: Any) -> Any:
-        return [_toleration(place, line) for place, line in self.lines(value)]
+        return [_parse_toleration(place, line) for place, line in self.lines(value)]
 
 
 class NamesField(LinesField):
-    """One name a line -> list."""
+    """One name per line -> list."""
 
     def clean(self, value: Any) -> Any:
         return [line for _, line in self.lines(value)]
 
 
 class QuantityField(forms.CharField):
-    """A quantity such as `500m` or `2Gi`; its text is kept."""
+    """A quantity such as `500m` or `2Gi`; the value is its text."""
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value).strip()
@@ -102,8 +102,8 @@ def check_quantity(text: str, place: str = "") -> None:
         raise ValidationError(f"{place}{text!r} is negative")
 
 
-def _taint(place: str, line: str) -> Body:
-    key, value, effect = _key_value_effect(line)
+def _parse_taint(place: str, line: str) -> Body:
+    key, value, effect = _split_taint(line)
     if not key or effect not in EFFECTS:
         raise ValidationError(
             f"{place}: {line!r} is not of the form key=value:Effect; effects are "
@@ -112,10 +112,10 @@ def _taint(place: str, line: str) -> Body:
     return {"key": key, "effect": effect, **({"value": value} if value else {})}
 
 
-def _toleration(place: str, line: str) -> Body:
+def _parse_toleration(place: str, line: str) -> Body:
     if line == "*":
         return {"operator": "Exists"}
-    key, value, effect = _key_value_effect(line)
+    key, value, effect = _split_taint(line)
     if not key or (effect is not None and effect not in EFFECTS):
         raise ValidationError(
             f"{place}: {line!r} is not one of key=value:Effect, key:Effect, key=value, key, *; "
@@ -127,8 +127,8 @@ def _toleration(place: str, line: str) -> Body:
     return {"key": key, **matched, **({"effect": effect} if effect else {})}
 
 
-def _key_value_effect(line: str) -> tuple[str, str | None, str | None]:
-    """The parts of `key=value:Effect`; None for one that is not there."""
+def _split_taint(line: str) -> tuple[str, str | None, str | None]:
+    """The parts of `key=value:Effect`; None for a part that is absent."""
     rest, colon, effect = line.rpartition(":")
     if not colon:
         rest, effect = line, ""

@@ -1,4 +1,4 @@
-"""The forms that take YAML: new objects of any kind, and one object to edit."""
+"""Forms with YAML: new objects of any kind, and an existing object."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from apps.dashboard.forms.refusals import ObjectForm
 _TOP = ("apiVersion", "kind", "metadata", "spec")
 _METADATA = ("name", "namespace", "labels", "annotations")
 _EXAMPLES = Path(__file__).with_name("examples")
-#: What the server sets, and a new object does not carry over from another.
-_OF_THE_ORIGINAL = (
+#: Fields that the server sets; a copy of an object does not have them.
+_SERVER_FIELDS = (
     "uid",
     "resourceVersion",
     "creationTimestamp",
@@ -52,7 +52,7 @@ class EditForm(ObjectForm):
 
     def __init__(self, *args: Any, body: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["manifest"].initial = as_yaml(body)
+        self.fields["manifest"].initial = dump_yaml(body)
 
     def clean_manifest(self) -> dict[str, Any]:
         try:
@@ -64,32 +64,32 @@ class EditForm(ObjectForm):
         return body
 
 
-def example_of(kind: str) -> str:
-    """An object of this kind (in small letters) to start from; empty for a kind that has none."""
+def load_example(kind: str) -> str:
+    """The example of a kind (in lower case); empty if there is none."""
     path = _EXAMPLES / f"{kind}.yaml"
     return path.read_text() if kind.isalpha() and path.is_file() else ""
 
 
-def alike(body: Mapping[str, Any]) -> str:
-    """An object to start from that is like another: without what only that one can have."""
-    metadata = {k: v for k, v in body["metadata"].items() if k not in _OF_THE_ORIGINAL}
+def copy_as_example(body: Mapping[str, Any]) -> str:
+    """The YAML of a new object like another one, without the fields that are unique to that one."""
+    metadata = {k: v for k, v in body["metadata"].items() if k not in _SERVER_FIELDS}
     copy = {**body, "metadata": {**metadata, "name": f"{metadata['name']}-copy"}}
     if copy["kind"] != "Node":
         copy.pop("status", None)
     if copy["kind"] == "Pod":
         copy["spec"] = {k: v for k, v in body["spec"].items() if k != "nodeName"}
-    return as_yaml(copy)
+    return dump_yaml(copy)
 
 
-def as_yaml(body: Mapping[str, Any]) -> str:
-    """An object as YAML: what it is and its name first, its status last."""
-    ordered = _in_order(body, _TOP, "status")
+def dump_yaml(body: Mapping[str, Any]) -> str:
+    """An object as YAML: apiVersion, kind and metadata first, status last."""
+    ordered = _order_fields(body, _TOP, "status")
     if isinstance(body.get("metadata"), Mapping):
-        ordered["metadata"] = _in_order(body["metadata"], _METADATA)
+        ordered["metadata"] = _order_fields(body["metadata"], _METADATA)
     return yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _in_order(body: Mapping[str, Any], first: Sequence[str], last: str = "") -> dict[str, Any]:
+def _order_fields(body: Mapping[str, Any], first: Sequence[str], last: str = "") -> dict[str, Any]:
     names = [name for name in first if name in body]
     names += [name for name in body if name not in first and name != last]
     return {name: body[name] for name in [*names, *([last] if last in body else [])]}

@@ -1,4 +1,4 @@
-"""The form for a new cluster: what every one has, and what each way of making one needs."""
+"""The forms for a new cluster: the common fields, and the fields of each way to create one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.dashboard.forms.settings import SettingsForm
 
 
 class SizesField(LinesField):
-    """`cpu memory [pods]` a line -> NodeSizes; one ordinary size where there is none."""
+    """`cpu memory [pods]` per line -> list of NodeSize; one default size if it is empty."""
 
     def clean(self, value: Any) -> Any:
         sizes = []
@@ -49,14 +49,14 @@ class CsvField(forms.FileField):
 
 
 class ClusterForm(SettingsForm):
-    """What every new cluster has."""
+    """The fields of every new cluster."""
 
-    #: What it consists of comes first, then how it behaves.
+    #: Contents first, then settings.
     field_order = (
         *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
         "paused",
     )
-    #: Fields that `create_cluster` takes as they are.
+    #: Fields that are arguments of `create_cluster` unchanged.
     arguments: ClassVar[Sequence[str]] = ("name", "paused")
 
     name = forms.CharField(
@@ -71,12 +71,12 @@ class ClusterForm(SettingsForm):
     )
 
     def cluster(self) -> dict[str, Any]:
-        """The arguments of `create_cluster` as typed."""
+        """The arguments of `create_cluster` that were entered."""
         return {name: self.cleaned_data[name] for name in self.arguments}
 
 
 class OwnSettingsForm(ClusterForm):
-    """A new cluster that is not a copy: a setting whose field is empty has its default."""
+    """A new cluster that is not a copy; a setting with an empty field has its default."""
 
     declared = SETTINGS
     empty_is_default = True
@@ -127,7 +127,7 @@ class TraceForm(OwnSettingsForm):
 
 
 class CopyForm(ClusterForm):
-    """Everything another cluster has now: objects and active profile, not its history."""
+    """The objects and the active profile of another cluster, without its history."""
 
     source = forms.ChoiceField(choices=(), label="Copy of")
 
@@ -143,7 +143,7 @@ class CopyForm(ClusterForm):
         self.fields["paused"].initial = True
 
 
-#: Way of making a cluster -> what it is called, its form.
+#: Way to create a cluster -> (label, form).
 WAYS: Mapping[str, tuple[str, type[ClusterForm]]] = {
     "generated": ("Generated nodes", GeneratedForm),
     "yaml": ("From YAML", YamlForm),

@@ -18,7 +18,7 @@ class NodeForm(ObjectForm):
         "metadata.name": "name",
         "metadata.labels": "labels",
         "spec.taints": "taints",
-        # so upstream names them
+        # the path in the API server's error messages
         "metadata.taints": "taints",
         "status.capacity": "extended",
         "status.allocatable": "extended",
@@ -55,7 +55,7 @@ class NodeForm(ObjectForm):
     )
 
     def body(self) -> dict[str, Any]:
-        """The node as typed."""
+        """The node as entered."""
         typed = self.cleaned_data
         capacity = {name: typed[name] for name in ("cpu", "memory", "pods")} | typed["extended"]
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}

@@ -88,7 +88,7 @@ class PodForm(ObjectForm):
         )
 
     def bodies(self) -> list[dict[str, Any]]:
-        """The pods as typed."""
+        """The pods as entered."""
         name, copies = self.cleaned_data["name"], self.cleaned_data["copies"]
         if copies == 1:
             return [self._body(name)]
@@ -98,7 +98,7 @@ class PodForm(ObjectForm):
         typed = self.cleaned_data
         requests = {name: typed[name] for name in ("cpu", "memory") if typed[name]}
         requests |= typed["extended"]
-        # resources of other domains cannot be overcommitted: their limits equal their requests
+        # extended resources cannot be overcommitted: limits must equal requests
         limits = {name: amount for name, amount in requests.items() if "/" in name}
         resources = {"requests": requests, **({"limits": limits} if limits else {})}
         spec = {

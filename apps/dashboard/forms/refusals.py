@@ -1,4 +1,4 @@
-"""Refusals of the store, shown beside the field they are about."""
+"""Errors of the store, shown at the form fields they are about."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from apps.cluster.errors import AlreadyExists, ApiError, Cause, Invalid
 
 
 class ObjectForm(forms.Form):
-    """A form that makes an object."""
+    """A form that creates an object."""
 
-    #: Path of the object's field, or how it begins -> the form's field that it is typed in.
+    #: Path of the object's field, or a prefix of it -> the field of the form.
     paths: ClassVar[Mapping[str, str]] = {}
 
     def field_of(self, path: str) -> str | None:
-        """The form's field for a path of the object; the longest that fits wins."""
+        """The form's field for a path of the object, by the longest matching prefix."""
         if path in self.fields:
             return path
-        fitting = [start for start in self.paths if path.startswith(start)]
-        return self.paths[max(fitting, key=len)] if fitting else None
+        matching = [start for start in self.paths if path.startswith(start)]
+        return self.paths[max(matching, key=len)] if matching else None
 
 
 def show_refusal(form: ObjectForm, refusal: ApiError, *, field: str | None = None) -> None:
-    """Add what was refused to the form: to `field` if given, else where each cause belongs."""
+    """Add an error of the store to `field` if given, else to the field of each cause."""
     if isinstance(refusal, Invalid):
         for cause in refusal.causes:
-            _show(form, cause, field)
+            _show_cause(form, cause, field)
     elif isinstance(refusal, AlreadyExists) and "name" in form.fields:
         form.add_error("name", refusal.message)
     else:
         form.add_error(field, refusal.message)
 
 
-def _show(form: ObjectForm, cause: Cause, field: str | None) -> None:
-    own = form.field_of(cause.field)
-    if field is None and own is not None:
-        form.add_error(own, cause.message)
+def _show_cause(form: ObjectForm, cause: Cause, field: str | None) -> None:
+    target = form.field_of(cause.field)
+    if field is None and target is not None:
+        form.add_error(target, cause.message)
     else:
         form.add_error(field, f"{cause.field}: {cause.message}")

@@ -1,4 +1,4 @@
-"""Forms that show the settings of a cluster: a field for each, under its name."""
+"""Forms with the settings of a cluster: a field for each setting, with its name."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ParametersField(forms.CharField):
         try:
             parameters = yaml.safe_load(super().clean(value) or "{}")
         except yaml.YAMLError as error:
-            raise ValidationError(f"This is not YAML: {error}") from error
+            raise ValidationError(f"This is not valid YAML: {error}") from error
         if not isinstance(parameters, dict):
-            raise ValidationError("These must be names with values.")
+            raise ValidationError("Expected a mapping of parameter names to values.")
         try:
             json.dumps(parameters, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -64,29 +64,29 @@ class SettingsForm(ObjectForm):
         self.order_fields(self.field_order)
 
     def general(self) -> list[forms.BoundField]:
-        """The fields that are neither about history nor about admission plugins."""
+        """The fields of all settings except history and admission plugins."""
         others = {*self._names("history"), *self._names("admission")}
         return [field for field in self if field.name not in others]
 
     def history(self) -> list[forms.BoundField]:
-        """How long decisions and changes are kept."""
+        """The fields of the retention of decisions and changes."""
         return [self[name] for name in self._names("history")]
 
     def plugins(self) -> list[list[forms.BoundField]]:
-        """For each plugin its switch, and its parameters if it has any."""
+        """The fields of each admission plugin: a checkbox, and its parameters if it has any."""
         if not any(each.kind == "plugins" for each in self.declared):
             return []
         return [[self[name] for name in _names_of(plugin)] for plugin in PLUGINS]
 
     def values(self) -> dict[str, Any]:
-        """The settings by name, after validation; parameters of plugins that are off are left out.
+        """The settings by name, after validation; without parameters of disabled plugins.
 
-        A setting whose default is drawn is left out where its field is empty.
+        A setting with a random default is omitted if its field is empty.
         """
         typed = self.cleaned_data
         values = {}
         for setting in self.declared:
-            value = _chosen(typed) if setting.kind == "plugins" else typed[setting.name]
+            value = _enabled_plugins(typed) if setting.kind == "plugins" else typed[setting.name]
             if value in (None, "") and not setting.follows_site:
                 value = setting.default
             if value is not None or setting.follows_site:
@@ -103,7 +103,7 @@ class SettingsForm(ObjectForm):
 
 
 class ClusterSettingsForm(SettingsForm):
-    """What can be changed while the cluster runs."""
+    """The settings that can be changed while the cluster runs."""
 
     declared = CHANGEABLE
 
@@ -114,7 +114,7 @@ def _field(setting: Setting, *, required: bool) -> forms.Field:
     given["required"] = required and not setting.follows_site
     match setting.kind:
         case "switch" if setting.follows_site:
-            choices = [("", _site(setting)), ("True", "yes"), ("False", "no")]
+            choices = [("", _describe_site_default(setting)), ("True", "yes"), ("False", "no")]
             return forms.TypedChoiceField(
                 choices=choices, coerce=lambda chosen: chosen == "True", empty_value=None, **given
             )
@@ -128,14 +128,14 @@ def _field(setting: Setting, *, required: bool) -> forms.Field:
 
 def _number(setting: Setting, given: dict[str, Any]) -> forms.Field:
     lowest, highest = setting.limits
-    hint = {"placeholder": _site(setting)} if setting.follows_site else {}
+    hint = {"placeholder": _describe_site_default(setting)} if setting.follows_site else {}
     return forms.IntegerField(
         min_value=lowest, max_value=highest, widget=forms.NumberInput(hint), **given
     )
 
 
-def _site(setting: Setting) -> str:
-    """What an empty field stands for."""
+def _describe_site_default(setting: Setting) -> str:
+    """The placeholder of an empty field: the default of the site."""
     value = settings.RETENTION[setting.name]
     return f"site default: {_yes_or_no(value) if setting.kind == 'switch' else value}"
 
@@ -145,7 +145,7 @@ def _yes_or_no(value: object) -> str:
 
 
 def _plugin_fields(shown: Any) -> dict[str, forms.Field]:
-    """The fields of all plugins; `shown` are those that are on, if it is a mapping."""
+    """The fields of all plugins; `shown` may map the enabled ones to their parameters."""
     chosen = shown if isinstance(shown, Mapping) else {}
     fields: dict[str, forms.Field] = {}
     for plugin in PLUGINS:
@@ -160,7 +160,7 @@ def _plugin_fields(shown: Any) -> dict[str, forms.Field]:
             fields[f"{plugin.name}_parameters"] = ParametersField(
                 label=f"Parameters of {plugin.name}",
                 initial=yaml.safe_dump(dict(given), sort_keys=False) if given else "",
-                help_text="YAML; what is left out has its default.",
+                help_text="YAML. Omitted parameters have their defaults.",
                 example=yaml.safe_dump(dict(plugin.example), sort_keys=False),
             )
     return fields
@@ -170,8 +170,8 @@ def _names_of(plugin: AdmissionPlugin) -> list[str]:
     return [plugin.name, f"{plugin.name}_parameters"] if plugin.example else [plugin.name]
 
 
-def _chosen(typed: dict[str, Any]) -> dict[str, Any]:
-    """AdmissionPlugin -> parameters, of those that are on."""
+def _enabled_plugins(typed: dict[str, Any]) -> dict[str, Any]:
+    """The enabled plugins: name -> parameters."""
     return {
         plugin.name: typed.get(f"{plugin.name}_parameters", {})
         for plugin in PLUGINS

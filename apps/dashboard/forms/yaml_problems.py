@@ -1,4 +1,4 @@
-"""What is wrong with a YAML text, shown beside it with the line it is about."""
+"""Errors in a YAML text, shown at its field with their lines."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from django import forms
 from apps.cluster.errors import ApiError, Invalid
 from apps.controlplane.clusters.manifests import ManifestError
 
-#: A step of a field's path: a name, or what stands in brackets.
+#: A step of a field's path: a name, or the text in brackets.
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 _LINE = re.compile(r"\bline (\d+)")
-#: Where a manifest stands in its file, as ManifestError says it.
+#: The position of a manifest in its file, in the message of a ManifestError.
 _DOCUMENT = re.compile(r"^document (\d+)")
 _ITEM = re.compile(r"items\[(\d+)\]")
 
 
 def show_in_yaml(form: forms.Form, field: str, refusal: ApiError) -> None:
-    """Add what was refused to the field that holds the YAML, each cause with its line."""
+    """Add an error of the store to the field with the YAML, each cause with its line."""
     text = str(form.data.get(field, ""))
-    told = refusal.__cause__ if isinstance(refusal, ManifestError) else refusal
-    if not isinstance(told, Invalid):
-        show_problem(form, field, _line_in(refusal.message), refusal.message)
+    error = refusal.__cause__ if isinstance(refusal, ManifestError) else refusal
+    if not isinstance(error, Invalid):
+        show_problem(form, field, _find_line(refusal.message), refusal.message)
         return
-    document, place = _place(refusal.message if refusal is not told else "")
-    for cause in told.causes:
-        line = line_of(text, f"{place}{cause.field}", document=document)
+    document, prefix = _parse_position(refusal.message if refusal is not error else "")
+    for cause in error.causes:
+        line = line_of(text, f"{prefix}{cause.field}", document=document)
         show_problem(form, field, line, f"{cause.field}: {cause.message}")
 
 
 def show_causes(form: forms.Form, field: str, causes: Iterable[tuple[str, str]]) -> None:
-    """Add causes (path, message) to the field that holds the YAML."""
+    """Add causes (path, message) to the field with the YAML."""
     text = str(form.data.get(field, ""))
     for path, message in causes:
-        line = line_of(text, path) if path else _line_in(message)
+        line = line_of(text, path) if path else _find_line(message)
         show_problem(form, field, line, f"{path}: {message}" if path else message)
 
 
 def show_problem(form: forms.Form, field: str, line: int | None, message: str) -> None:
-    """Add one message; the line is marked in the text, too."""
+    """Add a message, and mark the line in the text."""
     if line is None:
         form.add_error(field, message)
         return
@@ -52,9 +52,9 @@ def show_problem(form: forms.Form, field: str, line: int | None, message: str) -
 
 
 def line_of(text: str, path: str, *, document: int = 1) -> int | None:
-    """The line (from 1) of a field, or of the nearest one above it that is there.
+    """The line (from 1) of a field, or of its nearest ancestor that exists.
 
-    None for a text that is no YAML, or where not even the path's first step is there.
+    None for a text that is not valid YAML, or without the first step of the path.
     """
     try:
         nodes = list(yaml.compose_all(text, Loader=yaml.CSafeLoader))
@@ -63,15 +63,15 @@ def line_of(text: str, path: str, *, document: int = 1) -> int | None:
     node = nodes[document - 1] if 0 < document <= len(nodes) else None
     line = None
     for name, inner in _STEP.findall(path):
-        found = _step(node, inner or name)
+        found = _follow_step(node, inner or name)
         if found is None:
             break
         node, line = found
     return line
 
 
-def _step(node: yaml.Node | None, step: str) -> tuple[yaml.Node, int] | None:
-    """The value under one step, and its line."""
+def _follow_step(node: yaml.Node | None, step: str) -> tuple[yaml.Node, int] | None:
+    """The value at one step, and its line."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == step.strip("\"'"):
@@ -82,14 +82,14 @@ def _step(node: yaml.Node | None, step: str) -> tuple[yaml.Node, int] | None:
     return None
 
 
-def _place(message: str) -> tuple[int, str]:
-    """The number of the document a message is about, and the path of the object in it."""
+def _parse_position(message: str) -> tuple[int, str]:
+    """The number of the document in a message, and the path of the object in it."""
     found = _DOCUMENT.match(message)
     start = message.split(" (", 1)[0]
     items = "".join(f"items[{number}]." for number in _ITEM.findall(start))
     return (int(found[1]) if found else 1), items
 
 
-def _line_in(message: str) -> int | None:
+def _find_line(message: str) -> int | None:
     found = _LINE.search(message)
     return int(found[1]) if found else None

@@ -1,5 +1,5 @@
-"""The queries of each page, one module a page, each a bounded number of statements.
+"""The queries of the pages: a module for each page, with a bounded number of statements.
 
-All reading of models for the pages is here, or in the rooms below the dashboard.
+Pages read models only here, or through the packages below the dashboard.
 The views, forms and templatetags import it.
 """

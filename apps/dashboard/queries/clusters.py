@@ -1,4 +1,4 @@
-"""What the page of all clusters shows."""
+"""The page of all clusters."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from apps.cluster.models import Cluster
 from apps.cluster.queries import clusters
 from apps.controlplane.loop.clock import NOW_SQL
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.tables import Field, asked_sorting
+from apps.dashboard.tables import Field, read_sorting
 
 SORTS = {"name": "name", "made": "created_at"}
-#: Clusters of one page.
+#: Clusters per page.
 CARDS = 24
 #: The throughput chart: this many bars of this many seconds.
 BARS = 30
@@ -30,8 +30,8 @@ _COUNTS = """
             AND p.phase NOT IN ('Succeeded', 'Failed'))
     FROM cluster_cluster c WHERE c.id = ANY(%s)
 """
-#: Bars are counted back from the cluster's own now. It is read once for each cluster, and grouped
-#: within: a clock that is asked row by row bounds no index, and the whole ledger would be read.
+#: Bars are counted back from the time of the cluster's clock, which is read once per cluster: with
+#: a time computed for each row the query would not use the index, and read the whole ledger.
 _THROUGHPUT = f"""
     WITH moments AS MATERIALIZED (
         SELECT c.id, {NOW_SQL} AS now FROM cluster_cluster c WHERE c.id = ANY(%s)
@@ -55,7 +55,7 @@ class Throughput:
 
     @property
     def per_second(self) -> float:
-        """Over the last ten seconds that are whole."""
+        """Over the last ten complete seconds."""
         spans = self.bars[-6:-1]
         return sum(spans) / (len(spans) * BAR_SECONDS)
 
@@ -65,13 +65,13 @@ class Throughput:
 
     @property
     def words(self) -> str:
-        """The chart for those who do not see it."""
+        """The text alternative of the chart."""
         return f"{sum(self.bars):,} pods bound in the last minute"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCard:
-    """One cluster at a glance."""
+    """The summary of one cluster."""
 
     cluster: Cluster
     nodes: int
@@ -83,17 +83,17 @@ class ClusterCard:
 
 @dataclass(frozen=True, slots=True)
 class ClusterList:
-    """A page of clusters, by name unless sorted otherwise, with a card for each."""
+    """A page of clusters with a card for each; sorted by name by default."""
 
     page: NumberedPage[Cluster]
     cards: Sequence[ClusterCard]
     filters: Sequence[Field]
 
 
-def clusters_shown(query: Mapping[str, str]) -> ClusterList:
-    """Clusters narrowed and sorted as the address asks."""
-    sorting = asked_sorting(query, SORTS, default="name")
-    sign = "-" if sorting.downwards else ""
+def find_clusters(query: Mapping[str, str]) -> ClusterList:
+    """Clusters filtered and sorted as the address says."""
+    sorting = read_sorting(query, SORTS, default="name")
+    sign = "-" if sorting.descending else ""
     found = clusters().order_by(f"{sign}{sorting.key}", "name")
     if text := query.get("q", "").strip():
         found = found.filter(name__contains=text)

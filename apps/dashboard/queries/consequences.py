@@ -1,4 +1,4 @@
-"""What deleting something brings about, said before it is done."""
+"""The consequences of deleting an object, shown before it is deleted."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from apps.controlplane.tables.columns import get
 from apps.dashboard.queries.nodes import pods_on_node
 from apps.dashboard.queries.related import pods_with_claim, selected_pods
 
-#: Pods that can be chosen at once.
-MOST_CHOSEN = 500
+#: Maximum number of pods in one deletion.
+MAX_SELECTED = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenPods:
-    """Pods to delete, what becomes free, and the workloads that will replace some of them."""
+class SelectedPods:
+    """Pods to delete, the resources this frees, and the workloads that replace some of them."""
 
     pods: Sequence[Pod]
     bound: int
     #: (resource, amount) on nodes
     freed: Sequence[tuple[str, int]]
-    #: (workload, its pods among these)
+    #: (workload, number of its pods among these)
     replaced: Sequence[tuple[str, int]]
 
 
-def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> ChosenPods:
-    """The pods named `namespace/name` that are there; names beyond MOST_CHOSEN are not read."""
+def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> SelectedPods:
+    """The existing pods among `namespace/name` keys; keys beyond MAX_SELECTED are ignored."""
     wanted = Q(pk__in=())
-    for key in chosen[:MOST_CHOSEN]:
+    for key in chosen[:MAX_SELECTED]:
         namespace, _, name = key.partition("/")
         wanted |= Q(namespace=namespace, name=name)
     pods = list(Pod.objects.filter(wanted, cluster=cluster).order_by("namespace", "name"))
@@ -45,7 +45,7 @@ def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> ChosenPods:
         for owner in get(pod.body, "metadata", "ownerReferences", default=[]):
             if owner.get("controller"):
                 replaced[f"{owner.get('kind')} {owner.get('name')}"] += 1
-    return ChosenPods(
+    return SelectedPods(
         pods,
         bound=sum(bool(pod.node_name) for pod in pods),
         freed=sorted(freed.items()),
@@ -54,9 +54,12 @@ def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> ChosenPods:
 
 
 def consequences(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[str]:
-    """What follows when this object is deleted, a sentence each."""
-    tell = _PARTICULAR.get(kind.name, _others)
-    return [*tell(cluster, found), "This cannot be undone. The deletion stays in the change log."]
+    """The consequences of deleting this object, one sentence each."""
+    describe = _BY_KIND.get(kind.name, _others)
+    return [
+        *describe(cluster, found),
+        "This cannot be undone. The deletion stays in the change log.",
+    ]
 
 
 def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
@@ -68,13 +71,13 @@ def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
 
 def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
     assert isinstance(found, Pod)
-    said = []
+    sentences = []
     if found.node_name:
-        said.append(f"Its requests are freed on {found.node_name}.")
+        sentences.append(f"Its requests are freed on {found.node_name}.")
     for owner in get(found.body, "metadata", "ownerReferences", default=[]):
         if owner.get("controller"):
-            said.append(f"{owner['kind']} {owner['name']} will create a replacement.")
-    return [*said, "Its decisions and timeline are kept."]
+            sentences.append(f"{owner['kind']} {owner['name']} will create a replacement.")
+    return [*sentences, "Its decisions and timeline are kept."]
 
 
 def _namespace(cluster: Cluster, found: KubernetesObject) -> list[str]:
@@ -114,7 +117,7 @@ def _others(cluster: Cluster, found: KubernetesObject) -> list[str]:
     return ["Objects that refer to it will no longer find it."]
 
 
-_PARTICULAR: Mapping[str, Callable[[Cluster, KubernetesObject], list[str]]] = {
+_BY_KIND: Mapping[str, Callable[[Cluster, KubernetesObject], list[str]]] = {
     "DaemonSet": _workload,
     "Deployment": _workload,
     "Job": _workload,

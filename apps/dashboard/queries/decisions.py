@@ -20,8 +20,8 @@ from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.tables import Field
 from apps.scheduler.decision import Decision
 
-#: Attempts of the same pod that are listed before and after one.
-MOST_AROUND = 10
+#: Attempts of the same pod that are listed before and after a decision.
+MAX_AROUND = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     """A decision with its row and its neighbours; NotFound if there is none."""
     row = queries.decision_numbered(number, cluster)
     attempts = queries.list_decisions(cluster, pod_uid=row.pod_uid)
-    earlier = list(attempts.filter(pk__lt=row.pk)[:MOST_AROUND])
-    later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MOST_AROUND])
+    earlier = list(attempts.filter(pk__lt=row.pk)[:MAX_AROUND])
+    later = list(attempts.filter(pk__gt=row.pk).order_by("pk")[:MAX_AROUND])
     return LedgerEntry(
         row,
         read(row).decision,
@@ -76,10 +76,10 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
 
 
 def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The exports of the API with the same filters."""
+    """(label, address) of the API's exports with the same filters."""
     address = reverse("api-export-cluster-decisions", args=[cluster.name])
-    asked = {each.name: query.get(each.name, "") for each in finding.PARAMETERS}
-    given = {name: value for name, value in asked.items() if value}
+    filters = {each.name: query.get(each.name, "") for each in finding.PARAMETERS}
+    given = {name: value for name, value in filters.items() if value}
     formats = (("CSV", "csv"), ("JSON Lines", "jsonl"))
     return [(words, f"{address}?{urlencode({'format': name, **given})}") for words, name in formats]
 

@@ -1,4 +1,4 @@
-"""What the page of events shows."""
+"""The page of events."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from apps.cluster.models import Cluster, Event
 from apps.dashboard.paging import LogPage, log_page
 from apps.dashboard.tables import Field
 
-#: Suggested where one types a reason; any other can be asked for as well.
+#: Suggestions for the filter by reason, which accepts any other reason.
 COMMON_REASONS = ("FailedScheduling", "Preempted", "Scheduled", "TaintManagerEviction")
 TYPES = ("Normal", "Warning")
 
 
 @dataclass(frozen=True, slots=True)
 class EventList:
-    """A page of events, and what the list can be narrowed by."""
+    """A page of events, and the filters of the list."""
 
     page: LogPage[Event]
     filters: Sequence[Field]
 
 
 def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
-    """Events of a cluster, newest first, narrowed as the address asks."""
+    """Events of a cluster, newest first, filtered as the address says."""
     events = Event.objects.filter(cluster=cluster)
     exact = {
         "namespace": "namespace",

@@ -1,4 +1,4 @@
-"""What the page of nodes and the page of one node show."""
+"""The page of nodes and the page of one node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import running_drain
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.usage import ZONE_LABEL, NodeUse, Use, nodes_in_use
-from apps.dashboard.tables import Field, Sorting, asked_sorting
+from apps.dashboard.tables import Field, Sorting, read_sorting
 
 SORTS: Mapping[str, Callable[[NodeUse], Any]] = {
     "name": lambda node: node.name,
@@ -31,8 +31,8 @@ STATES: Mapping[str, Callable[[NodeUse], bool]] = {
     "not-ready": lambda node: not node.ready,
     "cordoned": lambda node: node.unschedulable,
 }
-#: What the button says that turns a condition to its bad side.
-_BREAK = {
+#: Labels of the buttons that set a condition to its unhealthy status.
+_FAILURE_LABELS = {
     "MemoryPressure": "Set memory pressure",
     "DiskPressure": "Set disk pressure",
     "PIDPressure": "Set PID pressure",
@@ -52,7 +52,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class NodeList:
-    """A page of nodes, how it is sorted, and what the list can be narrowed by."""
+    """A page of nodes, with its sorting and the filters of the list."""
 
     page: NumberedPage[NodeRow]
     sorting: Sorting[Callable[[NodeUse], Any]]
@@ -62,7 +62,7 @@ class NodeList:
 
 @dataclass(frozen=True, slots=True)
 class NodeCondition:
-    """A condition of a node, which may not have it; `healthy` is "" where nobody knows."""
+    """A condition that a node may have; `healthy` is its healthy status, "" if it is unknown."""
 
     type: str
     body: Mapping[str, Any]
@@ -73,12 +73,12 @@ class NodeCondition:
         return str(self.body.get("status") or "")
 
     @property
-    def is_wrong(self) -> bool:
+    def is_unhealthy(self) -> bool:
         return bool(self.healthy and self.status and self.status != self.healthy)
 
     @property
     def switches(self) -> list[tuple[str, str]]:
-        """The statuses it can be set to, with the words of their buttons."""
+        """(status, label of the button) for each status it can be set to."""
         if not self.healthy:
             return []
         failing = "False" if self.healthy == "True" else "True"
@@ -86,14 +86,14 @@ class NodeCondition:
             words = {"True": "Set Ready", "False": "Set NotReady"}
             words["Unknown"] = "Stop kubelet"
         else:
-            words = {self.healthy: "Clear", failing: _BREAK[self.type]}
+            words = {self.healthy: "Clear", failing: _FAILURE_LABELS[self.type]}
         now = self.status or ("" if self.type == "Ready" else self.healthy)
         return [(status, text) for status, text in words.items() if status != now]
 
 
 @dataclass(frozen=True, slots=True)
 class OneNode:
-    """A node, what it offers, and what is on it."""
+    """A node, its resources, and its pods."""
 
     node: Node
     taints: Sequence[Taint]
@@ -115,7 +115,7 @@ class OneNode:
 
     @property
     def conditions(self) -> Sequence[NodeCondition]:
-        """The well-known ones, whether the node has them or not, then its others."""
+        """The well-known conditions, whether the node has them or not, then its others."""
         listed = (self.node.body.get("status") or {}).get("conditions") or []
         by_type = {each.get("type", ""): each for each in listed}
         known = [
@@ -129,24 +129,24 @@ class OneNode:
 def node_list(
     cluster: Cluster, query: Mapping[str, str], *, resource: str, resources: Sequence[str]
 ) -> NodeList:
-    """Nodes narrowed and sorted as the address asks; `resource` of `resources` is a column."""
-    everything = nodes_in_use(cluster, resource=resource)
+    """Nodes filtered and sorted as the address says; `resource` is an additional column."""
+    all_nodes = nodes_in_use(cluster, resource=resource)
     text, zone = query.get("q", "").strip(), query.get("zone", "")
-    in_state = STATES.get(query.get("state", ""), _any_state)
+    in_state = STATES.get(query.get("state", ""), _accept)
     found = [
         node
-        for node in everything
+        for node in all_nodes
         if text in node.name and (not zone or node.zone == zone) and in_state(node)
     ]
-    sorting = asked_sorting(query, SORTS, default="name")
-    found.sort(key=sorting.key, reverse=sorting.downwards)
+    sorting = read_sorting(query, SORTS, default="name")
+    found.sort(key=sorting.key, reverse=sorting.descending)
     page = numbered_page(found, query)
     taints: dict[int, list[Taint]] = {node.id: [] for node in page.rows}
     for taint in Taint.objects.filter(node_id__in=taints).order_by("node_id", "position"):
         taints[taint.node_id].append(taint)
     rows = [NodeRow(node, taints[node.id]) for node in page.rows]
-    filters = _filters(sorted({node.zone for node in everything}), resources)
-    return NodeList(page.showing(rows), sorting, filters, len(everything))
+    filters = _filters(sorted({node.zone for node in all_nodes}), resources)
+    return NodeList(page.showing(rows), sorting, filters, len(all_nodes))
 
 
 def _filters(zones: Sequence[str], resources: Sequence[str]) -> list[Field]:
@@ -161,7 +161,7 @@ def _filters(zones: Sequence[str], resources: Sequence[str]) -> list[Field]:
 
 
 def one_node(cluster: Cluster, name: str) -> OneNode:
-    """Everything the page of a node shows; NotFound when there is none."""
+    """Everything the page of a node shows; NotFound if there is no such node."""
     node = Node.objects.filter(cluster=cluster, name=name).prefetch_related("taints").first()
     if node is None:
         raise NotFound("nodes", name)
@@ -181,12 +181,12 @@ def one_node(cluster: Cluster, name: str) -> OneNode:
     )
 
 
-def _any_state(node: NodeUse) -> bool:
+def _accept(node: NodeUse) -> bool:
     return True
 
 
 def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
-    """The pods that take something of a node."""
+    """The pods that use resources of a node: bound and not terminated."""
     bound = Pod.objects.filter(cluster=cluster, node_name=name)
     return bound.exclude(phase__in=("Succeeded", "Failed"))
 
@@ -194,15 +194,15 @@ def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
 def existing_names(
     cluster: Cluster, names: Sequence[str], *, cordoned: bool | None = None
 ) -> list[str]:
-    """Those of the names that nodes have, sorted; if asked for, of (un)cordoned nodes only."""
+    """The names that nodes have, sorted; with `cordoned`, only of nodes in that state."""
     found = Node.objects.filter(cluster=cluster, name__in=names)
     if cordoned is not None:
         found = found.filter(unschedulable=cordoned)
     return list(found.order_by("name").values_list("name", flat=True))
 
 
-def stranded_by(cluster: Cluster, names: Sequence[str]) -> int:
-    """How many pods lose their node when these nodes are deleted."""
+def count_stranded_pods(cluster: Cluster, names: Sequence[str]) -> int:
+    """The number of pods that lose their node when these nodes are deleted."""
     bound = Pod.objects.filter(cluster=cluster, node_name__in=names)
     return bound.exclude(phase__in=("Succeeded", "Failed")).count()
 

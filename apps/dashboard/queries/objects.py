@@ -1,4 +1,4 @@
-"""What the pages of the other kinds show: how many there are, the objects of one, one object."""
+"""The pages of other kinds: the number of objects by kind, the objects of a kind, one object."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from apps.controlplane.tables.columns import Column
 from apps.controlplane.tables.kinds import columns_of
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
-from apps.dashboard.queries.pods import with_labels
+from apps.dashboard.queries.pods import filter_by_labels
 from apps.dashboard.queries.related import Relation, relations
-from apps.dashboard.tables import Field, Sorting, asked_sorting
+from apps.dashboard.tables import Field, Sorting, read_sorting
 
-MOST_CHANGES = 30
-MOST_EVENTS = 20
-#: Objects that are read all, so that one can sort by columns that are no columns of the database.
-MOST_SORTED = 2_000
+MAX_CHANGES = 30
+MAX_EVENTS = 20
+#: Up to this number all objects are read, so that every column can be sorted by.
+MAX_SORTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """An object of a list, and its cells beside its name and age: text, and whether a number."""
+    """An object of a list; a cell is (text, whether it is a number), besides name and age."""
 
     object: KubernetesObject
     cells: Sequence[tuple[str, bool]]
@@ -45,7 +45,7 @@ class ObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """A page of objects; of very many, only name and age can be sorted by."""
+    """A page of objects; `sortable`: by any column, not only by name and age."""
 
     page: NumberedPage[ObjectRow]
     sorting: Sorting[str]
@@ -56,7 +56,7 @@ class ObjectList:
 
 @dataclass(frozen=True, slots=True)
 class OneObject:
-    """An object, what it has to do with others, and who changed it."""
+    """An object with its related objects, events and changes."""
 
     kind: Kind
     object: KubernetesObject
@@ -68,7 +68,7 @@ class OneObject:
 
 
 def kind_of(resource: str) -> Kind:
-    """The kind addressed as `replicasets.apps`; NotFound when there is none."""
+    """The kind with a qualified name such as `replicasets.apps`; NotFound if there is none."""
     for kind in kinds.ALL:
         if kind.qualified_plural == resource:
             return kind
@@ -88,38 +88,38 @@ def kind_counts(cluster: Cluster) -> list[KindCount]:
 
 
 def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> ObjectList:
-    """Objects of a kind with the columns of `kubectl get`, narrowed and sorted as asked.
+    """Objects of a kind with the columns of `kubectl get`, filtered and sorted as requested.
 
-    BadRequest for a label selector that cannot be read.
+    BadRequest for an invalid label selector.
     """
     columns = [column for column in columns_of(kind) if column.name not in ("Name", "Age")]
-    objects = _narrowed(kind.model._default_manager.filter(cluster=cluster), query)
+    objects = _filter(kind.model._default_manager.filter(cluster=cluster), query)
     total = objects.count()
-    sortable = total <= MOST_SORTED
+    sortable = total <= MAX_SORTED
     keys = {"name": "", "age": "", **({column.name: column.name for column in columns})}
-    sorting = asked_sorting(query, keys if sortable else {"name": "", "age": ""}, default="name")
+    sorting = read_sorting(query, keys if sortable else {"name": "", "age": ""}, default="name")
     now = cluster.now()
     if sorting.key:
         column = next(column for column in columns if column.name == sorting.key)
         found: Any = sorted(
             objects.order_by("namespace", "name"),
-            key=lambda row: _comparable(column.cell(row.body, now)),
-            reverse=sorting.downwards,
+            key=lambda row: _sort_key(column.cell(row.body, now)),
+            reverse=sorting.descending,
         )
     else:
         order = ("created_at", "pk") if sorting.name == "age" else ("namespace", "name")
-        sign = "-" if sorting.downwards else ""
+        sign = "-" if sorting.descending else ""
         found = objects.order_by(*(f"{sign}{name}" for name in order))
     page = numbered_page(found, query)
     rows = [
-        ObjectRow(row, [_shown(column.cell(row.body, now)) for column in columns])
+        ObjectRow(row, [_format_cell(column.cell(row.body, now)) for column in columns])
         for row in page.rows
     ]
     return ObjectList(page.showing(rows), sorting, columns, sortable, _filters(cluster, kind))
 
 
 def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneObject:
-    """An object with its history; NotFound when there is none."""
+    """An object with its history; NotFound if there is none."""
     found = kind.model._default_manager.filter(cluster=cluster, namespace=namespace, name=name)
     first = found.first()
     if first is None:
@@ -130,17 +130,17 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
         kind=kind,
         object=first,
         facts=[
-            (column.name, _shown(column.cell(first.body, now))[0])
+            (column.name, _format_cell(column.cell(first.body, now))[0])
             for column in columns_of(kind)[1:]
         ],
         related=relations(cluster, kind, first),
-        events=list(events[:MOST_EVENTS]),
-        changes=object_changes(cluster, first.uid, most=MOST_CHANGES),
+        events=list(events[:MAX_EVENTS]),
+        changes=object_changes(cluster, first.uid, limit=MAX_CHANGES),
     )
 
 
 def object_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> KubernetesObject:
-    """The object alone; NotFound when there is none."""
+    """The object; NotFound if there is none."""
     found = kind.model._default_manager.filter(cluster=cluster, namespace=namespace, name=name)
     first: KubernetesObject | None = found.first()
     if first is None:
@@ -148,15 +148,15 @@ def object_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Kubern
     return first
 
 
-def _narrowed(objects: QuerySet[Any], query: Mapping[str, str]) -> QuerySet[Any]:
+def _filter(objects: QuerySet[Any], query: Mapping[str, str]) -> QuerySet[Any]:
     if text := query.get("q", "").strip():
         objects = objects.filter(name__contains=text)
     if namespace := query.get("namespace", "").strip():
         objects = objects.filter(namespace=namespace)
-    return with_labels(objects, query.get("labels", ""))
+    return filter_by_labels(objects, query.get("labels", ""))
 
 
-def _shown(cell: Any) -> tuple[str, bool]:
+def _format_cell(cell: Any) -> tuple[str, bool]:
     """A cell as text, and whether it is a number."""
     if isinstance(cell, bool):
         return ("yes" if cell else "no"), False
@@ -165,8 +165,8 @@ def _shown(cell: Any) -> tuple[str, bool]:
     return ("" if cell is None else str(cell)), False
 
 
-def _comparable(cell: Any) -> tuple[bool, float, str]:
-    """Numbers among themselves, before texts."""
+def _sort_key(cell: Any) -> tuple[bool, float, str]:
+    """A key that sorts numbers by value, before texts."""
     number = isinstance(cell, int | float)
     return not number, float(cell) if number else 0.0, str(cell)
 

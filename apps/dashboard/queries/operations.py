@@ -13,7 +13,7 @@ from apps.cluster.models import Cluster
 from apps.controlplane.models import Operation
 from apps.controlplane.operations.service import operations
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.tables import Field, Sorting, asked_sorting
+from apps.dashboard.tables import Field, Sorting, read_sorting
 
 SORTS: Mapping[str, Sequence[str]] = {
     "number": ("pk",),
@@ -21,14 +21,14 @@ SORTS: Mapping[str, Sequence[str]] = {
     "state": ("state", "pk"),
     "user": ("user", "pk"),
 }
-#: A cluster's page shows operations that finished no longer ago than this.
+#: A cluster's page shows the operations that finished within this time.
 RECENT = timedelta(minutes=15)
-MOST_RECENT = 5
+MAX_RECENT = 5
 
 
 @dataclass(frozen=True, slots=True)
 class OperationList:
-    """A page of operations, newest first unless sorted otherwise."""
+    """A page of operations; newest first by default."""
 
     page: NumberedPage[Operation]
     sorting: Sorting[Sequence[str]]
@@ -36,14 +36,14 @@ class OperationList:
 
 
 def operation_list(query: Mapping[str, str]) -> OperationList:
-    """Operations filtered and sorted as the address asks."""
+    """Operations filtered and sorted as the address says."""
     found = operations()
     if text := query.get("q", "").strip():
         found = found.filter(title__icontains=text)
     if (state := query.get("state", "")) in Operation.State.values:
         found = found.filter(state=state)
-    sorting = asked_sorting(query, SORTS, default="-number")
-    sign = "-" if sorting.downwards else ""
+    sorting = read_sorting(query, SORTS, default="-number")
+    sign = "-" if sorting.descending else ""
     page = numbered_page(found.order_by(*(f"{sign}{column}" for column in sorting.key)), query)
     filters = [
         Field("q", "Operation", hint="contains"),
@@ -52,13 +52,13 @@ def operation_list(query: Mapping[str, str]) -> OperationList:
     return OperationList(page, sorting, filters)
 
 
-def operations_of(cluster: Cluster) -> list[Operation]:
+def recent_operations(cluster: Cluster) -> list[Operation]:
     """The operations that run in a cluster, and those that finished recently."""
     recent = Q(finished_at__isnull=True) | Q(finished_at__gt=timezone.now() - RECENT)
-    return list(operations().filter(recent, cluster=cluster)[:MOST_RECENT])
+    return list(operations().filter(recent, cluster=cluster)[:MAX_RECENT])
 
 
 def unfinished_operations() -> list[Operation]:
     """The operations that are creating a cluster, for the page of clusters."""
     creating = operations().filter(cluster=None, finished_at__isnull=True)
-    return list(creating[:MOST_RECENT])
+    return list(creating[:MAX_RECENT])

@@ -1,4 +1,4 @@
-"""What a cluster's own page shows."""
+"""The page of one cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
 from apps.dashboard.queries.clusters import Throughput, throughputs
-from apps.dashboard.queries.operations import operations_of
+from apps.dashboard.queries.operations import recent_operations
 from apps.dashboard.queries.usage import (
     ZONE_LABEL,
     NodesUse,
@@ -32,13 +32,13 @@ _STATES = """
 
 @dataclass(frozen=True, slots=True)
 class PodStates:
-    """How many pods are where in their lives."""
+    """The number of pods in each state."""
 
     queues: dict[QueueEntry.Queue, int]
     bound: int
     succeeded: int
     failed: int
-    #: Pending pods that wait for a scheduler this cluster does not run.
+    #: Pending pods with the schedulerName of another scheduler.
     of_others: int
 
     @property
@@ -49,7 +49,7 @@ class PodStates:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One look at a cluster."""
+    """Everything the page of a cluster shows."""
 
     all: NodesUse
     zones: Sequence[ZoneUse]
@@ -65,7 +65,7 @@ class Overview:
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
-    """Everything the page shows; nodes are grouped by `label`, and `resource` is drawn."""
+    """The overview of a cluster; nodes are grouped by `label`, and `resource` is charted."""
     known = ["cpu", "memory", "pods", *resource_names(cluster)]
     labels = label_names(cluster)
     resource = resource if resource in known else "cpu"
@@ -82,15 +82,15 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         throughput=throughputs([cluster.pk])[cluster.pk],
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
-        operations=operations_of(cluster),
+        operations=recent_operations(cluster),
     )
 
 
 def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object]:
-    """The nodes in their groups, as compact as JSON allows.
+    """The nodes by group, as compact JSON.
 
-    `names`, `shares` (thousandths) and `states` (a digit each: 1 cordoned, 2 not ready, 3 both)
-    go along the groups, which are (name, nodes).
+    `groups` are (name, number of nodes). `names`, `shares` (thousandths) and `states` (a digit:
+    1 cordoned, 2 not ready, 3 both) have an entry for each node, in the order of the groups.
     """
     groups = by_zone(nodes_in_use(cluster, resource=resource, label=label))
     nodes = [node for group in groups for node in group.nodes]
@@ -104,7 +104,7 @@ def heat_map(cluster: Cluster, *, resource: str, label: str) -> dict[str, object
 
 
 def pod_states(cluster: Cluster) -> PodStates:
-    """Pods by state."""
+    """Count the pods of a cluster by state."""
     with connection.cursor() as cursor:
         cursor.execute(_STATES, [cluster.pk])
         rows = cursor.fetchall()

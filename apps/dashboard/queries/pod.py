@@ -1,4 +1,4 @@
-"""What the page of one pod shows, also of one that is gone."""
+"""The page of one pod, also of a deleted one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Pod
 from apps.controlplane import queries
 from apps.controlplane.explanations.pods import why_pending
-from apps.controlplane.history.story import Chapter, condense, find_last_body, read_story
+from apps.controlplane.history.story import StoryEntry, condense, find_last_body, read_story
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import pod_state, queue_entries
 
-MOST_ATTEMPTS = 50
-MOST_EVENTS = 50
-MOST_CHANGES = 50
-#: Pods of one name that are offered when none has it any more.
-MOST_NAMESAKES = 20
+MAX_ATTEMPTS = 50
+MAX_EVENTS = 50
+MAX_CHANGES = 50
+#: Maximum number of deleted pods with the same name.
+MAX_NAMESAKES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class OnePod:
-    """A pod and its story; of one that is gone, what is still known (`pod` is None then)."""
+    """A pod and its history; `pod` is None for a deleted pod, whose history may be incomplete."""
 
     uid: UUID
     namespace: str
@@ -37,13 +37,13 @@ class OnePod:
     attempt_count: int
     events: Sequence[Event]
     changes: Sequence[ChangeRow]
-    chapters: Sequence[Chapter]
-    #: one sentence; empty for a pod that does not wait
+    timeline: Sequence[StoryEntry]
+    #: one sentence; empty for a pod that is not pending
     why_pending: str = ""
 
     @property
     def state(self) -> str:
-        return pod_state(self.pod, self.entry) if self.pod is not None else "gone"
+        return pod_state(self.pod, self.entry) if self.pod is not None else "deleted"
 
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
@@ -52,40 +52,40 @@ class OnePod:
 
 @dataclass(frozen=True, slots=True)
 class Namesake:
-    """A pod of a name, which may be gone, and its last attempt."""
+    """The uid of a pod, which may be deleted, and its last attempt."""
 
     uid: UUID
     attempt: SchedulingDecision
 
 
 def one_pod(cluster: Cluster, namespace: str, name: str) -> OnePod:
-    """Everything the page of a pod shows; NotFound when there is none."""
+    """Everything the page of a pod shows; NotFound if there is no such pod."""
     pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
     if pod is None:
         raise NotFound("pods", name)
-    return _told(cluster, pod.uid, pod, pod.body)
+    return _load_pod(cluster, pod.uid, pod, pod.body)
 
 
 def pod_story(cluster: Cluster, uid: UUID) -> OnePod:
-    """The same by uid, also of a pod that is gone; NotFound when nothing is known of it."""
+    """The same by uid, also of a deleted pod; NotFound if no record of it is left."""
     pod = Pod.objects.filter(cluster=cluster, uid=uid).first()
     if pod is not None:
-        return _told(cluster, uid, pod, pod.body)
-    return _told(cluster, uid, None, find_last_body(cluster, uid) or {})
+        return _load_pod(cluster, uid, pod, pod.body)
+    return _load_pod(cluster, uid, None, find_last_body(cluster, uid) or {})
 
 
 def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
-    """The pods that had a name, newest first, as far as the ledger knows them."""
+    """The pods in the ledger that had this name, newest first."""
     attempts = queries.list_decisions(cluster, namespace=namespace, name=name)[:1000]
     last: dict[UUID, SchedulingDecision] = {}
     for attempt in attempts:
         last.setdefault(attempt.pod_uid, attempt)
-    return [Namesake(uid, attempt) for uid, attempt in last.items()][:MOST_NAMESAKES]
+    return [Namesake(uid, attempt) for uid, attempt in last.items()][:MAX_NAMESAKES]
 
 
-def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
+def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
     found = queries.list_decisions(cluster, pod_uid=uid)
-    attempts = list(found[:MOST_ATTEMPTS])
+    attempts = list(found[:MAX_ATTEMPTS])
     if not body and not attempts:
         raise NotFound("pods", str(uid))
     entry = queue_entries(cluster, [uid]).get(uid)
@@ -100,9 +100,9 @@ def _told(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any])
         body=body,
         entry=entry,
         attempts=attempts,
-        attempt_count=len(attempts) if len(attempts) < MOST_ATTEMPTS else found.count(),
-        events=list(events[:MOST_EVENTS]),
-        changes=object_changes(cluster, uid, most=MOST_CHANGES),
-        chapters=condense(read_story(cluster, uid)),
+        attempt_count=len(attempts) if len(attempts) < MAX_ATTEMPTS else found.count(),
+        events=list(events[:MAX_EVENTS]),
+        changes=object_changes(cluster, uid, limit=MAX_CHANGES),
+        timeline=condense(read_story(cluster, uid)),
         why_pending=why_pending(cluster, pod, entry, last) if pod is not None else "",
     )

@@ -1,4 +1,4 @@
-"""What the page of pods shows."""
+"""The page of pods."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from apps.cluster.models import Cluster, KubernetesObject, Namespace, Pod
 from apps.cluster.selectors import label_requirements
 from apps.controlplane.models import QueueEntry
 from apps.dashboard.paging import NumberedPage, numbered_page
-from apps.dashboard.tables import Field, Sorting, asked_sorting
+from apps.dashboard.tables import Field, Sorting, read_sorting
 
 Rows = TypeVar("Rows", bound=KubernetesObject)
 
 ENDED = ("Succeeded", "Failed")
-#: Column of the table -> what the rows are ordered by.
+#: Column of the table -> fields the rows are ordered by.
 SORTS: Mapping[str, tuple[str, ...]] = {
     "name": ("namespace", "name"),
     "created": ("created_at", "pk"),
@@ -37,13 +37,13 @@ STATES: Mapping[str, Q] = {
     "succeeded": Q(phase="Succeeded"),
     "failed": Q(phase="Failed"),
 }
-#: States of the list that are queues: pending pods, apart by where they wait.
+#: States of the filter that are queues of pending pods.
 QUEUES = tuple(QueueEntry.Queue.values)
 
 
 @dataclass(frozen=True, slots=True)
 class PodRow:
-    """A pod of the list and, while it waits, its place in the queue."""
+    """A pod of the list and, while it is pending, its queue entry."""
 
     pod: Pod
     entry: QueueEntry | None
@@ -55,7 +55,7 @@ class PodRow:
 
 @dataclass(frozen=True, slots=True)
 class PodList:
-    """A page of pods, how it is sorted, and what the list can be narrowed by."""
+    """A page of pods, with its sorting and the filters of the list."""
 
     page: NumberedPage[PodRow]
     sorting: Sorting[tuple[str, ...]]
@@ -72,17 +72,17 @@ def pod_state(pod: Pod, entry: QueueEntry | None) -> str:
 
 
 def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
-    """Pods narrowed and sorted as the address asks; BadRequest for a bad label selector."""
-    sorting = asked_sorting(query, SORTS, default="name")
-    found = _sorted(narrowed_pods(cluster, query).defer("body"), sorting)
+    """Pods filtered and sorted as the address says; BadRequest for an invalid label selector."""
+    sorting = read_sorting(query, SORTS, default="name")
+    found = _sort(filter_pods(cluster, query).defer("body"), sorting)
     page = numbered_page(found, query)
     entries = queue_entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
     rows = [PodRow(pod, entries.get(pod.uid)) for pod in page.rows]
     return PodList(page.showing(rows), sorting, _filters(cluster))
 
 
-def narrowed_pods(cluster: Cluster, query: Mapping[str, str]) -> QuerySet[Pod]:
-    """The pods an address asks for, unsorted; BadRequest for a parameter that cannot be read."""
+def filter_pods(cluster: Cluster, query: Mapping[str, str]) -> QuerySet[Pod]:
+    """The pods that the address selects, unsorted; BadRequest for an invalid parameter."""
     pods = Pod.objects.filter(cluster=cluster)
     if text := query.get("q", "").strip():
         pods = pods.filter(name__contains=text)
@@ -90,13 +90,13 @@ def narrowed_pods(cluster: Cluster, query: Mapping[str, str]) -> QuerySet[Pod]:
         if value := query.get(parameter, "").strip():
             pods = pods.filter(**{column: value})
     if priority := query.get("priority", "").strip():
-        pods = pods.filter(priority=_priority(priority))
+        pods = pods.filter(priority=_parse_priority(priority))
     pods = _in_state(cluster, pods, query.get("state", ""))
-    return with_labels(pods, query.get("labels", ""))
+    return filter_by_labels(pods, query.get("labels", ""))
 
 
-def with_labels(pods: QuerySet[Rows], selector: str) -> QuerySet[Rows]:
-    """The pods, or other objects, a label selector picks; BadRequest when it cannot be read."""
+def filter_by_labels(pods: QuerySet[Rows], selector: str) -> QuerySet[Rows]:
+    """The pods, or other objects, that a label selector matches; BadRequest if it is invalid."""
     for requirement in label_requirements(selector):
         key, values = requirement.key, list(requirement.values)
         has_one = Q(labels__has_key=key)
@@ -106,14 +106,14 @@ def with_labels(pods: QuerySet[Rows], selector: str) -> QuerySet[Rows]:
             case "DoesNotExist":
                 pods = pods.exclude(has_one)
             case "NotIn":
-                pods = pods.exclude(pk__in=_labelled(pods, key, values))
+                pods = pods.exclude(pk__in=_filter_by_label(pods, key, values))
             case _:
-                pods = _labelled(pods, key, values)
+                pods = _filter_by_label(pods, key, values)
     return pods
 
 
 def queue_entries(cluster: Cluster, uids: Sequence[UUID]) -> dict[UUID, QueueEntry]:
-    """Where these pods wait, by uid."""
+    """The queue entries of these pods, by uid."""
     found = QueueEntry.objects.filter(cluster=cluster, pod_uid__in=uids)
     return {entry.pod_uid: entry for entry in found.defer("state")}
 
@@ -130,19 +130,19 @@ def _in_state(cluster: Cluster, pods: QuerySet[Pod], state: str) -> QuerySet[Pod
     return pending.filter(uid__in=queued.filter(queue=state).values("pod_uid"))
 
 
-def _sorted(pods: QuerySet[Pod], sorting: Sorting[tuple[str, ...]]) -> QuerySet[Pod]:
+def _sort(pods: QuerySet[Pod], sorting: Sorting[tuple[str, ...]]) -> QuerySet[Pod]:
     if sorting.name in ("cpu", "memory"):
         amount = Cast(KeyTextTransform(sorting.name, "requests"), BigIntegerField())
         pods = pods.annotate(**{sorting.name: Coalesce(amount, 0)})
-    return pods.order_by(*(OrderBy(F(key), descending=sorting.downwards) for key in sorting.key))
+    return pods.order_by(*(OrderBy(F(key), descending=sorting.descending) for key in sorting.key))
 
 
-def _labelled(pods: QuerySet[Rows], key: str, values: list[str]) -> QuerySet[Rows]:
+def _filter_by_label(pods: QuerySet[Rows], key: str, values: list[str]) -> QuerySet[Rows]:
     found = pods.alias(label=KeyTextTransform(key, "labels")).filter(label__in=values)
     return cast("QuerySet[Rows]", found)
 
 
-def _priority(text: str) -> int:
+def _parse_priority(text: str) -> int:
     try:
         number = int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the pages of scheduler profiles show."""
+"""The pages of configuration revisions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from apps.controlplane.profiles.differences import ProfileDifferences, compare_c
 from apps.dashboard.text_diff import TextDiff, text_diff
 from apps.scheduler.config import EXTENSION_POINTS, Profile
 
-#: Decisions named on the page of a revision.
-MOST_RECENT = 10
-#: Decisions counted there, so that an old ledger takes no longer than a young one.
-MOST_COUNTED = 10_000
+#: Decisions listed on the page of a revision.
+MAX_RECENT = 10
+#: Newest decisions that are counted there, which bounds the time in a large ledger.
+MAX_COUNTED = 10_000
 _RESULTS = """
     WITH newest AS MATERIALIZED (
         SELECT result, pod_uid FROM controlplane_schedulingdecision
@@ -33,7 +33,7 @@ _RESULTS = """
 
 @dataclass(frozen=True, slots=True)
 class PluginRow:
-    """A plugin, the weight of its scores (None: it does not score) and where it takes part."""
+    """A plugin, the weight of its scores (None: it does not score) and its extension points."""
 
     name: str
     weight: int | None
@@ -51,7 +51,7 @@ class EffectiveProfile:
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """A revision of the list, and how many decisions it made."""
+    """A revision of the list, and the number of its decisions."""
 
     revision: ConfigurationRevision
     decisions: int
@@ -59,30 +59,30 @@ class ProfileRow:
 
 @dataclass(frozen=True, slots=True)
 class OneProfile:
-    """A revision, what it comes to, and what it decided."""
+    """A revision, its effective profiles, and its decisions."""
 
     revision: ConfigurationRevision
     profiles: Sequence[EffectiveProfile]
-    #: (result, decisions), of its newest `MOST_COUNTED` ones
+    #: (result, decisions), of its newest `MAX_COUNTED` ones
     results: Sequence[tuple[str, int]]
-    #: those they were about
+    #: number of different pods of these decisions
     pods: int
     recent: Sequence[SchedulingDecision]
-    #: The revisions before and after it, where there are any.
+    #: The revisions before and after it; None if there is none.
     previous: int | None
     next: int | None
     extension_points: Sequence[str] = EXTENSION_POINTS
 
     @property
     def newest_counted(self) -> int:
-        """How many of the newest were counted; 0 where that is all of them, as far as is known."""
+        """The number of decisions counted, if there may be more; else 0."""
         counted = sum(count for _, count in self.results)
-        return counted if counted >= MOST_COUNTED else 0
+        return counted if counted >= MAX_COUNTED else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two revisions beside each other."""
+class RevisionComparison:
+    """Two revisions and their differences."""
 
     before: ConfigurationRevision
     after: ConfigurationRevision
@@ -93,41 +93,41 @@ class Comparison:
 def profile_list(cluster: Cluster) -> list[ProfileRow]:
     """All revisions, the newest first."""
     found = revisions.revisions_of(cluster)
-    made = SchedulingDecision.objects.filter(cluster=cluster).order_by()
-    counted = made.values_list("profile_revision").annotate(Count("pk"))
+    decisions = SchedulingDecision.objects.filter(cluster=cluster).order_by()
+    counted = decisions.values_list("profile_revision").annotate(Count("pk"))
     counts: dict[int, int] = dict(counted)
     return [ProfileRow(each, counts.get(each.revision, 0)) for each in found]
 
 
 def one_profile(cluster: Cluster, number: int) -> OneProfile:
-    """A revision with its plugins; NotFound when there is none."""
-    found = revision(cluster, number)
+    """A revision with its plugins; NotFound if there is none."""
+    found = get_revision(cluster, number)
     configuration = revisions.load_configuration(found)
-    made = queries.list_decisions(cluster, profile_revision=number)
-    results, pods = _counted(cluster, number)
+    decisions = queries.list_decisions(cluster, profile_revision=number)
+    results, pods = _count_results(cluster, number)
     others = ConfigurationRevision.objects.filter(cluster=cluster).values_list(
         "revision", flat=True
     )
     return OneProfile(
         found,
-        [_effective(profile) for profile in configuration.profiles],
+        [_describe_profile(profile) for profile in configuration.profiles],
         results=results,
         pods=pods,
-        recent=list(made[:MOST_RECENT]),
+        recent=list(decisions[:MAX_RECENT]),
         previous=others.filter(revision__lt=number).order_by("-revision").first(),
         next=others.filter(revision__gt=number).order_by("revision").first(),
     )
 
 
-def _counted(cluster: Cluster, revision: int) -> tuple[list[tuple[str, int]], int]:
+def _count_results(cluster: Cluster, revision: int) -> tuple[list[tuple[str, int]], int]:
     with connection.cursor() as cursor:
-        cursor.execute(_RESULTS, [cluster.pk, revision, MOST_COUNTED])
+        cursor.execute(_RESULTS, [cluster.pk, revision, MAX_COUNTED])
         rows = cursor.fetchall()
     return [(result, count) for result, count, _ in rows], rows[0][2] if rows else 0
 
 
-def revision(cluster: Cluster, number: int) -> ConfigurationRevision:
-    """A revision; NotFound when there is none."""
+def get_revision(cluster: Cluster, number: int) -> ConfigurationRevision:
+    """A revision; NotFound if there is none."""
     found = None
     if number < 2**31:
         found = ConfigurationRevision.objects.filter(cluster=cluster, revision=number).first()
@@ -136,10 +136,10 @@ def revision(cluster: Cluster, number: int) -> ConfigurationRevision:
     return found
 
 
-def compare(cluster: Cluster, before: int, after: int) -> Comparison:
-    """What one revision does differently from another, in effect and in its text."""
-    old, new = revision(cluster, before), revision(cluster, after)
-    return Comparison(
+def compare(cluster: Cluster, before: int, after: int) -> RevisionComparison:
+    """The differences between two revisions: of their effective profiles, and of their texts."""
+    old, new = get_revision(cluster, before), get_revision(cluster, after)
+    return RevisionComparison(
         old,
         new,
         compare_configurations(
@@ -149,7 +149,7 @@ def compare(cluster: Cluster, before: int, after: int) -> Comparison:
     )
 
 
-def _effective(profile: Profile) -> EffectiveProfile:
+def _describe_profile(profile: Profile) -> EffectiveProfile:
     rows = [
         PluginRow(
             name,

@@ -1,4 +1,4 @@
-"""What the pages of the queue show: who waits where, and what moved whom."""
+"""The pages of the queue: the pods in it, and the moves between its parts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from apps.controlplane.models import QueueEntry, QueueMove
 from apps.controlplane.profiles.plugins import plugin_names
 from apps.controlplane.queue import history, listing
 from apps.controlplane.queue.listing import SORTS, QueuedPod, QueueFilter, Sort
-from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, whole_number
-from apps.dashboard.tables import Field, Sorting, asked_sorting
+from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, parse_whole_number
+from apps.dashboard.tables import Field, Sorting, read_sorting
 from apps.scheduler.framework import events
 
-#: What each queue holds and what ends the wait there, for people.
+#: Which pods are in each queue, and when they leave it.
 MEANINGS = {
     QueueEntry.Queue.ACTIVE: "ready to be scheduled, in this order",
     QueueEntry.Queue.BACKOFF: "failed recently; retried when the backoff ends",
@@ -27,12 +27,12 @@ MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class SubQueue:
-    """One part of the queue."""
+class QueueSize:
+    """One of the four queues and its number of pods."""
 
     queue: QueueEntry.Queue
     size: int
-    #: the table shows only this one
+    #: the table shows only this queue
     chosen: bool
 
     @property
@@ -44,7 +44,7 @@ class SubQueue:
 class QueuePage:
     """The four queues, and a page of the pods in them."""
 
-    queues: Sequence[SubQueue]
+    queues: Sequence[QueueSize]
     summary: str
     page: NumberedPage[QueuedPod]
     filters: Sequence[Field]
@@ -53,30 +53,30 @@ class QueuePage:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """A page of moves, and what the list can be narrowed by."""
+    """A page of moves, and the filters of the list."""
 
     page: LogPage[QueueMove]
     filters: Sequence[Field]
-    #: What of the address cannot be read.
+    #: The parameter that is invalid, and why.
     problem: str = ""
 
 
 def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
-    """The queue as the address asks; the nearest page there is when there is no such page."""
-    sorting = asked_sorting(query, {name: name for name in SORTS}, default="place")
-    asked = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
-    wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in asked.items()})
+    """The queue, filtered and sorted as the address says; the nearest page that exists."""
+    sorting = read_sorting(query, {name: name for name in SORTS}, default="place")
+    values = {name: str(query.get(name, "")).strip() for name in ("queue", "pod", "plugin")}
+    wanted = QueueFilter(**{name: value.replace("\x00", "") for name, value in values.items()})
     sizes = queries.count_pods_by_queue(cluster)
     total = listing.count_pods(cluster, wanted, sizes)
     size = page_size(query)
     pages = max(1, -(-total // size))
-    number = min(max(1, whole_number(query, "page") or 1), pages)
+    number = min(max(1, parse_whole_number(query, "page") or 1), pages)
     start = (number - 1) * size
     pods = listing.list_pods(
         cluster,
         wanted,
         sort=sorting.key,
-        descending=sorting.downwards,
+        descending=sorting.descending,
         limit=size,
         offset=start,
     )
@@ -84,7 +84,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
         pods, number, pages, total, start + 1 if pods else 0, start + len(pods), size
     )
     return QueuePage(
-        [SubQueue(each, count, each.value == wanted.queue) for each, count in sizes.items()],
+        [QueueSize(each, count, each.value == wanted.queue) for each, count in sizes.items()],
         listing.summarize(sizes),
         page,
         [
@@ -97,7 +97,7 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
 
 
 def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
-    """Moves newest first, as the address asks; none, and why, where it cannot be read."""
+    """Moves, newest first, as the address selects; none, with a problem, if a filter is invalid."""
     problem, rows = "", QueueMove.objects.none()
     try:
         rows = history.find_moves(cluster, query)
@@ -114,7 +114,7 @@ def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     return HistoryPage(log_page(rows, query), filters, problem)
 
 
-#: Offered in the filter; there are more, one for each kind of change.
+#: Suggestions for the filter; it accepts every event.
 _EVENTS = sorted(
     {
         events.BACKOFF_COMPLETE,

@@ -1,4 +1,4 @@
-"""What an object has to do with others: its owners, what it selects, what uses it."""
+"""Related objects: owners, selected pods, and objects that use an object."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
 from apps.controlplane.tables.columns import NONE, get, labels, selector
 from apps.dashboard.links import object_url
-from apps.dashboard.queries.pods import with_labels
+from apps.dashboard.queries.pods import filter_by_labels
 
 Body = Mapping[str, Any]
 
-#: Objects of a relation that are named.
-MOST_NAMED = 12
+#: Objects of a relation that are listed.
+MAX_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An object and its page."""
+    """A link to the page of an object."""
 
     words: str
     address: str
@@ -32,7 +32,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Objects that stand in one relation to another; `address` lists all of them, if there is."""
+    """Objects with one relation to an object; `address` is the list of all of them, or empty."""
 
     label: str
     links: Sequence[Link]
@@ -45,16 +45,16 @@ class Relation:
 
 
 def relations(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[Relation]:
-    """Everything an object is related to; relations to nothing are left out."""
-    made = [_owners(cluster, found), *_PARTICULAR.get(kind.name, _nothing)(cluster, found)]
-    return [relation for relation in made if relation.total]
+    """The relations of an object, without empty ones."""
+    candidates = [_owners(cluster, found), *_BY_KIND.get(kind.name, _nothing)(cluster, found)]
+    return [relation for relation in candidates if relation.total]
 
 
 def selected_pods(cluster: Cluster, found: KubernetesObject) -> tuple[QuerySet[Pod], str]:
-    """The pods that an object's selector picks in its namespace, and the selector as text."""
+    """The pods that match an object's selector in its namespace, and the selector as text."""
     text = _selector(found.body)
     pods = Pod.objects.filter(cluster=cluster, namespace=found.namespace)
-    return (with_labels(pods, text) if text else pods.none()), text
+    return (filter_by_labels(pods, text) if text else pods.none()), text
 
 
 def pods_with_claim(cluster: Cluster, namespace: str, claim: str) -> QuerySet[Pod]:
@@ -65,10 +65,10 @@ def pods_with_claim(cluster: Cluster, namespace: str, claim: str) -> QuerySet[Po
 
 
 def _selector(body: Body) -> str:
-    """A selector as text; of services and replication controllers it is a plain map."""
-    written = get(body, "spec", "selector", default={})
+    """A selector as text; services and replication controllers have a map of labels."""
+    value = get(body, "spec", "selector", default={})
     is_map = body["kind"] in ("Service", "ReplicationController")
-    text = labels(written) if is_map else selector(written)
+    text = labels(value) if is_map else selector(value)
     return "" if text == NONE else text
 
 
@@ -141,7 +141,7 @@ def _attachment(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]
     yield _one(cluster, "Volume", "PersistentVolume", volume)
 
 
-def _of_node(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
+def _node(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     if found.body["kind"] != "Lease" or found.namespace == "kube-node-lease":
         yield _one(cluster, "Node", "Node", found.name)
 
@@ -150,12 +150,12 @@ def _nothing(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     yield from ()
 
 
-_PARTICULAR: Mapping[str, Callable[[Cluster, KubernetesObject], Iterator[Relation]]] = {
-    "CSINode": _of_node,
+_BY_KIND: Mapping[str, Callable[[Cluster, KubernetesObject], Iterator[Relation]]] = {
+    "CSINode": _node,
     "DaemonSet": _selects,
     "Deployment": _deployment,
     "Job": _selects,
-    "Lease": _of_node,
+    "Lease": _node,
     "Namespace": _namespace,
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
@@ -178,24 +178,24 @@ def _one(cluster: Cluster, label: str, kind: str, name: str) -> Relation:
 def _pods(
     cluster: Cluster, label: str, pods: QuerySet[Pod], query: Mapping[str, str] | None
 ) -> Relation:
-    made = _objects(cluster, label, kinds.POD, pods)
+    relation = _objects(cluster, label, kinds.POD, pods)
     address = f"{object_url(cluster, kinds.POD)}?{urlencode(query)}" if query else ""
-    return Relation(made.label, made.links, made.total, address)
+    return Relation(relation.label, relation.links, relation.total, address)
 
 
 def _objects(cluster: Cluster, label: str, kind: Kind, objects: QuerySet[Any]) -> Relation:
     named = objects.order_by("namespace", "name").values_list("namespace", "name")
-    first: list[tuple[str, str]] = list(named[: MOST_NAMED + 1])
-    total = len(first) if len(first) <= MOST_NAMED else objects.count()
+    first: list[tuple[str, str]] = list(named[: MAX_LISTED + 1])
+    total = len(first) if len(first) <= MAX_LISTED else objects.count()
     links = [
         Link(name, object_url(cluster, kind, namespace, name))
-        for namespace, name in first[:MOST_NAMED]
+        for namespace, name in first[:MAX_LISTED]
     ]
     return Relation(label, links, total)
 
 
 def _link(cluster: Cluster, kind: str, namespace: str, name: str | None) -> Link | None:
-    """None for what has no page here."""
+    """None for an object without a page."""
     known = {each.name: each for each in kinds.ALL}.get(kind)
     if known is None or not name:
         return None

@@ -1,4 +1,4 @@
-"""What the search finds: clusters, nodes, pods and decisions, by parts of their names."""
+"""The search: clusters, nodes, pods and decisions by parts of their names."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from django.urls import reverse
 from apps.cluster.models import Cluster, Node, Pod
 from apps.controlplane.models import SchedulingDecision
 
-#: Of each sort.
-MOST = 6
+#: Maximum number of hits of each sort.
+MAX_HITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One thing that was found, where it is and what tells it from its namesakes."""
+    """A search result; `about` distinguishes objects with equal names."""
 
     sort: str
     name: str
@@ -26,7 +26,7 @@ class Hit:
 
 
 def search(text: str, *, here: str = "") -> list[Hit]:
-    """The first of each sort; those of the cluster named `here` come first. A query a sort."""
+    """The first hits of each sort, those of the cluster `here` first. One query for each sort."""
     text = text.strip()
     if not text or "\x00" in text:
         return []
@@ -34,7 +34,7 @@ def search(text: str, *, here: str = "") -> list[Hit]:
 
 
 def _clusters(text: str) -> list[Hit]:
-    found = Cluster.objects.filter(name__icontains=text).order_by("name")[:MOST]
+    found = Cluster.objects.filter(name__icontains=text).order_by("name")[:MAX_HITS]
     return [
         Hit("Cluster", each.name, _url("cluster", each.name), "paused" if each.paused else "")
         for each in found
@@ -42,10 +42,10 @@ def _clusters(text: str) -> list[Hit]:
 
 
 def _nodes(text: str, here: str) -> list[Hit]:
-    rows = _here_first(Node.objects.filter(name__icontains=text), here)
+    rows = _order_by_cluster(Node.objects.filter(name__icontains=text), here)
     return [
         Hit("Node", name, _url("node", cluster, name), cluster)
-        for cluster, name in rows.values_list("cluster__name", "name")[:MOST]
+        for cluster, name in rows.values_list("cluster__name", "name")[:MAX_HITS]
     ]
 
 
@@ -53,7 +53,9 @@ def _pods(text: str, here: str) -> list[Hit]:
     namespace, slash, name = text.rpartition("/")
     found = Pod.objects.filter(name__icontains=name)
     found = found.filter(namespace=namespace) if slash else found
-    rows = _here_first(found, here).values_list("cluster__name", "namespace", "name", "node_name")
+    rows = _order_by_cluster(found, here).values_list(
+        "cluster__name", "namespace", "name", "node_name"
+    )
     return [
         Hit(
             "Pod",
@@ -61,12 +63,12 @@ def _pods(text: str, here: str) -> list[Hit]:
             _url("pod", cluster, namespace, name),
             f"{cluster}, {f'on {node}' if node else 'without a node'}",
         )
-        for cluster, namespace, name, node in rows[:MOST]
+        for cluster, namespace, name, node in rows[:MAX_HITS]
     ]
 
 
 def _decisions(text: str, here: str) -> list[Hit]:
-    """By number, or the newest of a pod whose name begins so, also when the pod is gone."""
+    """By number, or the newest by prefix of the pod's name, also of deleted pods."""
     name = text.rpartition("/")[2]
     wanted = Q(name__startswith=name)
     if text.isascii() and text.isdecimal() and len(text) <= 18:
@@ -83,11 +85,11 @@ def _decisions(text: str, here: str) -> list[Hit]:
             _url("decision", cluster, pk),
             f"{cluster}, attempt {attempt} of {namespace}/{name}: {result} {node}".strip(),
         )
-        for pk, cluster, namespace, name, attempt, result, node in rows[:MOST]
+        for pk, cluster, namespace, name, attempt, result, node in rows[:MAX_HITS]
     ]
 
 
-def _here_first(found: QuerySet[Node] | QuerySet[Pod], here: str) -> QuerySet[Node | Pod]:
+def _order_by_cluster(found: QuerySet[Node] | QuerySet[Pod], here: str) -> QuerySet[Node | Pod]:
     away = Case(
         When(cluster__name=here, then=Value(0)), default=Value(1), output_field=IntegerField()
     )
@@ -98,8 +100,8 @@ def _url(view: str, *arguments: str | int) -> str:
     return reverse(view, args=arguments)
 
 
-def sorts(hits: Sequence[Hit]) -> dict[str, list[Hit]]:
-    """The hits by their sort, in their order."""
+def group_by_sort(hits: Sequence[Hit]) -> dict[str, list[Hit]]:
+    """The hits by sort, in their order."""
     found: dict[str, list[Hit]] = {}
     for hit in hits:
         found.setdefault(hit.sort, []).append(hit)

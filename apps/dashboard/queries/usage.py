@@ -1,4 +1,4 @@
-"""How full the nodes are: what their pods ask for against what they offer."""
+"""The usage of nodes: the requests of their pods compared with their allocatable resources."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from apps.cluster.models import Cluster
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 NO_ZONE = "no zone"
-#: Every node has another one: no label to group by.
+#: Has a different value on each node, so nodes are not grouped by it.
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 
-#: Counted of every node.
+#: Resources that every row has.
 _ALWAYS = ("", "cpu", "memory", "pods")
-#: One row a node; the pods that ended take nothing any more. Sums stay within a
-#: bigint; that of pods which ask for nothing is 0 first, since least() passes NULL over.
+#: One row per node; terminated pods are not counted. Sums are limited to a bigint; coalesce comes
+#: first because least() ignores NULL.
 _USAGE = """
     SELECT n.id, n.name, coalesce(n.labels ->> %s, %s), n.ready, n.unschedulable,
         least(coalesce(p.cpu, 0), 9223372036854775807)::bigint,
@@ -51,14 +51,14 @@ class Use:
 
     @property
     def share(self) -> float:
-        """From 0 to 1, or more where pods ask for more than there is."""
+        """From 0 to 1; more if the requests exceed the allocatable amount."""
         if self.allocatable:
             return self.requested / self.allocatable
         return 1.0 if self.requested else 0.0
 
     @property
     def percent(self) -> int:
-        """Rounded down, so that only a full node says 100."""
+        """Rounded down, so that only a full node has 100."""
         return int(self.share * 100)
 
     @property
@@ -67,7 +67,7 @@ class Use:
 
 
 class NodeUse(NamedTuple):
-    """One node and how full it is; plain numbers, since a page may go through thousands."""
+    """The usage of one node; a tuple of numbers, since a page may have thousands of nodes."""
 
     id: int
     name: str
@@ -80,7 +80,7 @@ class NodeUse(NamedTuple):
     memory_allocatable: int
     pods_requested: int
     pods_allocatable: int
-    #: The resource that was asked for besides these; zero of zero where there is none.
+    #: Of the additionally requested resource; 0 of 0 if there is none.
     other_requested: int
     other_allocatable: int
 
@@ -101,7 +101,7 @@ class NodeUse(NamedTuple):
         return Use(self.other_requested, self.other_allocatable)
 
     def of(self, resource: str) -> Use:
-        """The use of a resource: cpu, memory, pods, or else the one that was asked for."""
+        """The usage of cpu, memory, pods, or of the additionally requested resource."""
         match resource:
             case "cpu":
                 return self.cpu
@@ -114,7 +114,7 @@ class NodeUse(NamedTuple):
 
 @dataclass(frozen=True)
 class NodesUse:
-    """Nodes together."""
+    """The sums over several nodes."""
 
     nodes: Sequence[NodeUse]
 
@@ -149,7 +149,7 @@ class NodesUse:
 
 @dataclass(frozen=True)
 class ZoneUse(NodesUse):
-    """The nodes of one zone together."""
+    """The sums over the nodes of one zone."""
 
     name: str
 
@@ -157,11 +157,11 @@ class ZoneUse(NodesUse):
 def nodes_in_use(
     cluster: Cluster, *, resource: str = "cpu", label: str = ZONE_LABEL
 ) -> list[NodeUse]:
-    """Every node by name; `resource` is what `other` counts, `zone` the label's value.
+    """Every node by name; `other` counts `resource`, and `zone` is the value of `label`.
 
     One statement.
     """
-    # what is counted anyway need not be read once more
+    # cpu, memory and pods are counted anyway
     other = None if resource in _ALWAYS else resource
     none = NO_ZONE if label == ZONE_LABEL else f"no {label}"
     with connection.cursor() as cursor:
@@ -170,7 +170,7 @@ def nodes_in_use(
 
 
 def label_names(cluster: Cluster) -> list[str]:
-    """The labels by which the nodes of a cluster can be grouped; the zone is always among them."""
+    """The labels by which the nodes of a cluster can be grouped; always with the zone."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT jsonb_object_keys(labels) AS name FROM cluster_node "
@@ -182,22 +182,22 @@ def label_names(cluster: Cluster) -> list[str]:
 
 
 def by_zone(nodes: Iterable[NodeUse]) -> list[ZoneUse]:
-    """The zones (or values of another label) by name, those without one last."""
+    """The zones (or values of another label) by name, nodes without one last."""
     zones: defaultdict[str, list[NodeUse]] = defaultdict(list)
     for node in nodes:
         zones[node.zone].append(node)
-    names = sorted(zones, key=lambda name: (name.startswith("no "), _natural(name)))
+    names = sorted(zones, key=lambda name: (name.startswith("no "), _natural_key(name)))
     return [ZoneUse(zones[name], name) for name in names]
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts zone-10 after zone-9."""
+def _natural_key(name: str) -> list[tuple[int, str]]:
+    """A key that sorts zone-10 after zone-9."""
     parts = re.split(r"(\d+)", name)
     return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
 def resource_names(cluster: Cluster) -> list[str]:
-    """What the nodes of a cluster offer besides cpu, memory and pods, by name."""
+    """The allocatable resources of a cluster's nodes besides cpu, memory and pods, by name."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT jsonb_object_keys(allocatable) AS name FROM cluster_node "

@@ -1,4 +1,4 @@
-"""Filters and tags for the templates: figures, times, states, tables, scores.
+"""Template filters and tags: figures, times, states, tables, scores.
 
 Loaded by templates with `{% load %}`; no module imports it.
 """

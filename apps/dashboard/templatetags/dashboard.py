@@ -1,4 +1,4 @@
-"""What the templates say in one word: figures, times, states, bars, links."""
+"""Filters and tags for figures, times, states, charts and links."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from django import template
 from django.urls import reverse
 from django.utils import timezone
@@ -13,15 +14,15 @@ from django.utils.dateparse import parse_datetime
 
 from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster
-from apps.controlplane.history.story import Chapter
+from apps.controlplane.history.story import StoryEntry
 from apps.dashboard import charts, figures
-from apps.dashboard.forms.manifest import as_yaml
+from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.usage import NodeUse, Use
 
 register = template.Library()
 
-#: Section, its page, and the pages that belong to it.
+#: (label, route of the link, routes of the pages that belong to the section)
 SECTIONS = (
     ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
     ("Queue", "queue", {"queue", "queue-history"}),
@@ -42,7 +43,7 @@ SECTIONS = (
     ),
 )
 
-#: State -> (icon, colour class, words)
+#: State -> (icon, colour class, label)
 STATES = {
     "active": ("play", "blue", "activeQ"),
     "backoff": ("clock", "amber", "backoffQ"),
@@ -52,7 +53,7 @@ STATES = {
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),
     "failed": ("cross", "red", "failed"),
-    "gone": ("cross", "quiet", "deleted"),
+    "deleted": ("cross", "quiet", "deleted"),
     "scheduled": ("check", "teal", "scheduled"),
     "error": ("warning", "red", "error"),
     "ready": ("check", "teal", "ready"),
@@ -72,50 +73,66 @@ register.filter("memory", figures.memory)
 register.filter("amount", figures.amount)
 register.filter("nanoseconds", figures.nanoseconds)
 register.filter("clock", figures.clock)
-register.filter("yaml", as_yaml)
+register.filter("yaml", dump_yaml)
 
 
 @register.filter
 def count(value: int) -> str:
-    """A whole number with its thousands apart."""
+    """An integer with thousands separators."""
     return f"{value:,}"
 
 
 @register.filter
 def item(mapping: Mapping[Any, Any], key: Any) -> Any:
-    """The mapping's value for a key that a variable holds."""
+    """The value of a key, for a key in a template variable."""
     return mapping.get(key)
 
 
 @register.filter
+def compact(value: Any) -> str:
+    """A field's value on one line: text as it is, other values as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+@register.filter
 def moment(text: str | None) -> datetime | None:
-    """A timestamp of an object, as a time."""
+    """The datetime of a timestamp; None for an empty one."""
     return parse_datetime(text) if text else None
 
 
 @register.inclusion_tag("dashboard/inc/ago.html", takes_context=True)
 def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
-    """How long ago by the clock of the page's cluster; the full time as its title.
+    """The time since `at` by the clock of the page's cluster, with the full time as title.
 
-    The page keeps it up, unless that clock stands still.
+    A script updates it on the page, unless the clock is stopped.
     """
     if at is None:
         return {"at": None}
-    now, goes = _clock(context)
-    return {"at": at, "title": figures.clock(at), "text": figures.span(now - at), "goes": goes}
+    now, running = _clock(context)
+    return {
+        "at": at,
+        "title": figures.clock(at),
+        "text": figures.span(now - at),
+        "running": running,
+    }
 
 
 @register.inclusion_tag("dashboard/inc/until.html", takes_context=True)
 def until(context: template.Context, at: datetime | None) -> dict[str, Any]:
-    """A countdown by the clock of the page's cluster."""
+    """The time until `at` by the clock of the page's cluster, as a countdown."""
     if at is None:
         return {"at": None}
-    now, goes = _clock(context)
-    return {"at": at, "title": figures.clock(at), "text": figures.span(at - now), "goes": goes}
+    now, running = _clock(context)
+    return {
+        "at": at,
+        "title": figures.clock(at),
+        "text": figures.span(at - now),
+        "running": running,
+    }
 
 
 def _clock(context: template.Context) -> tuple[datetime, bool]:
-    """The time of the cluster the page is about, and whether its clock goes by itself."""
+    """The time of the page's cluster (or real time), and whether its clock is running."""
     cluster = context.get("cluster")
     if isinstance(cluster, Cluster):
         return cluster.now(), cluster.manual_time is None
@@ -123,21 +140,21 @@ def _clock(context: template.Context) -> tuple[datetime, bool]:
 
 
 @register.simple_tag
-def took(begin: datetime, end: datetime) -> str:
-    """The time between two moments."""
+def duration(begin: datetime, end: datetime) -> str:
+    """The time between two datetimes."""
     return figures.nanoseconds(int((end - begin).total_seconds() * 1e9))
 
 
 @register.inclusion_tag("dashboard/inc/state.html")
 def state(name: str, words: str = "") -> dict[str, str]:
-    """An icon and a word, in a colour that adds nothing to them."""
+    """An icon and a label in a colour; colour is never the only sign of a state."""
     icon, colour, known = STATES.get(name, ("clock", "quiet", name))
     return {"icon": icon, "colour": colour, "words": words or known}
 
 
 @register.inclusion_tag("dashboard/inc/use.html")
 def use(of: Use, resource: str, *, brief: bool = False) -> dict[str, Any]:
-    """A bar: how much is requested of what there is; `brief` where the amounts stand beside it."""
+    """A bar of the requested share; `brief` omits the amounts, where they are shown beside it."""
     return {
         "brief": brief,
         "use": of,
@@ -150,20 +167,20 @@ def use(of: Use, resource: str, *, brief: bool = False) -> dict[str, Any]:
 
 @register.inclusion_tag("dashboard/inc/chart.html")
 def spread(nodes: Sequence[NodeUse], resource: str) -> dict[str, Any]:
-    """How evenly a resource is taken, the fullest node first."""
+    """A chart of the share of a resource that is requested on each node, in descending order."""
     shares = [node.of(resource).share for node in nodes]
     return {"path": charts.spread(shares), "words": charts.summary(shares)}
 
 
 @register.inclusion_tag("dashboard/inc/chart.html")
 def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
-    """A row of bars."""
+    """A bar chart; `words` is its text alternative."""
     return {"path": charts.bars(values), "words": words}
 
 
 @register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
-    """The way between a cluster's pages."""
+    """The navigation between a cluster's pages."""
     match = context["request"].resolver_match
     here = match.url_name if match else ""
     links = [
@@ -175,29 +192,29 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
 
 @register.simple_tag
 def url_of(cluster: Cluster, kind: str, namespace: str = "", name: str = "") -> str:
-    """The page of an object; empty for a kind that is not known here."""
+    """The address of an object's page; empty for an unknown kind."""
     found = {each.name: each for each in kinds.ALL}.get(kind)
     return object_url(cluster, found, namespace, name) if found is not None else ""
 
 
 @register.simple_tag
 def url_of_changed(cluster: Cluster, change: Change) -> str:
-    """The page of the object that a change was made to; a pod's story, which outlives the pod."""
+    """The page of the object that a change is about; for a pod its timeline, also if deleted."""
     if change.kind == kinds.POD.name:
         return reverse("pod-story", args=[cluster.name, change.uid])
     return url_of(cluster, change.kind, change.namespace, change.name)
 
 
 @register.simple_tag
-def chapter_url(cluster: Cluster, chapter: Chapter) -> str:
-    """The page of an attempt's decision or of a change; empty for other chapters of a story."""
-    page = {"attempt": "decision", "change": "change"}.get(chapter.kind)
-    return reverse(page, args=[cluster.name, chapter.number]) if page else ""
+def timeline_url(cluster: Cluster, entry: StoryEntry) -> str:
+    """The page of an attempt's decision or of a change; empty for other entries of a timeline."""
+    page = {"attempt": "decision", "change": "change"}.get(entry.kind)
+    return reverse(page, args=[cluster.name, entry.number]) if page else ""
 
 
 @register.simple_tag
 def qualified_name(namespace: str, name: str) -> str:
-    """An object's name, with its namespace in front unless that is "default"."""
+    """`namespace/name`; only the name in the namespace "default"."""
     return name if namespace in ("", "default") else f"{namespace}/{name}"
 
 
@@ -211,13 +228,13 @@ def action_url(view: str, cluster: Cluster, resource: str, namespace: str, name:
 
 @register.filter
 def node_state(node: NodeUse) -> str:
-    """The one word for a node."""
+    """The state of a node: "ready", "not-ready" or "cordoned"."""
     if not node.ready:
         return "not-ready"
     return "cordoned" if node.unschedulable else "ready"
 
 
 @register.filter
-def sentence(words: Iterable[str]) -> str:
-    """A list as text."""
+def comma_separated(words: Iterable[str]) -> str:
+    """The words, separated by commas."""
     return ", ".join(words)

@@ -1,4 +1,4 @@
-"""What the templates of decisions say in one word."""
+"""Filters for the pages of decisions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django import template
 
 register = template.Library()
 
-#: Long names of plugins may be broken there.
+#: Lets browsers break long plugin names.
 ZERO_WIDTH_SPACE = "\u200b"
 _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @register.filter
 def score_heading(plugin: str, weight: int) -> str:
-    """A plugin's column among the scores: its name and what its scores are multiplied with."""
+    """The heading of a plugin's column of scores: its name and weight."""
     return f"{_INNER_CAPITAL.sub(ZERO_WIDTH_SPACE, plugin)} × {weight}"
 
 

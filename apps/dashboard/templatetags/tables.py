@@ -1,4 +1,4 @@
-"""The parts of a table that `apps.dashboard.tables` tells of: filter form, headings, pager."""
+"""Tags for tables, see `apps.dashboard.tables`: filter form, column headings, pager."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from apps.dashboard.tables import Field, Sorting
 
 register = template.Library()
 
-#: Parameters that say which rows of a list are shown; another list begins without them.
-_PLACE = ("page", "before", "after")
+#: Parameters of the position in a list; links to another filter or order omit them.
+_POSITION = ("page", "before", "after")
 
 
 @register.inclusion_tag("dashboard/inc/filter_form.html", takes_context=True)
 def filter_form(context: template.Context, region: str, fields: Sequence[Field]) -> dict[str, Any]:
-    """The form that narrows the table in the region of this id."""
+    """The filter form of the table in the region with this id."""
     request = context["request"]
     names = {field.name for field in fields}
-    kept = [
+    hidden = [
         (name, value)
         for name, value in request.GET.items()
-        if name not in names and name not in _PLACE and value
+        if name not in names and name not in _POSITION and value
     ]
     return {
         "region": region,
         "path": request.path,
         "fields": [(field, request.GET.get(field.name, "")) for field in fields],
-        "kept": kept,
+        "hidden": hidden,
     }
 
 
@@ -38,9 +38,9 @@ def filter_form(context: template.Context, region: str, fields: Sequence[Field])
 def column(
     context: template.Context, name: str, label: str, css: str = "", first: str = ""
 ) -> dict[str, Any]:
-    """A heading that sorts by its column, and the other way round when it does already.
+    """A heading with a link that sorts by its column, or reverses the order.
 
-    `first` is "-" for a column that is sorted downwards first.
+    `first` is "-" for a column that is sorted in descending order first.
     """
     request = context["request"]
     sorting: Sorting[Any] | None = context.get("sorting")
@@ -48,7 +48,7 @@ def column(
     other = "" if first else "-"
     query = request.GET.copy()
     query["sort"] = f"{other}{name}" if now == f"{first}{name}" else f"{first}{name}"
-    for place in _PLACE:
+    for place in _POSITION:
         query.pop(place, None)
     direction = {name: "ascending", f"-{name}": "descending"}.get(now, "none")
     return {"label": label, "address": f"?{query.urlencode()}", "direction": direction, "css": css}
@@ -56,9 +56,9 @@ def column(
 
 @register.inclusion_tag("dashboard/inc/pager.html", takes_context=True)
 def pager(context: template.Context, page: NumberedPage[Any] | LogPage[Any]) -> dict[str, Any]:
-    """Which rows these are, and the way to the others."""
+    """The range of rows, and links to the other pages and page sizes."""
     query = context["request"].GET.copy()
-    for place in _PLACE:
+    for place in _POSITION:
         query.pop(place, None)
     sizes = []
     for size in SIZES:

@@ -1,4 +1,4 @@
-"""The views: each parses, calls one query or service, renders.
+"""The views: each reads the request, calls one query or service, and renders the result.
 
-They query no model themselves (a test checks it). Only `apps.dashboard.urls` imports it.
+Views do not query models (a test checks it). Only `apps.dashboard.urls` imports it.
 """

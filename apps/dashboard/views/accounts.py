@@ -1,4 +1,4 @@
-"""Logging in and out."""
+"""The login page."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from django_htmx.http import HttpResponseClientRedirect
 
 @method_decorator(login_not_required, name="dispatch")
 class Login(LoginView):
-    """Name and password; somebody who is logged in goes on to the clusters."""
+    """Name and password; authenticated users are redirected to the clusters."""
 
     template_name = "dashboard/login.html"
     redirect_authenticated_user = True
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.headers.get("HX-Request"):
-            # a region asked after its session ended: take the whole page to the login
+            # a region reloaded after the session expired: redirect the whole page
             return HttpResponseClientRedirect(self.request.path)
         return super().dispatch(request, *args, **kwargs)

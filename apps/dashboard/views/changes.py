@@ -6,9 +6,9 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
-from apps.dashboard.forms.manifest import as_yaml
+from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.queries.changes import change_list, one_change
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 from apps.dashboard.text_diff import text_diff
 
 
@@ -16,18 +16,20 @@ from apps.dashboard.text_diff import text_diff
 @cluster_page
 def changes(request: Request, cluster: Cluster) -> HttpResponse:
     found = change_list(cluster, request.GET)
-    return page(request, "changes", {"cluster": cluster, "changes": found})
+    return render_page(request, "changes", {"cluster": cluster, "changes": found})
 
 
 @require_GET
 @cluster_page
 def change(request: Request, cluster: Cluster, version: int) -> HttpResponse:
-    """One change: the fields it touched, and the YAML before and after."""
+    """One change: the fields that differ, and the YAML before and after."""
     one = one_change(cluster, version)
     context = {
         "cluster": cluster,
         "one": one,
-        "diff": text_diff(as_yaml(one.before), as_yaml(one.change.object)) if one.before else None,
+        "diff": text_diff(dump_yaml(one.before), dump_yaml(one.change.object))
+        if one.before
+        else None,
         "unified": request.GET.get("view") == "unified",
     }
-    return page(request, "change", context)
+    return render_page(request, "change", context)

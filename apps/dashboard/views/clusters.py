@@ -1,4 +1,4 @@
-"""All clusters: the list, pausing, deleting."""
+"""The list of clusters; pausing, resuming and deleting a cluster."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import lifecycle
-from apps.dashboard.notices import done_with_undo, go_on_to
-from apps.dashboard.queries.clusters import cluster_cards, clusters_shown
+from apps.dashboard.notices import add_undo_notice, get_next_address
+from apps.dashboard.queries.clusters import cluster_cards, find_clusters
 from apps.dashboard.queries.operations import unfinished_operations
 from apps.dashboard.queries.overview import pod_states
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 from apps.dashboard.streams import site_stamp
 
 
 @require_GET
 def cluster_list(request: Request) -> HttpResponse:
     stamp = site_stamp()
-    found = clusters_shown(request.GET.dict())
+    found = find_clusters(request.GET.dict())
     context = {
         "page": found.page,
         "cards": found.cards,
-        "making": unfinished_operations(),
+        "creating": unfinished_operations(),
         "filters": found.filters,
         "stamp": stamp,
     }
-    return page(request, "clusters", context)
+    return render_page(request, "clusters", context)
 
 
 @require_POST
 @cluster_page
 def pause(request: Request, cluster: Cluster) -> HttpResponse:
     lifecycle.pause(cluster)
-    back = go_on_to(request, reverse("cluster", args=[cluster.name]))
+    back = get_next_address(request, reverse("cluster", args=[cluster.name]))
     undo = reverse("resume", args=[cluster.name])
-    said = f"Cluster {cluster.name} paused. Pods stay pending until you resume it."
-    done_with_undo(request, said, undo, {"next": back})
+    text = f"Cluster {cluster.name} paused. Pods stay pending until you resume it."
+    add_undo_notice(request, text, undo, {"next": back})
     return redirect(back)
 
 
@@ -47,13 +47,13 @@ def pause(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def resume(request: Request, cluster: Cluster) -> HttpResponse:
     lifecycle.resume(cluster)
-    return redirect(go_on_to(request, reverse("cluster", args=[cluster.name])))
+    return redirect(get_next_address(request, reverse("cluster", args=[cluster.name])))
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def delete_cluster(request: Request, cluster: Cluster) -> HttpResponse:
-    """Say what will be lost; delete when the cluster's name was typed."""
+    """Show what will be deleted; delete the cluster if its name was entered."""
     error = ""
     if request.method == "POST":
         if request.POST.get("name", "").strip() == cluster.name:
@@ -64,4 +64,4 @@ def delete_cluster(request: Request, cluster: Cluster) -> HttpResponse:
         error = f"Type {cluster.name} to delete it."
     card = cluster_cards([cluster])[0]
     context = {"cluster": cluster, "card": card, "pods": pod_states(cluster), "error": error}
-    return page(request, "delete_cluster", context, status=422 if error else 200)
+    return render_page(request, "delete_cluster", context, status=422 if error else 200)

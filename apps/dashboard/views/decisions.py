@@ -1,4 +1,4 @@
-"""Decisions: the list, one of them, its scores as JSON, the nodes of one refusal."""
+"""Decisions: the list, one of them, its scores as JSON, the nodes of one group of refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.dashboard.decision_page.scores import score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.queries.decisions import LedgerEntry, decision_list, ledger_entry
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 
 NODES_SHOWN = 500
 #: A decision never changes: its scores are cached for a year.
@@ -32,13 +32,13 @@ _IMMUTABLE = "private, max-age=31536000, immutable"
 def decisions(request: Request, cluster: Cluster) -> HttpResponse:
     found = decision_list(cluster, request.GET)
     context = {"cluster": cluster, "decisions": found}
-    return page(request, "decisions", context, status=422 if found.problem else 200)
+    return render_page(request, "decisions", context, status=422 if found.problem else 200)
 
 
 @require_GET
 @cluster_page
 def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """One decision; htmx gets its scores."""
+    """One decision; an htmx request gets only its scores."""
     entry = ledger_entry(cluster, number)
     context = {"cluster": cluster, "entry": entry, **_scores(request, entry)}
     if not request.htmx:
@@ -50,14 +50,14 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
             "preemption": preemption_table(entry.decision),
             "stages": waterfall_stages(entry.decision),
         }
-    return page(request, "decision", context)
+    return render_page(request, "decision", context)
 
 
 @require_GET
 @gzip_page
 @cluster_page
 def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """The whole matrix of scores as the API has it, for the browser to sort and draw."""
+    """The whole matrix of scores as the API has it, for the browser to sort."""
     matrix = score_matrix(ledger_entry(cluster, number).decision)
     return HttpResponse(
         msgspec.json.encode(present_scores(matrix)),
@@ -71,16 +71,16 @@ def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 def refused_nodes(request: Request, cluster: Cluster, number: int, status: int) -> HttpResponse:
     """All nodes of one group of refusals; `status` is its `RefusalGroup.number`."""
     entry = ledger_entry(cluster, number)
-    found = [group for group in group_refusals(entry.decision) if group.number == status]
-    if not found:
+    matching = [group for group in group_refusals(entry.decision) if group.number == status]
+    if not matching:
         raise NotFound("refusals", str(status))
     context = {
         "cluster": cluster,
         "entry": entry,
-        "refusal": found[0],
-        "page": numbered_page(found[0].nodes, request.GET, size=NODES_SHOWN),
+        "refusal": matching[0],
+        "page": numbered_page(matching[0].nodes, request.GET, size=NODES_SHOWN),
     }
-    return page(request, "refused_nodes", context)
+    return render_page(request, "refused_nodes", context)
 
 
 def _scores(request: Request, entry: LedgerEntry) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
 from apps.dashboard.queries.events import event_list
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 
 
 @require_GET
 @cluster_page
 def events(request: Request, cluster: Cluster) -> HttpResponse:
     found = event_list(cluster, request.GET)
-    return page(request, "events", {"cluster": cluster, "events": found})
+    return render_page(request, "events", {"cluster": cluster, "events": found})

@@ -10,10 +10,10 @@ from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
 from apps.controlplane.ledger.reading import read
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 
-#: Node names that are suggested.
-_OFFERED = 20
+#: Maximum number of suggested node names.
+_MAX_SUGGESTIONS = 20
 
 
 @require_GET
@@ -32,17 +32,17 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
         "against": against,
         "explained": explain_decision(row, node=node, against=against, decision=decision),
     }
-    return page(request, "explanation", context)
+    return render_page(request, "explanation", context)
 
 
 @require_GET
 @cluster_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
-    """The first nodes of a decision whose names contain the text of the field, as options."""
+    """The first nodes of a decision whose names contain the text of the field, as suggestions."""
     decision = read(queries.decision_numbered(number, cluster)).decision
     text = (request.GET.get("against") or request.GET.get("node") or "").strip()
-    names = sorted(name for name in decision.nodes if text in name)[:_OFFERED]
-    return page(request, "node_options", {"names": names})
+    names = sorted(name for name in decision.nodes if text in name)[:_MAX_SUGGESTIONS]
+    return render_page(request, "node_options", {"names": names})
 
 
 @require_GET
@@ -51,4 +51,4 @@ def pod_waiting(request: Request, cluster: Cluster, namespace: str, name: str) -
     """What would unblock a pending pod, the pods ahead of it, and the events that requeue it."""
     explained = explain_pod(cluster, namespace, name)
     context = {"cluster": cluster, "namespace": namespace, "name": name, "explained": explained}
-    return page(request, "waiting", context)
+    return render_page(request, "waiting", context)

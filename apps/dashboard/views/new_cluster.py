@@ -1,4 +1,4 @@
-"""Making a cluster, in one of four ways."""
+"""Creating a cluster, in one of four ways."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.dashboard.forms.new_cluster import WAYS, ClusterForm
 from apps.dashboard.forms.refusals import show_refusal
-from apps.dashboard.rendering import Request, actor, page
+from apps.dashboard.rendering import Request, actor, render_page
 
-#: More nodes than this are made by a worker.
-MOST_AT_ONCE = 500
+#: A cluster with more nodes is created by an operation.
+MAX_NODES_IN_REQUEST = 500
 
 
 @require_http_methods(["GET", "POST"])
 def new_cluster(request: Request) -> HttpResponse:
-    """`?way=` names the way; the form says `way` too."""
-    asked = request.POST.get("way") or request.GET.get("way", "")
-    way = asked if asked in WAYS else "generated"
+    """`?way=`, or `way` in the form, is one of WAYS."""
+    requested = request.POST.get("way") or request.GET.get("way", "")
+    way = requested if requested in WAYS else "generated"
     form = WAYS[way][1](request.POST or None, request.FILES or None, initial=request.GET.dict())
     if request.method == "POST" and form.is_valid():
         try:
-            return _made(request, way, form)
+            return _create(request, way, form)
         except ApiError as refusal:
             show_refusal(form, refusal)
     context = {"form": form, "way": way, "ways": [(name, text) for name, (text, _) in WAYS.items()]}
-    return page(request, "new_cluster", context, status=422 if form.errors else 200)
+    return render_page(request, "new_cluster", context, status=422 if form.errors else 200)
 
 
-def _made(request: Request, way: str, form: ClusterForm) -> HttpResponse:
-    """Make it here if that is quick, else begin to; raises what the name or a field is refused."""
+def _create(request: Request, way: str, form: ClusterForm) -> HttpResponse:
+    """Create the cluster, or start an operation if that takes long; raises ApiError."""
     typed = form.cleaned_data
-    if way == "generated" and typed["nodes"] <= MOST_AT_ONCE:
+    if way == "generated" and typed["nodes"] <= MAX_NODES_IN_REQUEST:
         cluster = lifecycle.create_cluster(
             **{**form.cluster(), "sizes": typed["sizes"]},
             user=request.user.get_username(),
@@ -50,11 +50,11 @@ def _made(request: Request, way: str, form: ClusterForm) -> HttpResponse:
         messages.success(request, f"Cluster {cluster.name} created.")
         return redirect("cluster", cluster=cluster.name)
     lifecycle.check_new(typed["name"], **form.values())
-    operation = _begun(request, way, form)
+    operation = _start_operation(request, way, form)
     return redirect("operation", number=operation.pk)
 
 
-def _begun(request: Request, way: str, form: ClusterForm) -> Operation:
+def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation:
     typed = form.cleaned_data
     kind, payload = "generate", None
     arguments: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What one does to nodes: cordon, taint, label, break, mend, drain, delete; one or many."""
+"""Actions on one or many nodes: cordon, taint, label, drain, delete, set a condition."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from apps.controlplane.clusters import drains, node_changes
 from apps.controlplane.clusters.node_changes import BulkResult
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
-from apps.dashboard.notices import done_with_undo, go_on_to
-from apps.dashboard.paging import whole_number
-from apps.dashboard.queries.nodes import existing_names, stranded_by
-from apps.dashboard.rendering import Request, actor, cluster_page, page
+from apps.dashboard.notices import add_undo_notice, get_next_address
+from apps.dashboard.paging import parse_whole_number
+from apps.dashboard.queries.nodes import count_stranded_pods, existing_names
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 
-#: Nodes that are changed at once at most: a page of the list, and more.
-MOST_CHOSEN = 1000
+#: Maximum number of nodes of one action; more than a page of the list.
+MAX_SELECTED = 1000
 
 
 @require_POST
 @cluster_page
 def change(request: Request, cluster: Cluster) -> HttpResponse:
-    """Do `action` to each `node`; deleting asks first, and what is cheap to undo offers that."""
-    names = request.POST.getlist("node")[:MOST_CHOSEN]
-    back = go_on_to(request, reverse("nodes", args=[cluster.name]))
+    """Apply `action` to each `node`. Deleting asks for confirmation, others can be undone."""
+    names = request.POST.getlist("node")[:MAX_SELECTED]
+    back = get_next_address(request, reverse("nodes", args=[cluster.name]))
     if not names:
         messages.warning(request, "No nodes selected.")
         return redirect(back)
@@ -52,27 +52,27 @@ def _change(
     undo: dict[str, str | Sequence[str]] = {"node": names, "next": back}
     match action:
         case "cordon" | "uncordon":
-            wanted = node_changes.cordon(action == "cordon")
+            update = node_changes.cordon(action == "cordon")
             undo["action"] = "uncordon" if action == "cordon" else "cordon"
-            # an undo then brings back what was: it does not touch those that were so before
+            # nodes that have this state already are not changed, so that undo leaves them alone
             names = existing_names(cluster, names, cordoned=action != "cordon")
             undo["node"] = names
             words = f"{action}ed"
         case "taint":
-            wanted, words = node_changes.change_taint(text), _set_or_removed("taint", text)
-            undo |= {"action": action, "text": f"{_without_value(text)}-"}
+            update, words = node_changes.change_taint(text), _describe_change("taint", text)
+            undo |= {"action": action, "text": f"{_strip_value(text)}-"}
         case "label":
-            wanted, words = node_changes.change_label(text), _set_or_removed("label", text)
+            update, words = node_changes.change_label(text), _describe_change("label", text)
             undo |= {"action": action, "text": f"{text.partition('=')[0]}-"}
         case _:
             raise BadRequest(f"unknown action {action!r}")
-    found = node_changes.change_nodes(cluster, names, wanted, actor=actor(request))
-    said = f"{_nodes(found.done, names)} {words}."
-    if not found.done or text.endswith("-"):
-        messages.success(request, said)
+    result = node_changes.change_nodes(cluster, names, update, actor=actor(request))
+    summary = f"{_count_nodes(result.done, names)} {words}."
+    if not result.done or text.endswith("-"):
+        messages.success(request, summary)
     else:
-        done_with_undo(request, said, reverse("change-nodes", args=[cluster.name]), undo)
-    _tell_refusals(request, found)
+        add_undo_notice(request, summary, reverse("change-nodes", args=[cluster.name]), undo)
+    _show_refusals(request, result)
 
 
 @require_POST
@@ -80,23 +80,23 @@ def _change(
 def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Set one of the node's conditions."""
     condition, status = request.POST.get("type", ""), request.POST.get("status", "")
-    wanted = node_changes.change_condition(condition, status, cluster.now())
-    found = node_changes.change_nodes(
-        cluster, [name], wanted, actor=actor(request), subresource="status"
+    update = node_changes.change_condition(condition, status, cluster.now())
+    result = node_changes.change_nodes(
+        cluster, [name], update, actor=actor(request), subresource="status"
     )
-    if found.done:
+    if result.done:
         messages.success(request, f"Condition {condition} of node {name} set to {status}.")
-    _tell_refusals(request, found)
+    _show_refusals(request, result)
     return redirect("node", cluster=cluster.name, name=name)
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    """Show which pods would move where; start to drain on POST."""
+    """Preview the drain; POST starts it."""
     queries.get(cluster, kinds.NODE, "", name)
     if request.method == "POST":
-        seconds = whole_number(request.POST, "timeout") or DEFAULT_TIMEOUT
+        seconds = parse_whole_number(request.POST, "timeout") or DEFAULT_TIMEOUT
         arguments = {
             "node": name,
             "force": "force" in request.POST,
@@ -112,20 +112,20 @@ def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
         "name": name,
         "plan": plan,
         "timeout": DEFAULT_TIMEOUT,
-        "at_work": service.running_drain(cluster),
+        "running": service.running_drain(cluster),
     }
-    return page(request, "drain", context)
+    return render_page(request, "drain", context)
 
 
 @require_GET
 @cluster_page
 def landings(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    """Where the moving pods of a node would land: the slower half of the preview."""
+    """Where the moving pods of a node would be scheduled: the slower part of the preview."""
     moving = drains.plan_drain(cluster, name).moving
     found = list(zip(moving, drains.preview_landings(cluster, name, moving), strict=True))
     nowhere = sum(not landing.node for _, landing in found)
     context = {"cluster": cluster, "landings": found, "nowhere": nowhere, "name": name}
-    return page(request, "landings", context)
+    return render_page(request, "landings", context)
 
 
 def _delete(request: Request, cluster: Cluster, names: Sequence[str]) -> HttpResponse:
@@ -134,30 +134,34 @@ def _delete(request: Request, cluster: Cluster, names: Sequence[str]) -> HttpRes
         raise NotFound("nodes", names[0])
     names = present
     if "sure" not in request.POST:
-        context = {"cluster": cluster, "names": names, "stranded": stranded_by(cluster, names)}
-        return page(request, "delete_nodes", context)
-    found = node_changes.delete_nodes(cluster, names, actor=actor(request))
-    messages.success(request, f"{_nodes(found.done, names)} deleted.")
-    _tell_refusals(request, found)
+        context = {
+            "cluster": cluster,
+            "names": names,
+            "stranded": count_stranded_pods(cluster, names),
+        }
+        return render_page(request, "delete_nodes", context)
+    result = node_changes.delete_nodes(cluster, names, actor=actor(request))
+    messages.success(request, f"{_count_nodes(result.done, names)} deleted.")
+    _show_refusals(request, result)
     return redirect("nodes", cluster=cluster.name)
 
 
-def _without_value(taint: str) -> str:
+def _strip_value(taint: str) -> str:
     rest, _, effect = taint.rpartition(":")
     return f"{rest.partition('=')[0]}:{effect}"
 
 
-def _set_or_removed(what: str, text: str) -> str:
+def _describe_change(what: str, text: str) -> str:
     removed = text.endswith("-")
     return f"updated: {what} {text[:-1]} removed" if removed else f"updated: {what} {text} set"
 
 
-def _nodes(done: int, names: Sequence[str]) -> str:
+def _count_nodes(done: int, names: Sequence[str]) -> str:
     if done == 1 and len(names) == 1:
         return f"Node {names[0]}"
     return f"{done:,} node{'' if done == 1 else 's'}"
 
 
-def _tell_refusals(request: Request, found: BulkResult) -> None:
-    for refusal in found.refusals[:5]:
+def _show_refusals(request: Request, result: BulkResult) -> None:
+    for refusal in result.refusals[:5]:
         messages.error(request, refusal)

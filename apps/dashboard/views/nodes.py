@@ -1,4 +1,4 @@
-"""Nodes: the list, one of them, a new one, cordoning."""
+"""Nodes: the list, one node, a new node."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from apps.dashboard.forms.node import NodeForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.queries.nodes import node_list, one_node
 from apps.dashboard.queries.usage import resource_names
-from apps.dashboard.rendering import Request, actor, cluster_page, page
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 
 
 @require_GET
 @cluster_page
 def nodes(request: Request, cluster: Cluster) -> HttpResponse:
     resources = resource_names(cluster)
-    asked = request.GET.get("resource", "")
-    resource = asked if asked in resources else ""
+    requested = request.GET.get("resource", "")
+    resource = requested if requested in resources else ""
     found = node_list(cluster, request.GET.dict(), resource=resource, resources=resources)
     context = {
         "cluster": cluster,
@@ -31,13 +31,13 @@ def nodes(request: Request, cluster: Cluster) -> HttpResponse:
         "sorting": found.sorting,
         "resource": resource,
     }
-    return page(request, "nodes", context)
+    return render_page(request, "nodes", context)
 
 
 @require_GET
 @cluster_page
 def node(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    return page(request, "node", {"cluster": cluster, "one": one_node(cluster, name)})
+    return render_page(request, "node", {"cluster": cluster, "one": one_node(cluster, name)})
 
 
 @require_http_methods(["GET", "POST"])
@@ -46,12 +46,12 @@ def new_node(request: Request, cluster: Cluster) -> HttpResponse:
     form = NodeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made = store.create(cluster, kinds.NODE, form.body(), actor=actor(request))
+            created = store.create(cluster, kinds.NODE, form.body(), actor=actor(request))
         except ApiError as refusal:
             show_refusal(form, refusal)
         else:
-            name = made["metadata"]["name"]
+            name = created["metadata"]["name"]
             messages.success(request, f"Node {name} created.")
             return redirect("node", cluster=cluster.name, name=name)
     context = {"cluster": cluster, "form": form}
-    return page(request, "new_node", context, status=422 if form.errors else 200)
+    return render_page(request, "new_node", context, status=422 if form.errors else 200)

@@ -11,7 +11,7 @@ from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.operations import service
 from apps.dashboard.queries.operations import operation_list
-from apps.dashboard.rendering import Request, actor, cluster_page, page, refused
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
 
 
@@ -20,7 +20,7 @@ def operations(request: Request) -> HttpResponse:
     stamp = site_stamp()
     found = operation_list(request.GET.dict())
     context = {"operations": found, "sorting": found.sorting, "stamp": stamp}
-    return page(request, "operations", context)
+    return render_page(request, "operations", context)
 
 
 @require_GET
@@ -29,8 +29,8 @@ def operation(request: Request, number: int) -> HttpResponse:
     try:
         found = service.get_operation(number)
     except ApiError as refusal:
-        return refused(request, refusal)
-    return page(request, "operation", {"operation": found, "stamp": stamp})
+        return render_refusal(request, refusal)
+    return render_page(request, "operation", {"operation": found, "stamp": stamp})
 
 
 @require_POST
@@ -38,17 +38,17 @@ def cancel(request: Request, number: int) -> HttpResponse:
     try:
         service.cancel(service.get_operation(number))
     except ApiError as refusal:
-        return refused(request, refusal)
+        return render_refusal(request, refusal)
     return redirect("operation", number=number)
 
 
 @require_GET
 def output(request: Request, number: int) -> HttpResponse:
-    """The file that came out."""
+    """The file that the operation wrote."""
     try:
         name, text = service.output_of(number)
     except NotFound as refusal:
-        return refused(request, refusal)
+        return render_refusal(request, refusal)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type="application/yaml", headers=headers)
 
@@ -56,7 +56,7 @@ def output(request: Request, number: int) -> HttpResponse:
 @require_POST
 @cluster_page
 def export(request: Request, cluster: Cluster) -> HttpResponse:
-    """Start to export the cluster as YAML."""
+    """Start an export of the cluster as YAML."""
     title = f"Export cluster {cluster.name} as YAML"
     started = service.start("export", title, actor=actor(request), cluster=cluster)
     messages.info(request, "You can download the file here when the operation has finished.")

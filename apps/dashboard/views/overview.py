@@ -1,4 +1,4 @@
-"""One cluster at a glance; its clock, and who acts in it."""
+"""The overview of a cluster, its clock, and the switches of its controllers and kubelets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.loop import clock as clocks
 from apps.dashboard.queries.overview import cluster_overview, heat_map
 from apps.dashboard.queries.usage import ZONE_LABEL
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -24,20 +24,20 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 @require_GET
 @cluster_page
 def cluster(request: Request, cluster: Cluster) -> HttpResponse:
-    asked = request.GET
+    query = request.GET
     overview = cluster_overview(
-        cluster, resource=asked.get("resource", "cpu"), label=asked.get("by", ZONE_LABEL)
+        cluster, resource=query.get("resource", "cpu"), label=query.get("by", ZONE_LABEL)
     )
-    return page(request, "cluster", {"cluster": cluster, "overview": overview})
+    return render_page(request, "cluster", {"cluster": cluster, "overview": overview})
 
 
 @require_GET
 @cluster_page
 def heat(request: Request, cluster: Cluster) -> HttpResponse:
-    """The nodes for the heat map, as one compact document."""
-    asked = request.GET
+    """The nodes of the heat map, as compact JSON."""
+    query = request.GET
     found = heat_map(
-        cluster, resource=asked.get("resource", "cpu"), label=asked.get("by", ZONE_LABEL)
+        cluster, resource=query.get("resource", "cpu"), label=query.get("by", ZONE_LABEL)
     )
     return JsonResponse(found, json_dumps_params={"separators": (",", ":")})
 
@@ -54,7 +54,7 @@ def clock(request: Request, cluster: Cluster) -> HttpResponse:
             clocks.set_real(cluster)
             messages.success(request, "The clock follows the system clock again.")
         case "advance":
-            seconds = _seconds(request.POST.get("by", ""))
+            seconds = _parse_seconds(request.POST.get("by", ""))
             clocks.advance(cluster, seconds)
             messages.success(request, f"Clock advanced by {seconds:,g} s.")
         case other:
@@ -75,7 +75,7 @@ def switch(request: Request, cluster: Cluster) -> HttpResponse:
     return redirect("cluster", cluster=cluster.name)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     """`90`, `90s`, `5m`, `1.5h`, `2d` in seconds; BadRequest for anything else."""
     text = text.strip()
     unit = _UNITS.get(text[-1:], 0.0)

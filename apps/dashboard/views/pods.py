@@ -1,4 +1,4 @@
-"""Pods: the list, one of them, new ones, several to delete."""
+"""Pods: the list, one pod, new pods, deleting several pods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.queries.consequences import pods_to_delete
 from apps.dashboard.queries.pod import namesakes, one_pod, pod_story
 from apps.dashboard.queries.pods import pod_list
-from apps.dashboard.rendering import Request, actor, cluster_page, page
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 
 
 @require_GET
@@ -27,41 +27,41 @@ from apps.dashboard.rendering import Request, actor, cluster_page, page
 def pods(request: Request, cluster: Cluster) -> HttpResponse:
     found = pod_list(cluster, request.GET.dict())
     context = {"cluster": cluster, "pods": found, "sorting": found.sorting}
-    return page(request, "pods", context)
+    return render_page(request, "pods", context)
 
 
 @require_GET
 @cluster_page
 def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
-    """A pod; of one that is gone, the way to the stories of those that had its name."""
+    """A pod; if there is none, links to the timelines of deleted pods with its name."""
     try:
         one = one_pod(cluster, namespace, name)
     except NotFound:
         known = namesakes(cluster, namespace, name)
         context = {"cluster": cluster, "namespace": namespace, "name": name, "namesakes": known}
-        return page(request, "gone", context, status=404)
-    return page(request, "pod", {"cluster": cluster, "one": one})
+        return render_page(request, "deleted_pod", context, status=404)
+    return render_page(request, "pod", {"cluster": cluster, "one": one})
 
 
 @require_GET
 @cluster_page
 def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
-    """A pod by its uid, whether it is still there or not."""
-    return page(request, "pod", {"cluster": cluster, "one": pod_story(cluster, uid)})
+    """A pod by its uid, also if it is deleted."""
+    return render_page(request, "pod", {"cluster": cluster, "one": pod_story(cluster, uid)})
 
 
 @require_POST
 @cluster_page
 def delete_pods(request: Request, cluster: Cluster) -> HttpResponse:
-    """Say what deleting the chosen pods brings about; delete them when one is sure."""
+    """Show the consequences of deleting the selected pods; delete them after confirmation."""
     found = pods_to_delete(cluster, request.POST.getlist("pod"))
     if not found.pods:
         messages.warning(request, "No pods selected, or they are already deleted.")
         return redirect("pods", cluster=cluster.name)
     if "sure" not in request.POST:
-        return page(request, "delete_pods", {"cluster": cluster, "chosen": found})
-    removals = [Delete(kinds.POD, each.namespace, each.name) for each in found.pods]
-    outcomes = store.write(cluster, removals, actor=actor(request), collect_refusals=True)
+        return render_page(request, "delete_pods", {"cluster": cluster, "chosen": found})
+    deletions = [Delete(kinds.POD, each.namespace, each.name) for each in found.pods]
+    outcomes = store.write(cluster, deletions, actor=actor(request), collect_refusals=True)
     refused = [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
     messages.success(request, f"{len(outcomes) - len(refused)} pods deleted.")
     for refusal in refused[:5]:
@@ -77,21 +77,21 @@ def new_pod(request: Request, cluster: Cluster) -> HttpResponse:
         bodies = form.bodies()
         try:
             objects = [(kinds.POD, body) for body in bodies]
-            made = store.create_many(cluster, objects, actor=actor(request))
+            created = store.create_many(cluster, objects, actor=actor(request))
         except ApiError as refusal:
             show_refusal(form, refusal)
         else:
-            return _to_what_was_made(request, cluster, [body["metadata"] for body in made])
+            return _redirect_to_created(request, cluster, [body["metadata"] for body in created])
     context = {"cluster": cluster, "form": form}
-    return page(request, "new_pod", context, status=422 if form.errors else 200)
+    return render_page(request, "new_pod", context, status=422 if form.errors else 200)
 
 
-def _to_what_was_made(
-    request: Request, cluster: Cluster, made: list[dict[str, str]]
+def _redirect_to_created(
+    request: Request, cluster: Cluster, created: list[dict[str, str]]
 ) -> HttpResponse:
-    if len(made) > 1:
-        messages.success(request, f"{len(made)} pods created.")
+    if len(created) > 1:
+        messages.success(request, f"{len(created)} pods created.")
         return redirect("queue", cluster=cluster.name)
-    namespace, name = made[0]["namespace"], made[0]["name"]
+    namespace, name = created[0]["namespace"], created[0]["name"]
     messages.success(request, f"Pod {name} created.")
     return redirect("pod", cluster=cluster.name, namespace=namespace, name=name)

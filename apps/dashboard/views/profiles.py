@@ -9,14 +9,13 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
-from apps.controlplane.profiles import revisions as revisions
+from apps.controlplane.profiles import revisions
 from apps.controlplane.profiles.plugins import known_plugins
 from apps.dashboard.forms.profile import ProfileForm
 from apps.dashboard.forms.yaml_problems import show_causes
-from apps.dashboard.paging import whole_number
-from apps.dashboard.queries.profiles import compare, one_profile, profile_list
-from apps.dashboard.queries.profiles import revision as wanted
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.paging import parse_whole_number
+from apps.dashboard.queries.profiles import compare, get_revision, one_profile, profile_list
+from apps.dashboard.rendering import Request, cluster_page, render_page
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.convert import convert
 
@@ -24,23 +23,25 @@ from apps.scheduler.config.convert import convert
 @require_GET
 @cluster_page
 def profiles(request: Request, cluster: Cluster) -> HttpResponse:
-    return page(request, "profiles", {"cluster": cluster, "profiles": profile_list(cluster)})
+    return render_page(request, "profiles", {"cluster": cluster, "profiles": profile_list(cluster)})
 
 
 @require_GET
 @cluster_page
 def profile(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
-    return page(request, "profile", {"cluster": cluster, "one": one_profile(cluster, revision)})
+    return render_page(
+        request, "profile", {"cluster": cluster, "one": one_profile(cluster, revision)}
+    )
 
 
 @require_GET
 @cluster_page
 def compare_profiles(request: Request, cluster: Cluster) -> HttpResponse:
-    """Two revisions: `?before=` and `?after=`; the active one and the one before it by default."""
+    """Two revisions, `?before=` and `?after=`; by default the active one and its predecessor."""
     rows = profile_list(cluster)
     active = next(row.revision.revision for row in rows if row.revision.active)
-    after = whole_number(request.GET, "after") or active
-    before = whole_number(request.GET, "before") or max(after - 1, 1)
+    after = parse_whole_number(request.GET, "after") or active
+    before = parse_whole_number(request.GET, "before") or max(after - 1, 1)
     found = compare(cluster, before, after)
     context = {
         "cluster": cluster,
@@ -49,21 +50,21 @@ def compare_profiles(request: Request, cluster: Cluster) -> HttpResponse:
         "unified": request.GET.get("view") == "unified",
         "revisions": [row.revision for row in rows],
     }
-    return page(request, "compare_profiles", context)
+    return render_page(request, "compare_profiles", context)
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
-    """A new revision, starting from the active one, or from an older version's conversion."""
+    """A new revision, starting from the active one, another one or a converted configuration."""
     if "convert" in request.POST:
-        return _converted(request, cluster)
-    start = whole_number(request.GET, "like")
-    active = wanted(cluster, start) if start else revisions.get_active(cluster)
+        return _convert(request, cluster)
+    start = parse_whole_number(request.GET, "like")
+    active = get_revision(cluster, start) if start else revisions.get_active(cluster)
     form = ProfileForm(request.POST or None, active=active)
     if request.method == "POST" and form.is_valid():
         try:
-            made = revisions.add_revision(
+            added = revisions.add_revision(
                 cluster,
                 form.cleaned_data["configuration"],
                 user=request.user.get_username(),
@@ -73,44 +74,44 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
         except ConfigError as refusal:
             show_causes(form, "configuration", refusal.causes)
         else:
-            messages.success(request, f"Revision {made.revision} is now active.")
-            return redirect("profile", cluster=cluster.name, revision=made.revision)
+            messages.success(request, f"Revision {added.revision} is now active.")
+            return redirect("profile", cluster=cluster.name, revision=added.revision)
     context = {"cluster": cluster, "form": form}
-    return page(request, "new_profile", context, status=422 if form.errors else 200)
+    return render_page(request, "new_profile", context, status=422 if form.errors else 200)
 
 
-def _converted(request: Request, cluster: Cluster) -> HttpResponse:
-    """The form again, with what was typed here or on the import page turned into v1."""
+def _convert(request: Request, cluster: Cluster) -> HttpResponse:
+    """The form with the configuration of the form, or of the import page, converted to v1."""
     active = revisions.get_active(cluster)
-    typed = request.POST.get("configuration") or request.POST.get("manifest", "")
+    text = request.POST.get("configuration") or request.POST.get("manifest", "")
     try:
-        made = convert(typed, known_plugins())
+        conversion = convert(text, known_plugins())
     except ConfigError as refusal:
-        form = ProfileForm({"configuration": typed}, active=active)
+        form = ProfileForm({"configuration": text}, active=active)
         show_causes(form, "configuration", refusal.causes)
-        return page(request, "new_profile", {"cluster": cluster, "form": form}, status=422)
+        return render_page(request, "new_profile", {"cluster": cluster, "form": form}, status=422)
     form = ProfileForm(active=active)
     form.initial.update(
         {
-            "configuration": made.configuration_yaml,
-            "legacy": made.legacy,
+            "configuration": conversion.configuration_yaml,
+            "legacy": conversion.legacy,
             "note": request.POST.get("note", ""),
         }
     )
-    context = {"cluster": cluster, "form": form, "notes": made.notes, "converted": True}
-    return page(request, "new_profile", context)
+    context = {"cluster": cluster, "form": form, "notes": conversion.notes, "converted": True}
+    return render_page(request, "new_profile", context)
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
-    """Say what the scheduler will do differently; make the revision active on POST."""
+    """Show what the scheduler will do differently; POST activates the revision."""
     if request.method == "POST":
-        wanted(cluster, revision)
+        get_revision(cluster, revision)
         revisions.activate(cluster, revision)
         messages.success(request, f"Revision {revision} is now active.")
         return redirect("profiles", cluster=cluster.name)
     found = compare(cluster, revisions.get_active(cluster).revision, revision)
     waiting = queries.count_pods_by_queue(cluster)
     context = {"cluster": cluster, "comparison": found, "waiting": sum(waiting.values())}
-    return page(request, "activate_profile", context)
+    return render_page(request, "activate_profile", context)

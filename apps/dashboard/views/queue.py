@@ -1,4 +1,4 @@
-"""The scheduling queue: who waits, what moved whom, activation by hand."""
+"""The scheduling queue, its history, and manual activation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane.queue import activation
 from apps.dashboard.queries.queue import history_page, queue_page
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 
 
 @require_GET
@@ -21,7 +21,7 @@ from apps.dashboard.rendering import Request, cluster_page, page
 def queue(request: Request, cluster: Cluster) -> HttpResponse:
     found = queue_page(cluster, request.GET)
     context = {"cluster": cluster, "queue": found, "sorting": found.sorting}
-    return page(request, "queue", context)
+    return render_page(request, "queue", context)
 
 
 @require_GET
@@ -29,13 +29,13 @@ def queue(request: Request, cluster: Cluster) -> HttpResponse:
 def history(request: Request, cluster: Cluster) -> HttpResponse:
     found = history_page(cluster, request.GET)
     context = {"cluster": cluster, "history": found}
-    return page(request, "queue_history", context, status=422 if found.problem else 200)
+    return render_page(request, "queue_history", context, status=422 if found.problem else 200)
 
 
 @require_POST
 @cluster_page
 def activate(request: Request, cluster: Cluster) -> HttpResponse:
-    """Have a pod tried at once, and go back to the page the button was on."""
+    """Activate a pod, and return to the page of the button."""
     name = request.POST.get("pod", "")
     try:
         activation.activate(

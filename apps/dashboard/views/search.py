@@ -1,17 +1,17 @@
-"""The search that "/" opens."""
+"""The search, which "/" opens."""
 
 from __future__ import annotations
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
-from apps.dashboard.queries.search import search, sorts
-from apps.dashboard.rendering import Request, page
+from apps.dashboard.queries.search import group_by_sort, search
+from apps.dashboard.rendering import Request, render_page
 
 
 @require_GET
 def find(request: Request) -> HttpResponse:
-    """Clusters, nodes, pods and decisions that `q` names; those of `cluster` first."""
+    """Clusters, nodes, pods and decisions that match `q`; those of `cluster` first."""
     text = request.GET.get("q", "")
     found = search(text, here=request.GET.get("cluster", ""))
-    return page(request, "search", {"text": text, "sorts": sorts(found)})
+    return render_page(request, "search", {"text": text, "sorts": group_by_sort(found)})

@@ -13,15 +13,15 @@ from apps.cluster.settings import CHANGEABLE
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.settings import ClusterSettingsForm
-from apps.dashboard.rendering import Request, cluster_page, page
+from apps.dashboard.rendering import Request, cluster_page, render_page
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def settings(request: Request, cluster: Cluster) -> HttpResponse:
-    """What can be changed while the cluster runs."""
-    now = {each.name: getattr(cluster, each.name) for each in CHANGEABLE}
-    form = ClusterSettingsForm(request.POST or None, initial=now)
+    """The settings that can be changed while the cluster runs."""
+    current = {each.name: getattr(cluster, each.name) for each in CHANGEABLE}
+    form = ClusterSettingsForm(request.POST or None, initial=current)
     if request.method == "POST" and form.is_valid():
         try:
             cluster_settings.change_settings(cluster, form.values())
@@ -31,4 +31,4 @@ def settings(request: Request, cluster: Cluster) -> HttpResponse:
             messages.success(request, f"Settings of cluster {cluster.name} updated.")
             return redirect("cluster", cluster=cluster.name)
     context = {"cluster": cluster, "form": form}
-    return page(request, "cluster_settings", context, status=422 if form.errors else 200)
+    return render_page(request, "cluster_settings", context, status=422 if form.errors else 200)

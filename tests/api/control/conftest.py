@@ -1,4 +1,4 @@
-"""The control-plane API's tests: a client that says who it is, and one that does not."""
+"""Clients of the control-plane API, with and without a token."""
 
 from __future__ import annotations
 

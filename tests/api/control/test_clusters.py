@@ -1,4 +1,4 @@
-"""Clusters over the control-plane API."""
+"""Clusters in the control-plane API."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_cluster_is_created_with_its_nodes(api: Api) -> None:
         ({"name": "lab", "seed": 2**70}, 400, "seed"),
     ],
 )
-def test_a_wrong_request_is_refused_and_the_field_named(
+def test_an_invalid_request_is_an_error_with_the_field(
     api: Api, body: dict[str, Any], status: int, field: str
 ) -> None:
     answer = api.post("/clusters", body)
@@ -53,7 +53,7 @@ def test_a_wrong_request_is_refused_and_the_field_named(
     assert not Cluster.objects.filter(name="lab").exists()
 
 
-def test_a_taken_name_and_broken_json_are_refused(api: Api, cluster: Cluster) -> None:
+def test_a_name_in_use_and_invalid_json_are_errors(api: Api, cluster: Cluster) -> None:
     assert api.post("/clusters", {"name": cluster.name}).status_code == 409
     assert api.post("/clusters", "{").status_code == 400
     assert api.post("/clusters", "x", content_type="text/plain").status_code == 415
@@ -62,7 +62,7 @@ def test_a_taken_name_and_broken_json_are_refused(api: Api, cluster: Cluster) ->
 def test_clusters_are_listed_and_read(
     api: Api, cluster: Cluster, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    # the key with its user, the clusters
+    # the token with its user, the clusters
     with django_assert_num_queries(2):
         assert [found["name"] for found in api.get("/clusters").json()] == ["c1"]
     assert api.get("/clusters/c1").json()["paused"] is False
@@ -108,7 +108,7 @@ def test_settings_are_changed_one_by_one(api: Api, cluster: Cluster) -> None:
         ([], 400, "dictionary"),
     ],
 )
-def test_a_wrong_setting_is_refused_and_nothing_changed(
+def test_an_invalid_setting_is_an_error_and_changes_nothing(
     api: Api, cluster: Cluster, body: Any, status: int, told: str
 ) -> None:
     answer = api.patch("/clusters/c1", body)
@@ -117,7 +117,7 @@ def test_a_wrong_setting_is_refused_and_nothing_changed(
     assert (after.pod_max_in_unschedulable_pods_seconds, after.kubelet) == (300, True)
 
 
-def test_admission_plugins_are_chosen_when_a_cluster_is_made_and_later(api: Api) -> None:
+def test_admission_plugins_are_set_when_a_cluster_is_created_and_later(api: Api) -> None:
     chosen = {"NodeRestriction": {"kubelets": ["bob"]}}
     assert api.post("/clusters", {"name": "c2", "admission_plugins": chosen}).status_code == 201
     assert api.get("/clusters/c2").json()["admission_plugins"] == chosen
@@ -138,7 +138,7 @@ def test_wrong_methods_are_refused(api: Api, cluster: Cluster) -> None:
     assert api.get("/clusters/c1/pause").status_code == 405
 
 
-def test_a_stranger_sees_and_changes_nothing(anonymous: Api, cluster: Cluster) -> None:
+def test_an_unauthenticated_request_is_401(anonymous: Api, cluster: Cluster) -> None:
     assert anonymous.get("/clusters").status_code == 401
     assert anonymous.post("/clusters", {"name": "lab"}).status_code == 401
     assert anonymous.delete("/clusters/c1").status_code == 401
@@ -180,7 +180,7 @@ def test_an_export_can_be_imported_elsewhere(api: Api, cluster: Cluster) -> None
     assert api.get("/clusters/c1/export").content == exported.content
 
 
-def test_a_database_that_is_away_is_said_to_be_away() -> None:
+def test_an_unavailable_database_is_503() -> None:
     answer = handle(OperationalError("the server closed the connection unexpectedly"), {})
     assert answer is not None and answer.status_code == 503
     assert answer.data["reason"] == "ServiceUnavailable" and answer.headers["Retry-After"] == "1"

@@ -1,4 +1,4 @@
-"""Explanations over the control-plane API, in the words that the pages use."""
+"""Explanations in the control-plane API, with the same sentences as the pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTOR = Actor("tests", "request-1")
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Two nodes with 8 CPUs, one dedicated to others; `first` is bound, `huge` and `late` wait."""
+    """Two nodes with 8 CPUs, one dedicated; `first` is bound, `huge` and `late` are pending."""
     made = create_cluster("lab", user="tests", nodes=2, zones=2, tie_break="first-name")
     node = generate_node("reserved", "zone-1")
     node["spec"] = {"taints": [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]}
@@ -54,7 +54,9 @@ def get(client: Client, path: str, status: int = 200) -> Any:
     return response.json()
 
 
-def test_why_here_is_told_against_the_runner_up(admin_client: Client, cluster: Cluster) -> None:
+def test_the_selected_node_is_compared_with_the_runner_up(
+    admin_client: Client, cluster: Cluster
+) -> None:
     found = get(admin_client, f"lab/decisions/{decision_of('first')}/explanation")
     assert found["here"]["node"] == "node-0"
     assert found["here"]["other"] == "node-1"
@@ -64,10 +66,10 @@ def test_why_here_is_told_against_the_runner_up(admin_client: Client, cluster: C
     assert sum(share["difference"] for share in shares) == found["here"]["difference"]
 
 
-def test_why_not_there_is_told_from_the_state_of_then(
+def test_a_rejected_node_is_explained_from_the_state_of_the_decision(
     admin_client: Client, cluster: Cluster
 ) -> None:
-    """`second` was decided after `huge` had taken its node, in one batch; `first` is gone now."""
+    """`second` was decided after `huge` had its node, in one batch; `first` is deleted now."""
     store.delete(cluster, kinds.POD, "default", "first", actor=ACTOR)
     number = decision_of("second")
     found = get(admin_client, f"lab/decisions/{number}/explanation?node=node-1&against=reserved")
@@ -85,7 +87,7 @@ def test_why_not_there_is_told_from_the_state_of_then(
     assert "held by default/first (2)" in first["sentence"]
 
 
-def test_a_pending_pod_is_told_why_and_what_would_help(
+def test_a_pending_pod_is_explained_with_suggestions(
     admin_client: Client, cluster: Cluster
 ) -> None:
     found = get(admin_client, "lab/pods/default/second/explanation")
@@ -104,7 +106,7 @@ def test_a_pending_pod_is_told_why_and_what_would_help(
     assert found["decision"] == decision_of("second")
 
 
-def test_a_pod_in_line_knows_who_is_ahead(admin_client: Client, cluster: Cluster) -> None:
+def test_a_queued_pod_has_the_pods_ahead_of_it(admin_client: Client, cluster: Cluster) -> None:
     for name in ("a", "b", "c"):
         create(cluster, name, "1")
     found = get(admin_client, "lab/pods/default/c/explanation")
@@ -114,12 +116,12 @@ def test_a_pod_in_line_knows_who_is_ahead(admin_client: Client, cluster: Cluster
     assert found["place"]["groups"] == [{"priority": 0, "namespace": "default", "pods": 2}]
 
 
-def test_a_bound_pod_has_nothing_to_wait_for(admin_client: Client, cluster: Cluster) -> None:
+def test_the_explanation_of_a_bound_pod_is_empty(admin_client: Client, cluster: Cluster) -> None:
     found = get(admin_client, "lab/pods/default/first/explanation")
     assert (found["why_pending"], found["place"], found["unblocking"]) == ("", None, None)
 
 
-def test_what_does_not_exist_is_named(admin_client: Client, cluster: Cluster) -> None:
+def test_an_unknown_object_is_404(admin_client: Client, cluster: Cluster) -> None:
     number = decision_of("first")
     assert get(admin_client, "lab/decisions/1/explanation", 404)["message"]
     assert get(admin_client, "lab/decisions/none/explanation", 404)["message"]
@@ -130,5 +132,5 @@ def test_what_does_not_exist_is_named(admin_client: Client, cluster: Cluster) ->
     assert "against" in refused["message"]
 
 
-def test_strangers_are_told_nothing(client: Client, cluster: Cluster) -> None:
+def test_unauthenticated_requests_are_401(client: Client, cluster: Cluster) -> None:
     get(client, "lab/pods/default/second/explanation", 401)

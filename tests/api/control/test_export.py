@@ -1,4 +1,4 @@
-"""Decisions as files, over the API."""
+"""Exports of decisions in the API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lab(user: Any) -> Cluster:
     return cluster
 
 
-def test_decisions_are_streamed_as_the_format_asks(api: Api, lab: Cluster) -> None:
+def test_decisions_are_streamed_in_each_format(api: Api, lab: Cluster) -> None:
     for where in ("/clusters/lab/decisions", "/decisions"):
         answer = api.get(f"{where}/export?format=jsonl&pod=a")
         assert answer.streaming and answer["Content-Type"] == "application/jsonl"
@@ -56,12 +56,12 @@ def test_a_deleted_cluster_is_exported(api: Api, lab: Cluster) -> None:
         ("/decisions/export?limit=x", 400),
     ],
 )
-def test_refusals_are_json(api: Api, lab: Cluster, path: str, status: int) -> None:
+def test_errors_are_json(api: Api, lab: Cluster, path: str, status: int) -> None:
     answer = api.get(path)
     assert answer.status_code == status
     assert answer["Content-Type"] == "application/json"
     assert json.loads(answer.content)["message"]
 
 
-def test_strangers_get_nothing(anonymous: Api, lab: Cluster) -> None:
+def test_an_unauthenticated_export_is_401(anonymous: Api, lab: Cluster) -> None:
     assert anonymous.get("/decisions/export").status_code == 401

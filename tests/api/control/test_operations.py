@@ -1,4 +1,4 @@
-"""Long work over the control-plane API."""
+"""Operations in the control-plane API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lab(api: Api) -> Cluster:
     return Cluster.objects.get(name="lab")
 
 
-def test_a_copy_is_begun_followed_and_cancelled(api: Api, lab: Cluster) -> None:
+def test_a_copy_is_started_followed_and_cancelled(api: Api, lab: Cluster) -> None:
     begun = api.post("/clusters/lab/copy", {"name": "twin"})
     assert begun.status_code == 202
     operation = begun.json()
@@ -45,7 +45,7 @@ def test_a_copy_is_begun_followed_and_cancelled(api: Api, lab: Cluster) -> None:
         ("/operations/999/cancel", {}, 404, "999"),
     ],
 )
-def test_what_cannot_begin_says_why(
+def test_an_operation_that_cannot_start_is_an_error(
     api: Api, lab: Cluster, path: str, body: dict[str, object], status: int, told: str
 ) -> None:
     answer = api.post(path, body)
@@ -53,7 +53,7 @@ def test_what_cannot_begin_says_why(
     assert not Operation.objects.exists()
 
 
-def test_a_second_drain_is_refused_while_one_is_at_work(api: Api, lab: Cluster) -> None:
+def test_a_second_drain_is_rejected_while_one_is_running(api: Api, lab: Cluster) -> None:
     first = api.post("/clusters/lab/nodes/node-0/drain", {})
     assert first.status_code == 202
     second = api.post("/clusters/lab/nodes/node-1/drain", {})
@@ -61,7 +61,7 @@ def test_a_second_drain_is_refused_while_one_is_at_work(api: Api, lab: Cluster) 
     assert f"task {first.json()['id']}: Drain node-0" in second.content.decode()
 
 
-def test_the_list_is_narrowed_by_cluster_and_state(api: Api, lab: Cluster) -> None:
+def test_the_list_is_filtered_by_cluster_and_state(api: Api, lab: Cluster) -> None:
     export = api.post("/clusters/lab/exports", {}).json()
     api.post("/clusters/lab/copy", {"name": "twin"})
     assert [each["id"] for each in api.get("/operations?cluster=lab").json()] == [export["id"]]

@@ -1,4 +1,4 @@
-"""Profiles over the control-plane API."""
+"""Scheduler profiles in the control-plane API."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_revision_is_added_and_becomes_active(api: Api, profiles: str, content
     assert [found["active"] for found in api.get(profiles).json()] == [False, True]
 
 
-def test_a_wrong_configuration_is_refused_with_every_field(api: Api, profiles: str) -> None:
+def test_an_invalid_configuration_is_an_error_with_every_field(api: Api, profiles: str) -> None:
     wrong = TEXT + "parallelism: -1\nbogus: 1\n"
     answer = api.post(profiles, {"configuration": wrong})
     assert answer.status_code == 422
@@ -49,13 +49,13 @@ def test_a_wrong_configuration_is_refused_with_every_field(api: Api, profiles: s
     assert len(api.get(profiles).json()) == 1
 
 
-def test_plugins_of_earlier_releases_are_taken_when_asked_for(api: Api, profiles: str) -> None:
+def test_plugins_of_earlier_releases_require_legacy(api: Api, profiles: str) -> None:
     body = {"configuration": TEXT + "  pluginConfig: [{name: EBSLimits}]\n"}
     assert api.post(profiles, body).status_code == 422
     assert api.post(profiles, {**body, "legacy": True}).json()["legacy"] is True
 
 
-def test_missing_things_wrong_methods_and_strangers(
+def test_unknown_objects_wrong_methods_and_unauthenticated_requests(
     api: Api, anonymous: Api, profiles: str
 ) -> None:
     assert api.get(f"{profiles}/9").status_code == 404

@@ -1,4 +1,4 @@
-"""The queue and the ledger over the control-plane API."""
+"""The queue and the ledger in the control-plane API."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BIG = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cp
 
 @pytest.fixture
 def lab(user: Any) -> Cluster:
-    """Three nodes; a and b are bound, `big` fits nowhere, `gated` waits."""
+    """Three nodes; a and b are bound, `big` fits on no node, `gated` is gated."""
     cluster = create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
     bodies = [
         pod("a"),
@@ -43,7 +43,7 @@ def lab(user: Any) -> Cluster:
     return cluster
 
 
-def test_the_queue_is_told_by_sub_queue(api: Api, lab: Cluster) -> None:
+def test_the_queue_is_listed_by_sub_queue(api: Api, lab: Cluster) -> None:
     answer = api.get("/clusters/lab/queue?queue=gated")
     assert answer.status_code == 200
     body = answer.json()
@@ -55,9 +55,7 @@ def test_the_queue_is_told_by_sub_queue(api: Api, lab: Cluster) -> None:
     assert waiting[0]["unschedulable_plugins"] == ["NodeResourcesFit"]
 
 
-def test_the_whole_queue_is_told_with_places_gates_and_the_line_of_pending_pods(
-    api: Api, lab: Cluster
-) -> None:
+def test_the_whole_queue_has_positions_gates_and_the_summary(api: Api, lab: Cluster) -> None:
     body = api.get("/clusters/lab/queue").json()
     assert body == api.get("/clusters/lab/queue?queue=all").json()
     assert body["summary"] == "activeQ:0; backoffQ:0; unschedulablePods:2"
@@ -70,7 +68,7 @@ def test_the_whole_queue_is_told_with_places_gates_and_the_line_of_pending_pods(
     assert api.get("/clusters/lab/queue?pod=%00").status_code == 400
 
 
-def test_places_are_those_in_which_the_queue_would_pop(api: Api, user: Any) -> None:
+def test_positions_have_the_order_in_which_the_queue_pops(api: Api, user: Any) -> None:
     cluster = create_cluster("sorted", user="tests", nodes=1, paused=True)
     actor = Actor("tests")
     for value in (5, 9):
@@ -102,7 +100,7 @@ def test_places_are_those_in_which_the_queue_would_pop(api: Api, user: Any) -> N
     queue.move_all_to_active_or_backoff_queue(EVENT_UNSCHEDULABLE_TIMEOUT)
     engine.recorder.record(engine.scheduler, engine.informer, [], queue.take_changes())
     assert told() == is_so()
-    # the rejected by priority, then those that had an error
+    # rejected pods by priority, then pods with an error
     assert [name for _, name in told()] == ["high", "a", "b", "low"]
 
 
@@ -126,11 +124,11 @@ def test_the_history_of_the_queue_is_found_by_pod_event_and_plugin(api: Api, lab
     assert api.get("/clusters/none/queue/history").status_code == 404
 
 
-def test_pods_are_activated_by_hand_in_whichever_worker(api: Api, lab: Cluster) -> None:
+def test_pods_are_activated_by_a_user_in_any_worker(api: Api, lab: Cluster) -> None:
     answer = api.post("/clusters/lab/queue/activate", {"pods": ["default/big"]})
     assert (answer.status_code, answer.json()) == (202, {"pods": ["default/big"]})
     assert Cluster.objects.get(pk=lab.pk).due_at is not None
-    # the worker that finds the wish first is killed before it records
+    # the first worker with the activation is killed before it commits
     held = lease.acquire(lab.pk, "doomed")
     assert held is not None
     doomed = Engine.load(lab, held)
@@ -144,7 +142,9 @@ def test_pods_are_activated_by_hand_in_whichever_worker(api: Api, lab: Cluster) 
     assert api.get("/decisions?cluster=lab&pod=big").json()["results"][0]["attempt"] == 2
 
 
-def test_what_cannot_be_activated_is_named_and_nothing_is_asked_for(api: Api, lab: Cluster) -> None:
+def test_pods_that_cannot_be_activated_are_an_error_and_none_is_activated(
+    api: Api, lab: Cluster
+) -> None:
     answer = api.post("/clusters/lab/queue/activate", {"pods": ["default/big", "default/a"]})
     assert answer.status_code == 422
     assert [cause["field"] for cause in answer.json()["causes"]] == ["pods[1]"]
@@ -156,7 +156,7 @@ def test_what_cannot_be_activated_is_named_and_nothing_is_asked_for(api: Api, la
 def test_decisions_are_listed_newest_first(
     api: Api, lab: Cluster, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    # the key with its user, the cluster, the names of clusters, the decisions
+    # the token with its user, the cluster, the names of clusters, the decisions
     with django_assert_num_queries(4):
         found = api.get("/decisions?cluster=lab").json()["results"]
     assert {row["name"] for row in found} == {"a", "b", "big"}
@@ -196,10 +196,10 @@ def test_decisions_are_filtered(api: Api, lab: Cluster, query: str, names: set[s
 
 
 @pytest.mark.parametrize("address", ["/clusters/lab/decisions", "/decisions", "/decisions/export"])
-def test_a_misspelt_filter_is_refused(api: Api, lab: Cluster, address: str) -> None:
+def test_a_misspelt_filter_is_an_error(api: Api, lab: Cluster, address: str) -> None:
     answer = api.get(f"{address}?podd=a")
     assert answer.status_code == 400
-    assert answer.json()["message"].startswith("podd: no such parameter; there are ")
+    assert answer.json()["message"].startswith("podd: unknown parameter; known parameters are ")
 
 
 def test_decisions_come_in_pages(api: Api, lab: Cluster) -> None:
@@ -210,7 +210,7 @@ def test_decisions_come_in_pages(api: Api, lab: Cluster) -> None:
     assert rest["next"] is None
 
 
-def test_a_decision_tells_every_node_and_every_score(api: Api, lab: Cluster) -> None:
+def test_a_decision_has_every_node_and_every_score(api: Api, lab: Cluster) -> None:
     (chosen,) = api.get("/decisions?pod=a").json()["results"]
     full = api.get(f"/decisions/{chosen['id']}").json()
     assert full["result"] == "scheduled"
@@ -223,7 +223,7 @@ def test_a_decision_tells_every_node_and_every_score(api: Api, lab: Cluster) -> 
     assert (one["refusal"], one["total"]) == (None, scores["total"][0])
 
 
-def test_a_decision_tells_how_it_was_searched_drawn_and_timed(api: Api, lab: Cluster) -> None:
+def test_a_decision_has_its_search_draw_and_durations(api: Api, lab: Cluster) -> None:
     (row,) = api.get("/decisions?pod=a").json()["results"]
     full = api.get(f"/decisions/{row['id']}").json()
     assert (full["search"]["start"], full["search"]["evaluated"]) == (0, 3)
@@ -237,7 +237,7 @@ def test_a_decision_tells_how_it_was_searched_drawn_and_timed(api: Api, lab: Clu
     }
 
 
-def test_a_decision_tells_whom_preemption_would_have_met(api: Api, lab: Cluster) -> None:
+def test_a_decision_has_the_candidates_of_preemption(api: Api, lab: Cluster) -> None:
     low, high = ({"metadata": {"name": f"p{n}"}, "value": n} for n in (1, 9))
     wide = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "5"}}}]}
     fillers = [{**pod(f"f{n}"), "spec": {**wide, "priorityClassName": "p1"}} for n in range(3)]
@@ -261,7 +261,7 @@ def test_a_decision_tells_whom_preemption_would_have_met(api: Api, lab: Cluster)
     assert len(found["candidates"]) == 3
 
 
-def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> None:
+def test_a_decision_has_its_extender_calls(api: Api, lab: Cluster) -> None:
     extender = """
         apiVersion: kubescheduler.config.k8s.io/v1
         kind: KubeSchedulerConfiguration
@@ -282,7 +282,7 @@ def test_a_decision_tells_what_extenders_were_asked(api: Api, lab: Cluster) -> N
     assert full["permit_wait"] is None
 
 
-def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
+def test_a_refusal_has_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
     (refused,) = api.get("/decisions?result=unschedulable&page_size=1").json()["results"]
     full = api.get(f"/decisions/{refused['id']}").json()
     (refusal,) = full["refusals"]
@@ -293,7 +293,7 @@ def test_a_refusal_tells_its_plugin_and_reason(api: Api, lab: Cluster) -> None:
     assert one["refusal"]["reasons"] == ["Insufficient cpu"]
 
 
-def test_the_decisions_of_a_deleted_cluster_are_still_there(api: Api, lab: Cluster) -> None:
+def test_the_decisions_of_a_deleted_cluster_are_retained(api: Api, lab: Cluster) -> None:
     (row,) = api.get("/clusters/lab/decisions?pod=a").json()["results"]
     assert api.delete("/clusters/lab").status_code == 204
     assert api.get("/clusters/lab/decisions").status_code == 404
@@ -338,11 +338,11 @@ def test_a_cluster_can_be_deleted_with_its_history(api: Api, lab: Cluster) -> No
         ("/clusters/lab/queue?limit=x", 400),
     ],
 )
-def test_wrong_questions_are_refused(api: Api, lab: Cluster, path: str, status: int) -> None:
+def test_invalid_queries_are_errors(api: Api, lab: Cluster, path: str, status: int) -> None:
     assert api.get(path).status_code == status
 
 
-def test_wrong_methods_and_strangers(api: Api, anonymous: Api, lab: Cluster) -> None:
+def test_wrong_methods_and_unauthenticated_requests(api: Api, anonymous: Api, lab: Cluster) -> None:
     assert api.post("/decisions", {}).status_code == 405
     assert api.post("/clusters/lab/queue", {}).status_code == 405
     for path in (

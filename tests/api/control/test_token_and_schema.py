@@ -1,4 +1,4 @@
-"""The user's own key; the description of the API."""
+"""The token of a user; the description of the API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.stack.running_site import wait_until
 pytestmark = pytest.mark.django_db
 
 
-def test_the_key_is_told_and_can_be_changed(api: Api, key: str) -> None:
+def test_the_token_is_returned_and_can_be_replaced(api: Api, key: str) -> None:
     assert api.get("/token").json() == {"user": "alice", "token": key}
     fresh = api.post("/token").json()["token"]
     assert fresh != key
@@ -24,7 +24,7 @@ def test_the_key_is_told_and_can_be_changed(api: Api, key: str) -> None:
     assert Api(fresh).get("/token").json()["token"] == fresh
 
 
-def test_a_stranger_gets_no_key(anonymous: Api) -> None:
+def test_an_unauthenticated_request_gets_no_token(anonymous: Api) -> None:
     answer = anonymous.get("/token")
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -33,7 +33,7 @@ def test_a_stranger_gets_no_key(anonymous: Api) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_changes_at_once_the_later_one_counts(key: str) -> None:
+def test_of_two_concurrent_replacements_the_later_one_is_valid(key: str) -> None:
     def change() -> int:
         try:
             return Api(key).post("/token").status_code
@@ -56,9 +56,7 @@ def waiting() -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_an_address_that_does_not_exist_is_answered_as_all_others_are(
-    api: Api, anonymous: Api
-) -> None:
+def test_an_unknown_address_is_404_as_json(api: Api, anonymous: Api) -> None:
     for answer in (api.get("/nodes"), api.post("/clusters/demo/podz", {}), api.get("/clusters/")):
         assert answer.status_code == 404
         assert answer.json()["reason"] == "NotFound"
@@ -73,7 +71,7 @@ def test_the_schema_describes_every_path(api: Api) -> None:
     assert schema["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
 
 
-def test_schema_docs_and_root_are_for_members(api: Api, anonymous: Api) -> None:
+def test_schema_docs_and_root_require_a_user(api: Api, anonymous: Api) -> None:
     for path in ("/api/schema", "/api/docs", "/api/v1/"):
         assert api.client.get(path, headers=api.headers).status_code == 200
         assert anonymous.client.get(path).status_code in (401, 403)

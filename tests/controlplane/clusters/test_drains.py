@@ -142,7 +142,7 @@ def test_a_budget_that_allows_nothing_ends_the_drain_with_its_name(lab: Cluster)
     budget(lab, 3)
     node = crowded(lab)
     plan = drains.plan_drain(lab, node)
-    assert all(pod.held and pod.budgets == ["web: allowed disruptions 0"] for pod in plan.moving)
+    assert all(pod.blocked and pod.budgets == ["web: allowed disruptions 0"] for pod in plan.moving)
     started = time.monotonic()
     done = drain(lab, node, timeout=1)
     assert time.monotonic() - started < 15

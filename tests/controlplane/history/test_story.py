@@ -14,7 +14,7 @@ from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
-from apps.controlplane.history.story import Chapter, condense, find_last_body, read_story
+from apps.controlplane.history.story import StoryEntry, condense, find_last_body, read_story
 from apps.controlplane.loop.engines import Engines
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def create(cluster: Cluster, body: dict[str, Any]) -> Pod:
 
 
 def titles(cluster: Cluster, found: Pod) -> list[str]:
-    return [chapter.title for chapter in read_story(cluster, found.uid)]
+    return [entry.title for entry in read_story(cluster, found.uid)]
 
 
 def test_a_pod_is_created_attempted_bound_and_runs(cluster: Cluster) -> None:
@@ -136,17 +136,17 @@ def test_an_unknown_pod_has_no_story(cluster: Cluster) -> None:
     assert read_story(cluster, uuid4()) == [] and find_last_body(cluster, uuid4()) is None
 
 
-def chapter(number: int, text: str, kind: Any = "attempt") -> Chapter:
+def entry(number: int, text: str, kind: Any = "attempt") -> StoryEntry:
     at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
     title = f"attempt {number}" if kind == "attempt" else "to activeQ"
-    return Chapter(at=at, kind=kind, title=title, text=text, number=number)
+    return StoryEntry(at=at, kind=kind, title=title, text=text, number=number)
 
 
 def test_many_attempts_with_the_same_result_are_shown_as_one() -> None:
-    shown = [chapter(0, "", "change")]
+    shown = [entry(0, "", "change")]
     for number in range(1, 7):
-        shown += [chapter(number, "no cpu"), chapter(number, "NodeAdd", "move")]
-    shown += [chapter(7, "no memory"), chapter(8, "no memory")]
+        shown += [entry(number, "no cpu"), entry(number, "NodeAdd", "move")]
+    shown += [entry(7, "no memory"), entry(8, "no memory")]
     short = condense(shown)
     assert [each.title for each in short if each.kind == "attempt"] == [
         "attempt 1",
@@ -161,5 +161,5 @@ def test_many_attempts_with_the_same_result_are_shown_as_one() -> None:
 
 
 def test_few_attempts_are_all_shown() -> None:
-    shown = [chapter(1, "no cpu"), chapter(1, "x", "move"), chapter(2, "no cpu")]
+    shown = [entry(1, "no cpu"), entry(1, "x", "move"), entry(2, "no cpu")]
     assert condense(shown) == shown and condense([]) == []

@@ -65,7 +65,7 @@ def test_nothing_found_is_an_empty_file(lab: Cluster) -> None:
 
 def test_an_export_reads_batch_after_batch(lab: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.controlplane.ledger.export.BATCH", 2)
-    found = export.batches(finding.Filters(), cluster_id=lab.pk, limit=5)
+    found = export.batches(finding.DecisionFilters(), cluster_id=lab.pk, limit=5)
     sizes = [len(batch) for batch in found]
     assert sizes == [2, 2, 1]
     names = {json.loads(line)["name"] for line in written(lab, "jsonl").splitlines()}
@@ -88,7 +88,7 @@ def test_the_command_writes_a_file_also_of_a_deleted_cluster(lab: Cluster, tmp_p
 
 @pytest.mark.skipif(PYARROW, reason="pyarrow is installed")
 def test_parquet_says_what_is_missing(lab: Cluster) -> None:
-    with pytest.raises(export.NotAvailable, match="pip install 'schedweb\\[parquet\\]'"):
+    with pytest.raises(export.FormatNotAvailable, match="pip install 'schedweb\\[parquet\\]'"):
         written(lab, "parquet")
 
 

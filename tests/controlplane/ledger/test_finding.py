@@ -85,10 +85,10 @@ def test_a_pod_is_told_from_another_of_its_name(lab: Cluster) -> None:
 
 
 def test_the_newest_come_first_and_an_id_leads_on(lab: Cluster) -> None:
-    rows = list(finding.find(finding.Filters(), cluster_id=lab.pk))
+    rows = list(finding.find(finding.DecisionFilters(), cluster_id=lab.pk))
     ids = [row.pk for row in rows]
     assert ids == sorted(ids, reverse=True)
-    older = finding.find(finding.Filters(), cluster_id=lab.pk).filter(pk__lt=ids[1])
+    older = finding.find(finding.DecisionFilters(), cluster_id=lab.pk).filter(pk__lt=ids[1])
     assert [row.pk for row in older] == ids[2:]
 
 

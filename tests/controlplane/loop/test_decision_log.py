@@ -62,7 +62,7 @@ def test_a_batch_is_one_line_with_its_results(
     create_pods(cluster, *(pod(f"p{n}") for n in range(6)), pod("huge", cpu="900"))
     Engines().run(cluster.pk)
     ((message, fields),) = read_lines(caplog)
-    assert message == "Decided"
+    assert message == "Committed a batch of decisions"
     assert fields == {
         "cluster": "lab",
         "scheduled": 6,
@@ -79,7 +79,7 @@ def test_at_verbosity_2_each_decision_has_a_line(
     Engines().run(cluster.pk)
     (bound, bound_fields), (refused, refused_fields) = read_lines(caplog)
     assert (bound, bound_fields["node"]) == ("Bound the pod", "node-0")
-    assert refused == "No node takes the pod"
+    assert refused == "Unable to schedule the pod"
     assert refused_fields["reason"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
 
 
@@ -90,9 +90,9 @@ def test_at_the_highest_verbosity_each_score_has_a_line(
     create_pods(cluster, pod("p0"))
     Engines().run(cluster.pk)
     scores = [
-        fields for message, fields in read_lines(caplog) if message == "A plugin scored a node"
+        fields for message, fields in read_lines(caplog) if message == "Plugin scored node for pod"
     ]
-    sums = [fields for message, fields in read_lines(caplog) if message.startswith("All scores")]
+    sums = [fields for message, fields in read_lines(caplog) if message.startswith("Calculated")]
     assert {fields["node"] for fields in scores} == {"node-0", "node-1", "node-2"}
     assert {"NodeResourcesFit", "TaintToleration"} <= {fields["plugin"] for fields in scores}
     of_one = sum(fields["score"] for fields in scores if fields["node"] == "node-1")

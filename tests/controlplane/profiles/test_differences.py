@@ -12,7 +12,7 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 def compare(before: str, after: str) -> dict[str, list[tuple[str, str, str]]]:
     found = compare_configurations(load_with_head(before), load_with_head(after))
     return {
-        f"{each.scheduler_name} {each.fate}".strip(): [
+        f"{each.scheduler_name} {each.status}".strip(): [
             (difference.what, difference.before, difference.after)
             for difference in each.differences
         ]

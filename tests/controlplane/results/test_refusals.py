@@ -9,9 +9,9 @@ from apps.controlplane.results.presenting import present_node, present_refusals
 from apps.controlplane.results.refusals import (
     NOT_EVALUATED,
     count_by_source,
+    find_refusal,
     frequent_reasons,
     group_refusals,
-    refusal_of,
 )
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -39,8 +39,8 @@ def test_refusals_are_grouped_with_their_nodes(scheduled: Decision) -> None:
 
 
 def test_a_feasible_node_has_no_refusal(scheduled: Decision) -> None:
-    assert refusal_of(scheduled, "d") is None
-    found = refusal_of(scheduled, "b")
+    assert find_refusal(scheduled, "d") is None
+    found = find_refusal(scheduled, "b")
     assert found is not None and found.plugin == "NodeResourcesFit"
 
 

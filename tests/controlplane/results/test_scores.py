@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from apps.controlplane.results.presenting import present_scores
-from apps.controlplane.results.scores import ScoreMatrix, score_matrix, shades_of
+from apps.controlplane.results.scores import ScoreMatrix, compute_shades, score_matrix
 from apps.scheduler.decision import Decision
 from tests.controlplane.results.decisions import column, scheduled_decision, unscheduled_decision
 
@@ -58,7 +58,7 @@ def test_scores_of_64_bits_are_sorted_and_shaded_without_wrapping(scheduled: Dec
     matrix = score_matrix(scheduled)
     assert (sort(matrix, "Huge"), sort(matrix, "Huge", descending=True)) == ("efd", "dfe")
     huge = next(plugin for plugin in matrix.plugins if plugin.name == "Huge")
-    assert shades_of(huge.raw).tolist() == [2, 5, 0]
+    assert compute_shades(huge.raw).tolist() == [2, 5, 0]
     assert json.loads(json.dumps(present_scores(matrix)["plugins"]))[0]["raw"] == [
         2**53 + 1,
         MOST,
@@ -67,13 +67,13 @@ def test_scores_of_64_bits_are_sorted_and_shaded_without_wrapping(scheduled: Dec
 
 
 def test_numbers_that_differ_by_one_beyond_2_to_53_have_two_shades() -> None:
-    assert shades_of(np.array([2**60, 2**60 + 1])).tolist() == [0, 5]
+    assert compute_shades(np.array([2**60, 2**60 + 1])).tolist() == [0, 5]
 
 
 def test_a_column_without_differences_has_no_shade() -> None:
-    assert shades_of(np.array([7, 7, 7])).tolist() == [0, 0, 0]
-    assert shades_of(np.array([0, 50, 100])).tolist() == [0, 2, 5]
-    assert shades_of(np.array([], dtype=np.int64)).tolist() == []
+    assert compute_shades(np.array([7, 7, 7])).tolist() == [0, 0, 0]
+    assert compute_shades(np.array([0, 50, 100])).tolist() == [0, 2, 5]
+    assert compute_shades(np.array([], dtype=np.int64)).tolist() == []
 
 
 def test_the_matrix_as_json_is_columns_in_its_order(scheduled: Decision) -> None:

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.controlplane.management.command import ControlPlaneCommand
-from apps.controlplane.management.settings import add_options, given_values
+from apps.controlplane.management.settings import add_options, read_values
 
 _SWITCHES = [each for each in SETTINGS if each.group == "actors"]
 
@@ -23,7 +23,7 @@ class Command(ControlPlaneCommand):
 
     def run(self, **options: Any) -> None:
         cluster = self.get_cluster(options["name"])
-        cluster_settings.change_settings(cluster, given_values(options, _SWITCHES))
+        cluster_settings.change_settings(cluster, read_values(options, _SWITCHES))
         states = [
             f"{each.name} {'on' if getattr(cluster, each.name) else 'off'}" for each in _SWITCHES
         ]

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle
 from apps.controlplane.management.command import USER, ControlPlaneCommand
-from apps.controlplane.management.settings import add_options, given_values
+from apps.controlplane.management.settings import add_options, read_values
 
 
 class Command(ControlPlaneCommand):
@@ -20,8 +20,8 @@ class Command(ControlPlaneCommand):
         parser.add_argument(
             "--paused", action="store_true", help="no scheduling and no controllers"
         )
-        parser.add_argument("--nodes", type=int, default=0, help="generate so many nodes")
-        parser.add_argument("--zones", type=int, default=1, help="spread them over so many zones")
+        parser.add_argument("--nodes", type=int, default=0, help="number of nodes to generate")
+        parser.add_argument("--zones", type=int, default=1, help="number of zones of these nodes")
         add_options(parser, SETTINGS)
 
     def run(self, **options: Any) -> None:
@@ -31,6 +31,6 @@ class Command(ControlPlaneCommand):
             paused=options["paused"],
             nodes=options["nodes"],
             zones=options["zones"],
-            **given_values(options, SETTINGS),
+            **read_values(options, SETTINGS),
         )
         self.stdout.write(f"cluster {cluster.name} created")
