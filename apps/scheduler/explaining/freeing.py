@@ -72,9 +72,12 @@ def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
     """(rows,) int64: how much of what the pod asks for is missing, in millionths of it."""
     lack = np.zeros(len(rows), dtype=np.int64)
     for name, needed in sight.pod.requests.items():
-        line = sight.snapshot.resource_index(name)
-        if line >= 0 and needed:
-            free = sight.snapshot.allocatable[line, rows] - sight.snapshot.requested[line, rows]
+        resource_index = sight.snapshot.resource_index(name)
+        if resource_index >= 0 and needed:
+            free = (
+                sight.snapshot.allocatable[resource_index, rows]
+                - sight.snapshot.requested[resource_index, rows]
+            )
             lack += (np.maximum(needed - free, 0) * 1000 // needed) * 1000
     return lack
 

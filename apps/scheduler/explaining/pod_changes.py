@@ -98,14 +98,14 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
 def _free(sight: Sight, name: str) -> Int64Array:
     """(rows,) int64: what is left of a resource, also after pods nominated there."""
     snapshot = sight.snapshot
-    line = snapshot.resource_index(name)
-    if line < 0:
+    resource_index = snapshot.resource_index(name)
+    if resource_index < 0:
         return np.zeros(len(snapshot), dtype=np.int64)
-    free: Int64Array = snapshot.allocatable[line] - snapshot.requested[line]
+    free: Int64Array = snapshot.allocatable[resource_index] - snapshot.requested[resource_index]
     nominated = sight.framework.filters.nominated_pods(sight.pod, snapshot)
     if nominated is not None:
         free = free.copy()
-        free[nominated.rows] -= nominated.amounts[line]
+        free[nominated.rows] -= nominated.amounts[resource_index]
     return free
 
 
@@ -142,7 +142,9 @@ def _tolerate(sight: Sight) -> Iterator[PodChangeTried]:
             if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(tolerations, taint):
                 counts[taint] = counts.get(taint, 0) + count
     for taint in sorted(counts, key=lambda each: -counts[each])[:_MOST_TAINTS]:
-        yield _tolerating(sight.pod.pod, taint, f"Tolerate the taint {taint_text(taint)}")
+        yield _tolerating(
+            sight.pod.pod, taint, f"Add a toleration for the taint {taint_text(taint)}"
+        )
     if sight.snapshot.unschedulable.any() and not tolerated(tolerations, UNSCHEDULABLE_TAINT):
         change = _tolerating(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
         yield PodChangeTried("uncordon", change.sentence, change.pod, {}, effort=2.0)
@@ -165,7 +167,7 @@ def _drop_node_rules(sight: Sight) -> Iterator[PodChangeTried]:
         without = {k: v for k, v in pod.spec.node_selector.items() if k != key}
         yield PodChangeTried(
             "drop-selector",
-            f"Drop {key}={value} from the node selector",
+            f"Remove {key}={value} from the node selector",
             _spec(pod, node_selector=without),
             {"key": key, "value": value},
             effort=2.5,
@@ -188,7 +190,7 @@ def _drop_node_rules(sight: Sight) -> Iterator[PodChangeTried]:
                 selector = msgspec.structs.replace(required, node_selector_terms=tuple(terms))
             yield PodChangeTried(
                 "drop-node-affinity",
-                f"Drop {requirement_text(each)} from the required node affinity",
+                f"Remove {requirement_text(each)} from the required node affinity",
                 _node_affinity(pod, selector),
                 {"term": number + 1, "requirement": requirement_text(each)},
                 effort=2.5,
@@ -231,10 +233,11 @@ def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> PodChangeTr
     old = constraints[place]
     constraints[place] = msgspec.structs.replace(old, **fields)
     if "max_skew" in fields:
-        sentence = f"Raise maxSkew of spread constraint {number} ({old.topology_key}) from "
+        sentence = f"Increase maxSkew of spread constraint {number} ({old.topology_key}) from "
         sentence += f"{old.max_skew} to {fields['max_skew']}"
     else:
-        sentence = f"Let spread constraint {number} ({old.topology_key}) be ScheduleAnyway"
+        sentence = f"Set whenUnsatisfiable of spread constraint {number} ({old.topology_key}) "
+        sentence += "to ScheduleAnyway"
     return PodChangeTried(
         "relax-spread",
         sentence,
@@ -261,7 +264,7 @@ def _drop_affinity(sight: Sight) -> Iterator[PodChangeTried]:
             changed = msgspec.structs.replace(group, **{field: kept})
             yield PodChangeTried(
                 "drop-pod-affinity",
-                f"Drop required pod {name} term {number} ({term.topology_key})",
+                f"Remove required pod {name} term {number} ({term.topology_key})",
                 _spec(pod, affinity=msgspec.structs.replace(affinity, **{attribute: changed})),
                 {"affinity": name, "term": number, "key": term.topology_key},
                 effort=3.0,
@@ -282,7 +285,7 @@ def _drop_ports(sight: Sight) -> Iterator[PodChangeTried]:
     changed = _spec(sight.pod.pod, containers=containers, host_network=False)
     yield PodChangeTried(
         "drop-host-ports",
-        f"Do without host port{'s' if len(ports) > 1 else ''} {listed}",
+        f"Remove host port{'s' if len(ports) > 1 else ''} {listed}",
         changed,
         {"ports": [port.port for port in ports]},
         effort=3.0,

@@ -87,9 +87,9 @@ class DynamicResources:
         return None, unschedulable(REASON_NO_CLAIMS)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        return constant(len(lines), 0)
+        return constant(len(rows), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         return None

@@ -31,7 +31,7 @@ class ImageLocality:
         pass
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """Bytes present, each image scaled by the share of nodes that have it, as 0..100."""
         bytes_there: Int64Array | None = None
@@ -40,10 +40,10 @@ class ImageLocality:
             if image is None:
                 continue
             scaled = int(float(image.size) * (image.nodes / nodes.total_nodes))
-            present = image.present[lines] * np.int64(scaled)
+            present = image.present[rows] * np.int64(scaled)
             bytes_there = present if bytes_there is None else bytes_there + present
         if bytes_there is None:
-            return constant(len(lines), 0)
+            return constant(len(rows), 0)
         containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
         return _priority(bytes_there, MAX_CONTAINER_THRESHOLD * containers)
 

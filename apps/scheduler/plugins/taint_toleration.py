@@ -65,19 +65,19 @@ class TaintToleration:
                 yield Detail(f"the pod does not tolerate the taint {text}", {"taint": text})
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
         tolerations = pod.pod.spec.tolerations
         counts = [count_intolerable(taints, tolerations) for taints in nodes.taint_sets]
         if not any(counts):
-            return constant(len(lines), 0)
-        return np.array(counts, dtype=np.int64)[nodes.taint_ids[lines]]
+            return constant(len(rows), 0)
+        return np.array(counts, dtype=np.int64)[nodes.taint_ids[rows]]
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores, reverse=True)

@@ -107,7 +107,7 @@ class VolumeRestrictions:
         claim = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
         return (
             ClusterEventWithHint(
-                deleted, _hint_pod_deleted, looks_for="that uses a disk or claim this pod wants"
+                deleted, _hint_pod_deleted, looks_for="that uses a disk or claim of this pod"
             ),
             ClusterEventWithHint(ClusterEvent(Resource.NODE, ActionType.ADD)),
             ClusterEventWithHint(claim, _hint_claim_added),

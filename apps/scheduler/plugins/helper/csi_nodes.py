@@ -47,8 +47,8 @@ def _column(
 ) -> NDArray[Any]:
     def compute(table: NodeColumns) -> NDArray[Any]:
         column = np.full(len(table), ask(None), dtype=dtype)
-        for line in np.flatnonzero(table.alive).tolist():
-            column[line] = ask(csi_nodes.get(table.info(line).name))
+        for row in np.flatnonzero(table.alive).tolist():
+            column[row] = ask(csi_nodes.get(table.info(row).name))
         return column
 
     return nodes.memo(("CSINode", name, csi_nodes.version), compute, depends="node")

@@ -88,6 +88,6 @@ def _name_holds(requirement: Requirement, nodes: NodeColumns) -> BoolArray:
     """Names are distinct, so the few that are listed are looked up."""
     named = np.zeros(len(nodes), dtype=np.bool_)
     if requirement.key == NAME_FIELD:
-        lines = [line for line in map(nodes.row_of, requirement.values) if line >= 0]
-        named[lines] = True
+        rows = [row for row in map(nodes.row_of, requirement.values) if row >= 0]
+        named[rows] = True
     return named if requirement.operator == "In" else ~named

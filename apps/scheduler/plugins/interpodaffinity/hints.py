@@ -67,11 +67,11 @@ EVENTS: Final = (
             Resource.POD, ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
         ),
         hint_pod_changed,
-        looks_for="that its affinity or anti-affinity is about",
+        looks_for="that matches the pod's affinity or anti-affinity",
     ),
     ClusterEventWithHint(
         ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
         hint_node_changed,
-        looks_for="in a domain of its affinity or anti-affinity",
+        looks_for="in a topology domain of the pod's affinity or anti-affinity",
     ),
 )

@@ -101,7 +101,7 @@ class InterPodAffinity:
         return terms.details(status)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         incoming = self._incoming.of(pod.terms)
         if self._ignores_existing and not incoming.preferred:
@@ -113,11 +113,11 @@ class InterPodAffinity:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """Weights of the terms that hold in the node's domains, of the pod and of running pods."""
-        rows = lines if nodes is self._handle.snapshot else nodes.snapshot_rows[lines]
-        return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), rows)
+        snapshot_rows = rows if nodes is self._handle.snapshot else nodes.snapshot_rows[rows]
+        return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), snapshot_rows)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return normalized(scores)

@@ -100,19 +100,19 @@ class _InTreeLimits:
         for volume in wanted:
             new[list(self._attached.rows_with(volume))] -= 1
         total = (self._attached.count(self.plugin.name) + new)[nodes.snapshot_rows]
-        for line in nodes.modified_rows:
-            info = nodes.info(line)
-            total[line] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
+        for row in nodes.modified_rows:
+            info = nodes.info(row)
+            total[row] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
         refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
         refused &= ~migrated(self.plugin, nodes, self._handle.listers.csi_nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
     def _limits(self, nodes: NodeColumns) -> Int64Array:
         limits = np.zeros(len(nodes), dtype=np.int64)
-        for line in np.flatnonzero(nodes.alive).tolist():
-            info = nodes.info(line)
+        for row in np.flatnonzero(nodes.alive).tolist():
+            info = nodes.info(row)
             own = info.allocatable.get(self.resource)
-            limits[line] = self.limit_of_machine(info) if own is None else own
+            limits[row] = self.limit_of_machine(info) if own is None else own
         return limits
 
     def limit_of_machine(self, node: NodeInfo) -> int:

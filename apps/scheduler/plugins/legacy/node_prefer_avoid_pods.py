@@ -31,16 +31,16 @@ class NodePreferAvoidPods:
         pass
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """0 on nodes that would rather avoid the pod's controller, 100 elsewhere."""
         controller = controller_of(pod)
         if controller is None or controller.kind not in _CONTROLLERS:
-            return constant(len(lines), MAX_NODE_SCORE)
-        asking = nodes.memo(NAME, _has_annotation, depends="node")[lines]
-        scores = np.full(len(lines), MAX_NODE_SCORE, dtype=np.int64)
+            return constant(len(rows), MAX_NODE_SCORE)
+        asking = nodes.memo(NAME, _has_annotation, depends="node")[rows]
+        scores = np.full(len(rows), MAX_NODE_SCORE, dtype=np.int64)
         for place in np.flatnonzero(asking).tolist():
-            if avoids(_annotation(nodes, int(lines[place])), controller):
+            if avoids(_annotation(nodes, int(rows[place])), controller):
                 scores[place] = MIN_NODE_SCORE
         return scores
 
@@ -62,11 +62,11 @@ def avoids(annotation: str, controller: OwnerReference) -> bool:
 
 def _has_annotation(nodes: NodeColumns) -> BoolArray:
     found = np.zeros(len(nodes), dtype=np.bool_)
-    for line in np.flatnonzero(nodes.alive).tolist():
-        found[line] = bool(_annotation(nodes, line))
+    for row in np.flatnonzero(nodes.alive).tolist():
+        found[row] = bool(_annotation(nodes, row))
     return found
 
 
-def _annotation(nodes: NodeColumns, line: int) -> str:
-    node = nodes.info(line).node
+def _annotation(nodes: NodeColumns, row: int) -> str:
+    node = nodes.info(row).node
     return node.metadata.annotations.get(ANNOTATION, "") if node is not None else ""

@@ -72,7 +72,7 @@ class _ByResources(ABC):
         self._resources = tuple(resources)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
         wanted = tuple(requests.get(resource.name, 0) for resource in self._resources)
@@ -84,7 +84,7 @@ class _ByResources(ABC):
             ]
             return self._scores(uses)
 
-        return take(nodes.memo((self, wanted), scores, depends="pods"), lines)
+        return take(nodes.memo((self, wanted), scores, depends="pods"), rows)
 
     @abstractmethod
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
@@ -179,16 +179,16 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
 
 
 def _use(name: str, amount: int, nodes: NodeColumns) -> Use:
-    line = nodes.resource_index(name)
-    if line < 0:
+    resource_index = nodes.resource_index(name)
+    if resource_index < 0:
         nothing = np.zeros(len(nodes), dtype=np.int64)
         return nothing, nothing
-    requested = nodes.requested[line]
+    requested = nodes.requested[resource_index]
     if name == CPU_NAME:
         requested = nodes.nonzero_requested[CPU]
     elif name == MEMORY_NAME:
         requested = nodes.nonzero_requested[MEMORY]
-    return requested + amount, nodes.allocatable[line]
+    return requested + amount, nodes.allocatable[resource_index]
 
 
 def _share(part: Int64Array, used: Int64Array, capacity: Int64Array) -> Int64Array:

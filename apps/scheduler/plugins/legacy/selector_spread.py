@@ -70,24 +70,24 @@ class SelectorSpread:
         self._zones: Interner[str] = Interner()
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         """A pod with constraints of its own is spread by those: skip."""
         if pod.pod.spec.topology_spread_constraints:
             return SKIP
         selector = default_selector(pod, self._handle.listers)
-        zones = nodes.memo((self, "zones"), self._zone_ids, depends="node")[lines]
+        zones = nodes.memo((self, "zones"), self._zone_ids, depends="node")[rows]
         siblings = SiblingPods(pod.namespace, selector)
         state.write(_PRE_SCORE_STATE, PreScoreState(siblings, zones))
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The number of such pods on the node."""
         siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
         counts = self._handle.snapshot.pods_by_labels.counts(siblings)
-        return counts[nodes.snapshot_rows[lines]]
+        return counts[nodes.snapshot_rows[rows]]
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return spread(scores, state.read(_PRE_SCORE_STATE, PreScoreState).zones)
@@ -95,11 +95,11 @@ class SelectorSpread:
     def _zone_ids(self, nodes: NodeColumns) -> Int64Array:
         """(n,) int64: a number for each zone of a region."""
         ids = np.full(len(nodes), NO_ZONE, dtype=np.int64)
-        for line in np.flatnonzero(nodes.alive).tolist():
-            node = nodes.info(line).node
+        for row in np.flatnonzero(nodes.alive).tolist():
+            node = nodes.info(row).node
             zone = zone_of(node) if node is not None else ""
             if zone:
-                ids[line] = self._zones.id(zone)
+                ids[row] = self._zones.id(zone)
         return ids
 
 

@@ -89,14 +89,14 @@ class NodeAffinity:
         return unmet_rules(pod, node) if node is not None else iter(())
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         """Skip where nothing is preferred; an unreadable preference is an error."""
         terms = self._preferred(pod)
         if not terms:
             return SKIP
         try:
-            nothing = nodes.select(lines[:0])
+            nothing = nodes.select(rows[:0])
             for term in terms:
                 matches_term(term.preference, nothing)
         except SelectorError as invalid:
@@ -104,7 +104,7 @@ class NodeAffinity:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The sum of the weights of all preferences the node satisfies."""
         terms = self._preferred(pod)
@@ -116,7 +116,7 @@ class NodeAffinity:
             return total
 
         key = (NAME, "score", self._added_key, msgspec.json.encode(terms))
-        return take(nodes.memo(key, weights, depends="node"), lines)
+        return take(nodes.memo(key, weights, depends="node"), rows)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores)

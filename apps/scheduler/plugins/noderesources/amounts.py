@@ -47,15 +47,17 @@ def amounts(
     columns = []
     for resource in resources:
         wanted = pod_requests.get(resource.name, 0)
-        line = nodes.resource_index(resource.name)
-        if line < 0 or (wanted == 0 and is_scalar(resource.name)):
+        resource_index = nodes.resource_index(resource.name)
+        if resource_index < 0 or (wanted == 0 and is_scalar(resource.name)):
             continue
-        requested = nodes.requested[line]
+        requested = nodes.requested[resource_index]
         if nonzero and resource.name == CPU_NAME:
             requested = nodes.nonzero_requested[CPU]
         elif nonzero and resource.name == MEMORY_NAME:
             requested = nodes.nonzero_requested[MEMORY]
-        columns.append(Amounts(resource.weight, requested, wanted, nodes.allocatable[line]))
+        columns.append(
+            Amounts(resource.weight, requested, wanted, nodes.allocatable[resource_index])
+        )
     return columns
 
 

@@ -77,12 +77,12 @@ class NodeResourcesFit:
         return missing_room(pod, node, status, nominated)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
 
@@ -91,7 +91,7 @@ class NodeResourcesFit:
             return self._scorer(columns, len(table))
 
         key = (NAME, "score", self._strategy, tuple(requests.items()))
-        return take(nodes.memo(key, scores, depends="pods"), lines)
+        return take(nodes.memo(key, scores, depends="pods"), rows)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return fit_hints.EVENTS
@@ -116,21 +116,21 @@ class NodeResourcesFit:
         refused = short[0].copy()
         unresolvable = np.zeros(len(nodes), dtype=np.bool_)
         for name, amount in wanted:
-            line = nodes.resource_index(name)
-            if line < 0:
+            resource_index = nodes.resource_index(name)
+            if resource_index < 0:
                 lacking = exceeds = np.ones(len(nodes), dtype=np.bool_)
             else:
-                allocatable = nodes.allocatable[line]
+                allocatable = nodes.allocatable[resource_index]
                 exceeds = allocatable < amount
-                lacking = allocatable - nodes.requested[line] < amount
+                lacking = allocatable - nodes.requested[resource_index] < amount
             short.append(lacking)
             refused |= lacking
             unresolvable |= lacking & exceeds
         ids = np.zeros(len(nodes), dtype=np.uint16)
-        lines = np.flatnonzero(refused)
-        if len(lines):
-            answers = np.array([*short, unresolvable])[:, lines]
-            ids[lines] = self._intern(wanted, answers)
+        rows = np.flatnonzero(refused)
+        if len(rows):
+            answers = np.array([*short, unresolvable])[:, rows]
+            ids[rows] = self._intern(wanted, answers)
         return ids
 
     def _intern(self, wanted: _Wanted, answers: BoolArray) -> UInt16Array:

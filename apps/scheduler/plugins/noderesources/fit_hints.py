@@ -66,12 +66,12 @@ EVENTS: Final = (
     ClusterEventWithHint(
         ClusterEvent(Resource.POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN),
         hint_pod_changed,
-        looks_for="that holds something this pod asks for",
+        looks_for="that uses a resource this pod requests",
     ),
     ClusterEventWithHint(
         ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE),
         hint_node_changed,
-        looks_for="that could take the pod if it were empty",
+        looks_for="that could run the pod if it were empty",
     ),
     ClusterEventWithHint(
         ClusterEvent(Resource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE),

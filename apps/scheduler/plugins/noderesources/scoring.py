@@ -32,22 +32,22 @@ def scorer_for(strategy: ScoringStrategy) -> Scorer:
     return requested_to_capacity_ratio(strategy.requested_to_capacity_ratio.shape)
 
 
-def least_allocated(resources: Sequence[Amounts], lines: int) -> Int64Array:
+def least_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
     """The weighted mean of the free shares: ``(capacity - requested) * 100 / capacity``."""
 
     def free_share(requested: Int64Array, capacity: Int64Array, counts: Int64Array) -> Int64Array:
         return percent(np.maximum(capacity - requested, 0), counts)
 
-    return _weighted_mean(resources, lines, free_share)
+    return _weighted_mean(resources, rows, free_share)
 
 
-def most_allocated(resources: Sequence[Amounts], lines: int) -> Int64Array:
+def most_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
     """The weighted mean of the used shares; what exceeds the capacity does not count."""
 
     def used_share(requested: Int64Array, capacity: Int64Array, counts: Int64Array) -> Int64Array:
         return percent(np.minimum(requested, capacity), counts)
 
-    return _weighted_mean(resources, lines, used_share)
+    return _weighted_mean(resources, rows, used_share)
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Scorer:
@@ -56,9 +56,9 @@ def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Score
     points = [(point.utilization, point.score * scale) for point in shape]
     line = np.array([broken_line(points, percent) for percent in range(101)], dtype=np.int64)
 
-    def score(resources: Sequence[Amounts], lines: int) -> Int64Array:
-        total = np.zeros(lines, dtype=np.int64)
-        weights = np.zeros(lines, dtype=np.int64)
+    def score(resources: Sequence[Amounts], rows: int) -> Int64Array:
+        total = np.zeros(rows, dtype=np.int64)
+        weights = np.zeros(rows, dtype=np.int64)
         for resource in resources:
             capacity, requested = resource.allocatable, resource.requested + resource.pod
             used = percent(np.minimum(requested, capacity), np.maximum(capacity, 1))
@@ -87,15 +87,15 @@ def broken_line(points: Sequence[tuple[int, int]], at: int) -> int:
 
 def _weighted_mean(
     resources: Sequence[Amounts],
-    lines: int,
+    rows: int,
     share: Callable[[Int64Array, Int64Array, Int64Array], Int64Array],
 ) -> Int64Array:
     """``share(requested, capacity, max(capacity, 1))`` of each resource, by weight, rounded down.
 
     A resource does not count on lines where its capacity is 0.
     """
-    total = np.zeros(lines, dtype=np.int64)
-    weights = np.zeros(lines, dtype=np.int64)
+    total = np.zeros(rows, dtype=np.int64)
+    weights = np.zeros(rows, dtype=np.int64)
     for resource in resources:
         capacity = resource.allocatable
         counts = np.maximum(capacity, 1)

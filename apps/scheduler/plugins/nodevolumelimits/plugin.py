@@ -74,8 +74,8 @@ class NodeVolumeLimits:
         refused = np.zeros(len(nodes), dtype=np.bool_)
         for driver in dict.fromkeys(volume.driver for volume in wanted):
             refused |= self._exceeds(driver, wanted, nodes)
-        for line in nodes.modified_rows:
-            refused[line] = self._exceeds_on(line, wanted, nodes)
+        for row in nodes.modified_rows:
+            refused[row] = self._exceeds_on(row, wanted, nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
@@ -155,9 +155,9 @@ class NodeVolumeLimits:
                 used[row] += idle
         return used
 
-    def _exceeds_on(self, line: int, wanted: Wanted, nodes: NodeColumns) -> bool:
+    def _exceeds_on(self, row: int, wanted: Wanted, nodes: NodeColumns) -> bool:
         """The same for one line, all drivers, with the pods that the line shows."""
-        info = nodes.info(line)
+        info = nodes.info(row)
         csi_node = self._handle.listers.csi_nodes.get(info.name)
         attached = self._attached.volumes_of(info.mounts, info.name)
         new = {

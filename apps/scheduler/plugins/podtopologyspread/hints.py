@@ -55,12 +55,12 @@ class SpreadHints:
             ClusterEventWithHint(
                 ClusterEvent(Resource.POD, pod),
                 self.pod_changed,
-                looks_for="that one of its spread constraints counts",
+                looks_for="that one of the pod's spread constraints counts",
             ),
             ClusterEventWithHint(
                 ClusterEvent(Resource.NODE, node),
                 self.node_changed,
-                looks_for="in a domain of every spread constraint",
+                looks_for="in a topology domain of every spread constraint",
             ),
         )
 

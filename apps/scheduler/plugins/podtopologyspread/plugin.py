@@ -88,7 +88,7 @@ class PodTopologySpread:
         return too_uneven(found, int(nodes.snapshot_rows[0]), self._handle.snapshot)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         if not constraints:
@@ -97,7 +97,7 @@ class PodTopologySpread:
         found = pre_score_state(
             snapshot,
             pod,
-            lines if nodes is snapshot else nodes.snapshot_rows[lines],
+            rows if nodes is snapshot else nodes.snapshot_rows[rows],
             constraints,
             # With system defaults, nodes without a zone are still spread over by host.
             require_all_topologies=bool(pod.pod.spec.topology_spread_constraints)
@@ -107,7 +107,7 @@ class PodTopologySpread:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """Matching pods in the node's domains, weighted: the fewer the better."""
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw

@@ -116,7 +116,7 @@ class VolumeBinder:
         to_make = [claim for claim in claims if selected_node(claim) is not None]
         for claim in to_make:
             elsewhere = np.ones(len(nodes), dtype=np.bool_)
-            elsewhere[_lines(nodes, selected_node(claim))] = False
+            elsewhere[_rows_of(nodes, selected_node(claim))] = False
             found.delayed[elsewhere] = NOTHING_TO_BIND
         to_match = [claim for claim in claims if selected_node(claim) is None]
         for claim in sorted(to_match, key=requested_storage):
@@ -159,6 +159,6 @@ class VolumeBinder:
         found.provisions.append((claim, needed & has_room))
 
 
-def _lines(nodes: NodeColumns, name: str | None) -> list[int]:
-    line = nodes.row_of(name) if name is not None else -1
-    return [line] if line >= 0 else []
+def _rows_of(nodes: NodeColumns, name: str | None) -> list[int]:
+    row = nodes.row_of(name) if name is not None else -1
+    return [row] if row >= 0 else []

@@ -110,15 +110,15 @@ class VolumeBinding:
         return volumes_out_of_reach(pod, node, self._handle.listers)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         """Storage is scored behind a feature gate that is off in 1.36 (StorageCapacityScoring)."""
         return SKIP
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        return constant(len(lines), 0)
+        return constant(len(rows), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Take the volumes, for pods that follow before anything is written."""
