@@ -102,7 +102,7 @@ def _tried(
         named = ", ".join(pod.key for pod in freed.pods)
         yield Suggestion(
             "free",
-            f"Free the {pods} {named} on {freed.node}",
+            f"Evict the {pods} {named} from {freed.node}",
             1,
             (freed.node,),
             {"node": freed.node, "pods": [pod.key for pod in freed.pods]},

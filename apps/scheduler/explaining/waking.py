@@ -32,19 +32,19 @@ _THINGS: Final[Mapping[str, str]] = {
 _DONE: Final[Mapping[ActionType, str]] = {
     ActionType.ADD: "is added",
     ActionType.DELETE: "is deleted",
-    ActionType.UPDATE: "changes",
-    ActionType.UPDATE_NODE_ALLOCATABLE: "has other allocatable resources",
-    ActionType.UPDATE_NODE_LABEL: "has other labels",
-    ActionType.UPDATE_NODE_TAINT: "gets or loses taints or a cordon",
-    ActionType.UPDATE_NODE_CONDITION: "has other conditions",
-    ActionType.UPDATE_NODE_ANNOTATION: "has other annotations",
-    ActionType.UPDATE_NODE_DECLARED_FEATURE: "declares other features",
-    ActionType.UPDATE_POD_LABEL: "has other labels",
-    ActionType.UPDATE_POD_SCALE_DOWN: "asks for less",
-    ActionType.UPDATE_POD_TOLERATION: "has other tolerations",
-    ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "has no scheduling gates any more",
-    ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "has got a resource claim",
-    ActionType.UPDATE_OTHER: "changes otherwise",
+    ActionType.UPDATE: "is updated",
+    ActionType.UPDATE_NODE_ALLOCATABLE: "has its allocatable resources changed",
+    ActionType.UPDATE_NODE_LABEL: "has its labels changed",
+    ActionType.UPDATE_NODE_TAINT: "is uncordoned or has its taints changed",
+    ActionType.UPDATE_NODE_CONDITION: "has its conditions changed",
+    ActionType.UPDATE_NODE_ANNOTATION: "has its annotations changed",
+    ActionType.UPDATE_NODE_DECLARED_FEATURE: "has its declared features changed",
+    ActionType.UPDATE_POD_LABEL: "has its labels changed",
+    ActionType.UPDATE_POD_SCALE_DOWN: "requests fewer resources",
+    ActionType.UPDATE_POD_TOLERATION: "has its tolerations changed",
+    ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "has no scheduling gates left",
+    ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "has a resource claim generated",
+    ActionType.UPDATE_OTHER: "is updated in another way",
 }
 
 
@@ -74,7 +74,7 @@ def wake_events(framework: Framework, rejectors: Iterable[str]) -> list[WakeEven
 def _sentence(registered: ClusterEventWithHint) -> str:
     event, which = registered.event, registered.looks_for
     if event.is_wildcard or event.resource == Resource.WILDCARD:
-        return "Anything changes"
+        return "Anything in the cluster changes"
     thing = _THINGS.get(event.resource, event.resource)
     article = "An" if thing[0] in "aeiou" else "A"
     deeds = " or ".join(_deeds(event.action))

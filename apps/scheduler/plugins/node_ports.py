@@ -54,7 +54,7 @@ class NodePorts:
             ]
             if takers:
                 yield Detail(
-                    f"host port {wanted.protocol} {wanted.port} is taken by {listed(takers)}",
+                    f"host port {wanted.protocol} {wanted.port} is used by {listed(takers)}",
                     {"port": wanted.port, "protocol": wanted.protocol, "pods": takers},
                 )
 
@@ -63,7 +63,7 @@ class NodePorts:
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         return (
             ClusterEventWithHint(
-                deleted, _hint_pod_deleted, looks_for="that holds a host port this pod wants"
+                deleted, _hint_pod_deleted, looks_for="that uses a host port this pod requests"
             ),
             ClusterEventWithHint(node, _hint_node_added),
         )

@@ -201,8 +201,8 @@ def test_a_volume_that_the_node_cannot_reach_is_explained(scheduler: Scheduler) 
     volume = make_volume("v").near(HOSTNAME, "a").claimed_by("c", "default/c").phase("Bound")
     add(scheduler, volume, make_claim("c").bound_to("v"))
     assert explained(scheduler, make_pod("p").claims("c"), "b") == [
-        "VolumeBinding: claim c is bound to volume v, which wants kubernetes.io/hostname In (a): "
-        "the node has kubernetes.io/hostname=b"
+        "VolumeBinding: claim c is bound to volume v, which requires "
+        "kubernetes.io/hostname In (a): the node has kubernetes.io/hostname=b"
     ]
 
 

@@ -43,7 +43,7 @@ def unmet_requirements(term: NodeSelectorTerm, node: Node) -> Iterator[Detail]:
             msgspec.structs.replace(term, match_expressions=(each,), match_fields=()), node
         ):
             yield Detail(
-                f"wants {requirement_text(each)}: the node has {label_text(labels, each.key)}",
+                f"requires {requirement_text(each)}: the node has {label_text(labels, each.key)}",
                 {
                     "key": each.key,
                     "operator": each.operator,
@@ -56,7 +56,7 @@ def unmet_requirements(term: NodeSelectorTerm, node: Node) -> Iterator[Detail]:
             msgspec.structs.replace(term, match_expressions=(), match_fields=(each,)), node
         ):
             yield Detail(
-                f"wants {requirement_text(each)}: the node is {name}",
+                f"requires {requirement_text(each)}: the node is {name}",
                 {
                     "key": each.key,
                     "operator": each.operator,

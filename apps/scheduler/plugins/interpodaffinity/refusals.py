@@ -41,7 +41,7 @@ class UnmetTerms:
             others = self._matched_in_domain(term)
             if others:
                 yield Detail(
-                    f"anti-affinity term {number} keeps away from {_pods(term)} in the same "
+                    f"anti-affinity term {number} excludes {_pods(term)} in the same "
                     f"{self._domain(term)}: {listed(others)}",
                     {"term": number, "key": term.topology_key, "pods": others},
                 )
@@ -55,8 +55,8 @@ class UnmetTerms:
                 )
             elif not self._matched_in_domain(term):
                 yield Detail(
-                    f"affinity term {number} wants {_pods(term)} in the same {term.topology_key}: "
-                    f"there are none in {self._labels[term.topology_key]}",
+                    f"affinity term {number} requires {_pods(term)} in the same "
+                    f"{term.topology_key}: there are none in {self._labels[term.topology_key]}",
                     {"term": number, "key": term.topology_key, "pods": []},
                 )
 
@@ -77,7 +77,7 @@ class UnmetTerms:
                     found.setdefault(f"{key}={here}", []).append(other.key)
         for domain, pods in found.items():
             yield Detail(
-                f"pods in {domain} keep away from pods like this one: {listed(pods)}",
+                f"pods in {domain} have anti-affinity to this pod: {listed(pods)}",
                 {"domain": domain, "pods": pods},
             )
 

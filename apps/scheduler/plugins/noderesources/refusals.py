@@ -23,7 +23,7 @@ def insufficient(resource: str) -> str:
 def missing_room(
     pod: PodInfo, node: NodeInfo, status: Status, nominated: Collection[str]
 ) -> Iterator[Detail]:
-    """ "needs cpu 2, free 1.5 of 4; held by default/a (1.5), default/b (1)".
+    """ "needs cpu 2, free 1.5 of 4; requested by default/a (1.5), default/b (1)".
 
     ``nominated``: uids of pods that have room on the node, but do not run there.
     """
@@ -37,7 +37,7 @@ def missing_room(
 def _too_many_pods(node: NodeInfo) -> Detail:
     count, allowed = len(node.pods), node.allowed_pods
     return Detail(
-        f"has {count} pods and takes {allowed}",
+        f"has {count} pods and allows {allowed}",
         {"resource": "pods", "has": count, "takes": allowed},
     )
 
@@ -81,10 +81,10 @@ def _room(
     free = f"needs {name} {amount(name, needed)}, free {amount(name, has - requested)} of "
     free += amount(name, has)
     if needed > has:
-        return f"{free}: more than the whole node"
+        return f"{free}: exceeds the node's allocatable {name}"
     held = [
         f"{pod.key} ({amount(name, pod.requests[name])}"
         f"{', nominated' if pod.uid in nominated else ''})"
         for pod in holders
     ]
-    return f"{free}; held by {listed(held)}"
+    return f"{free}; requested by {listed(held)}"

@@ -33,11 +33,11 @@ def _constraint_not_met(snapshot: Snapshot, number: int, each: HardConstraint, s
     skew = here + each.self_match - each.least
     ordered = sorted(counts.items(), key=lambda item: (item[1], item[0]))
     shown = listed([f"{domain} {count}" for domain, count in ordered], _DOMAINS)
-    least = f"the fewest count as {each.least}"
+    least = f"the minimum is {each.least}"
     if len(counts) < constraint.min_domains:
         least += f" (only {len(counts)} of at least {constraint.min_domains} domains)"
     return Detail(
-        f"{head}: {name} has {here} matching pods, {least}; one more there makes a skew of {skew} "
+        f"{head}: {name} has {here} matching pods, {least}; one more results in a skew of {skew} "
         f"(pods by domain: {shown})",
         {
             "constraint": number,
