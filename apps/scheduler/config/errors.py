@@ -45,20 +45,20 @@ class Problems:
         self.add(field, f'unknown field "{name}"')
 
     def invalid(self, field: str, value: object, detail: str) -> None:
-        self.add(field, f"Invalid value: {shown(value)}: {detail}")
+        self.add(field, f"Invalid value: {format_value(value)}: {detail}")
 
     def required(self, field: str, detail: str = "") -> None:
         self.add(field, "Required value" + (f": {detail}" if detail else ""))
 
     def duplicate(self, field: str, value: object) -> None:
-        self.add(field, f"Duplicate value: {shown(value)}")
+        self.add(field, f"Duplicate value: {format_value(value)}")
 
     def forbidden(self, field: str, detail: str) -> None:
         self.add(field, f"Forbidden: {detail}")
 
     def unsupported(self, field: str, value: object, supported: Iterable[str]) -> None:
-        allowed = ", ".join(shown(name) for name in supported)
-        self.add(field, f"Unsupported value: {shown(value)}: supported values: {allowed}")
+        allowed = ", ".join(format_value(name) for name in supported)
+        self.add(field, f"Unsupported value: {format_value(value)}: supported values: {allowed}")
 
     def raise_if_any(self) -> None:
         """Raises ConfigError with all causes collected so far, if there are any."""
@@ -66,7 +66,7 @@ class Problems:
             raise ConfigError(self.causes)
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value as the messages show it: JSON, so that a string is told from a number."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from apps.scheduler.config.errors import Problems, child, shown
+from apps.scheduler.config.errors import Problems, child, format_value
 from apps.scheduler.config.plugin_table import PluginTable, default_plugins
 from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, Plugins, PluginSet
 
@@ -108,13 +108,13 @@ def _check_multi_point(
     """Plugins named in multiPoint must exist, and be named once."""
     seen: set[str] = set()
     for index, plugin in enumerate(written.enabled):
-        at, quoted = f"{path}.enabled[{index}]", shown(plugin.name)
+        at, quoted = f"{path}.enabled[{index}]", format_value(plugin.name)
         if plugin.name not in known:
             problems.add(at, f"plugin {quoted} does not exist")
         elif plugin.name in seen:
             points = known[plugin.name].extension_points
             interface = _interface(min(points, key=EXTENSION_POINTS.index))
-            problems.add(at, f"plugin {quoted} already registered as {shown(interface)}")
+            problems.add(at, f"plugin {quoted} already registered as {format_value(interface)}")
         seen.add(plugin.name)
 
 
@@ -127,12 +127,16 @@ def _check_set(
     for index, plugin in enumerate(plugin_set(plugins, point).enabled):
         at = f"{path}.{point}.enabled[{index}]"
         if plugin.name not in known:
-            problems.add(at, f"{interface} {shown(plugin.name)} does not exist")
+            problems.add(at, f"{interface} {format_value(plugin.name)} does not exist")
         elif point not in known[plugin.name].extension_points:
-            problems.add(at, f"plugin {shown(plugin.name)} does not extend {interface} plugin")
+            problems.add(
+                at, f"plugin {format_value(plugin.name)} does not extend {interface} plugin"
+            )
         elif plugin.name in seen:
             problems.add(
-                at, f"plugin {shown(plugin.name)} already registered as {shown(interface)}"
+                at,
+                f"plugin {format_value(plugin.name)} already registered as "
+                f"{format_value(interface)}",
             )
         seen.add(plugin.name)
 
@@ -158,7 +162,7 @@ def _plugins_at(plugins: Plugins, point: str, known: PluginTable) -> tuple[str, 
 def _check_essentials(
     expansion: Expansion, scheduler_name: str, path: str, problems: Problems
 ) -> None:
-    quoted = shown(scheduler_name)
+    quoted = format_value(scheduler_name)
     count = len(expansion.plugins["queueSort"])
     if count != 1:
         problems.add(

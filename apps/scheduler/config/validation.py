@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from apps.scheduler.config.errors import Problems, child, shown
+from apps.scheduler.config.errors import Problems, child, format_value
 from apps.scheduler.config.expansion import plugin_set
 from apps.scheduler.config.types import (
     API_VERSION,
@@ -112,7 +112,7 @@ def _check_placement_points(profile: WrittenProfile, path: str, problems: Proble
         for index, plugin in enumerate(written.enabled):
             problems.add(
                 f"{path}.{name}.enabled[{index}]",
-                f"{name[0].upper()}{name[1:]}Plugin {shown(plugin.name)} does not exist",
+                f"{name[0].upper()}{name[1:]}Plugin {format_value(plugin.name)} does not exist",
             )
 
 
@@ -144,7 +144,7 @@ def _check_common_queue_sort(profiles: tuple[WrittenProfile, ...], problems: Pro
         if profile.plugins.queue_sort != canon:
             problems.invalid(
                 f"profiles[{index}].plugins.queueSort",
-                _shown_set(profile.plugins.queue_sort),
+                _format_set(profile.plugins.queue_sort),
                 _SAME_QUEUE_SORT,
             )
         if sort and _args_of(profile, sort) != _args_of(profiles[0], sort):
@@ -159,7 +159,7 @@ def _args_of(profile: WrittenProfile, plugin: str) -> Any:
     return next((config.args for config in profile.plugin_config if config.name == plugin), None)
 
 
-def _shown_set(written: PluginSet) -> dict[str, list[str]]:
+def _format_set(written: PluginSet) -> dict[str, list[str]]:
     return {
         "enabled": [plugin.name for plugin in written.enabled],
         "disabled": [plugin.name for plugin in written.disabled],

@@ -38,13 +38,13 @@ def freeings(sight: Sight, until: float) -> Iterator[Freed]:
     if not sight.outcome.is_success:
         return
     found = sorted(
-        _found(sight, until),
+        _find_freeings(sight, until),
         key=lambda each: (len(each.pods), sum(pod.priority for pod in each.pods), each.node),
     )
     yield from found[:_ANSWERS]
 
 
-def _found(sight: Sight, until: float) -> Iterator[Freed]:
+def _find_freeings(sight: Sight, until: float) -> Iterator[Freed]:
     rows = np.flatnonzero(sight.statuses().with_code(Code.UNSCHEDULABLE) & sight.snapshot.alive)
     rows = rows[sight.snapshot.pod_count[rows] > 0]
     evicting = _dry_run(sight)

@@ -21,7 +21,7 @@ from apps.scheduler.plugins.helper.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
     UNSCHEDULABLE_TAINT,
-    tolerated,
+    is_tolerated,
 )
 from apps.scheduler.plugins.noderesources.fit import NodeResourcesFit
 from apps.scheduler.plugins.podtopologyspread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
@@ -33,7 +33,7 @@ _MOST_TAINTS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class PodChangeTried:
+class CandidateChange:
     kind: str
     sentence: str
     pod: Pod
@@ -41,7 +41,7 @@ class PodChangeTried:
     effort: float
 
 
-def possible(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
+def find_changes(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
     """`passing`: filter -> (rows,) bool, the rows it would pass by itself."""
     yield from lower_requests(sight, passing)
     yield from _tolerate(sight)
@@ -51,7 +51,7 @@ def possible(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChan
     yield from _drop_ports(sight)
 
 
-def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
+def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
     """For each resource that is short: the most that fits on a node where all else does."""
     fit = passing.get(NodeResourcesFit.name)
     if fit is None or fit[sight.snapshot.alive].all():
@@ -61,7 +61,7 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[P
     for name, passes in passing.items():
         if name != NodeResourcesFit.name:
             open_rows = open_rows & passes
-    free = {name: _free(sight, name) for name in pod.requests}
+    free = {name: _compute_free(sight, name) for name in pod.requests}
     for name, amount in pod.requests.items():
         rows = open_rows.copy()
         for other, needed in pod.requests.items():
@@ -71,7 +71,7 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[P
         lowered = _with_request(pod, name, most) if 0 < most < amount else None
         if lowered is not None:
             text = quantity_text(name, most)
-            yield PodChangeTried(
+            yield CandidateChange(
                 "lower-request",
                 f"Lower the request for {name} from {quantity_text(name, amount)} to {text}",
                 lowered,
@@ -80,7 +80,7 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[P
             )
 
 
-def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
+def find_missing_labels(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
     """(key, value, rows): nodes that only lack this label of the pod's node selector."""
     snapshot = sight.snapshot
     for key, value in sight.pod.pod.spec.node_selector.items():
@@ -95,7 +95,7 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
         yield key, value, np.flatnonzero((answers.ids == NodeStatuses.FEASIBLE) & lacking)
 
 
-def _free(sight: Sight, name: str) -> Int64Array:
+def _compute_free(sight: Sight, name: str) -> Int64Array:
     """(rows,) int64: what is left of a resource, also after pods nominated there."""
     snapshot = sight.snapshot
     resource_index = snapshot.resource_index(name)
@@ -133,24 +133,24 @@ def _of_container(pod: Pod, number: int, name: str) -> int:
     return PodInfo(alone).requests.get(name, 0)
 
 
-def _tolerate(sight: Sight) -> Iterator[PodChangeTried]:
+def _tolerate(sight: Sight) -> Iterator[CandidateChange]:
     tolerations = sight.pod.pod.spec.tolerations
     counts: dict[Taint, int] = {}
     nodes = np.bincount(sight.snapshot.taint_ids[sight.snapshot.alive], minlength=1)
     for taints, count in zip(sight.snapshot.taint_sets, nodes.tolist(), strict=False):
         for taint in taints if count else ():
-            if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(tolerations, taint):
+            if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(tolerations, taint):
                 counts[taint] = counts.get(taint, 0) + count
     for taint in sorted(counts, key=lambda each: -counts[each])[:_MOST_TAINTS]:
-        yield _tolerating(
+        yield _add_toleration(
             sight.pod.pod, taint, f"Add a toleration for the taint {taint_text(taint)}"
         )
-    if sight.snapshot.unschedulable.any() and not tolerated(tolerations, UNSCHEDULABLE_TAINT):
-        change = _tolerating(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
-        yield PodChangeTried("uncordon", change.sentence, change.pod, {}, effort=2.0)
+    if sight.snapshot.unschedulable.any() and not is_tolerated(tolerations, UNSCHEDULABLE_TAINT):
+        change = _add_toleration(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
+        yield CandidateChange("uncordon", change.sentence, change.pod, {}, effort=2.0)
 
 
-def _tolerating(pod: Pod, taint: Taint, sentence: str) -> PodChangeTried:
+def _add_toleration(pod: Pod, taint: Taint, sentence: str) -> CandidateChange:
     toleration = Toleration(
         key=taint.key,
         operator="Equal" if taint.value else "Exists",
@@ -158,14 +158,14 @@ def _tolerating(pod: Pod, taint: Taint, sentence: str) -> PodChangeTried:
         effect=taint.effect,
     )
     changed = _spec(pod, tolerations=(*pod.spec.tolerations, toleration))
-    return PodChangeTried("tolerate", sentence, changed, {"taint": taint_text(taint)}, effort=2.0)
+    return CandidateChange("tolerate", sentence, changed, {"taint": taint_text(taint)}, effort=2.0)
 
 
-def _drop_node_rules(sight: Sight) -> Iterator[PodChangeTried]:
+def _drop_node_rules(sight: Sight) -> Iterator[CandidateChange]:
     pod = sight.pod.pod
     for key, value in pod.spec.node_selector.items():
         without = {k: v for k, v in pod.spec.node_selector.items() if k != key}
-        yield PodChangeTried(
+        yield CandidateChange(
             "drop-selector",
             f"Remove {key}={value} from the node selector",
             _spec(pod, node_selector=without),
@@ -188,7 +188,7 @@ def _drop_node_rules(sight: Sight) -> Iterator[PodChangeTried]:
             selector = None
             if not is_empty:
                 selector = msgspec.structs.replace(required, node_selector_terms=tuple(terms))
-            yield PodChangeTried(
+            yield CandidateChange(
                 "drop-node-affinity",
                 f"Remove {requirement_text(each)} from the required node affinity",
                 _node_affinity(pod, selector),
@@ -205,7 +205,7 @@ def _node_affinity(pod: Pod, required: Any) -> Pod:
     return _spec(pod, affinity=msgspec.structs.replace(affinity, node_affinity=node))
 
 
-def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
+def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
     """A greater maxSkew, as little as it takes; and a constraint that only counts in the scores."""
     written = sight.pod.pod.spec.topology_spread_constraints
     hard = [place for place, each in enumerate(written) if _is_hard(each.when_unsatisfiable)]
@@ -228,7 +228,7 @@ def _is_hard(action: str) -> bool:
     return action == DO_NOT_SCHEDULE
 
 
-def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> PodChangeTried:
+def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> CandidateChange:
     constraints = list(pod.spec.topology_spread_constraints)
     old = constraints[place]
     constraints[place] = msgspec.structs.replace(old, **fields)
@@ -238,7 +238,7 @@ def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> PodChangeTr
     else:
         sentence = f"Set whenUnsatisfiable of spread constraint {number} ({old.topology_key}) "
         sentence += "to ScheduleAnyway"
-    return PodChangeTried(
+    return CandidateChange(
         "relax-spread",
         sentence,
         _spec(pod, topology_spread_constraints=tuple(constraints)),
@@ -252,7 +252,7 @@ def _camel(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {written[name]: value for name, value in fields.items()}
 
 
-def _drop_affinity(sight: Sight) -> Iterator[PodChangeTried]:
+def _drop_affinity(sight: Sight) -> Iterator[CandidateChange]:
     pod = sight.pod.pod
     affinity = pod.spec.affinity or Affinity()
     field = "required_during_scheduling_ignored_during_execution"
@@ -262,7 +262,7 @@ def _drop_affinity(sight: Sight) -> Iterator[PodChangeTried]:
         for number, term in enumerate(terms, 1):
             kept = tuple(each for each in terms if each is not term)
             changed = msgspec.structs.replace(group, **{field: kept})
-            yield PodChangeTried(
+            yield CandidateChange(
                 "drop-pod-affinity",
                 f"Remove required pod {name} term {number} ({term.topology_key})",
                 _spec(pod, affinity=msgspec.structs.replace(affinity, **{attribute: changed})),
@@ -271,7 +271,7 @@ def _drop_affinity(sight: Sight) -> Iterator[PodChangeTried]:
             )
 
 
-def _drop_ports(sight: Sight) -> Iterator[PodChangeTried]:
+def _drop_ports(sight: Sight) -> Iterator[CandidateChange]:
     ports = sight.pod.host_ports
     if not ports:
         return
@@ -283,7 +283,7 @@ def _drop_ports(sight: Sight) -> Iterator[PodChangeTried]:
     )
     listed = ", ".join(f"{port.protocol} {port.port}" for port in ports)
     changed = _spec(sight.pod.pod, containers=containers, host_network=False)
-    yield PodChangeTried(
+    yield CandidateChange(
         "drop-host-ports",
         f"Remove host port{'s' if len(ports) > 1 else ''} {listed}",
         changed,

@@ -9,7 +9,7 @@ from apps.scheduler.explaining.sight import Refusal, Sight, Spot
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.explanation import Detail, RefusalExplainer
 from apps.scheduler.framework.status import Status, unresolvable
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.nodeaffinity.plugin import REASON_POD, NodeAffinity
 
 
@@ -19,7 +19,7 @@ def refusals_at(sight: Sight, row: int) -> list[Refusal]:
     A rejection by PreFilter is one for every node.
     """
     if not sight.outcome.is_success:
-        return [Refusal(sight.outcome.plugin, sight.outcome, (_in_words(sight.outcome),))]
+        return [Refusal(sight.outcome.plugin, sight.outcome, (_describe(sight.outcome),))]
     spot, crowded = sight.spot(row), None
     found = []
     names_allowed = sight.narrowed.node_names
@@ -46,7 +46,7 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
     )
     if status is None:
         return None
-    return Refusal(name, status, tuple(_details(spot, name, status)) or (_in_words(status),))
+    return Refusal(name, status, tuple(_details(spot, name, status)) or (_describe(status),))
 
 
 def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
@@ -72,11 +72,11 @@ def _with_nominated(spot: Spot) -> Spot:
 
 
 def _outside(allowed: frozenset[str]) -> Refusal:
-    named = listed(sorted(allowed)) or "nodes that do not exist"
+    named = list_names(sorted(allowed)) or "nodes that do not exist"
     sentence = f"the pod's required node affinity names only {named}"
     detail = Detail(sentence, {"allowed": sorted(allowed)})
     return Refusal(NodeAffinity.name, unresolvable(REASON_POD), (detail,))
 
 
-def _in_words(status: Status) -> Detail:
+def _describe(status: Status) -> Detail:
     return Detail(status.message, {"reasons": list(status.reasons)})

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from apps.scheduler.explaining import freeing, pod_changes
-from apps.scheduler.explaining.relabelling import relabelled
+from apps.scheduler.explaining.relabelling import relabel
 from apps.scheduler.explaining.sight import Sight, look
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
@@ -75,7 +75,7 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
     if len(feasible):
         return Unblocking(len(feasible), (), obstacles)
     found, is_complete = [], True
-    for suggestion in _tried(scheduler, sight, passing, until):
+    for suggestion in _try_changes(scheduler, sight, passing, until):
         if suggestion is not None:
             found.append(suggestion)
         if monotonic() > until:
@@ -85,16 +85,16 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
     return Unblocking(0, tuple(found), obstacles, is_complete)
 
 
-def _tried(
+def _try_changes(
     scheduler: Scheduler, sight: Sight, passing: Mapping[str, BoolArray], until: float
 ) -> Iterator[Suggestion | None]:
-    for change in pod_changes.possible(sight, passing):
+    for change in pod_changes.find_changes(sight, passing):
         try:
             changed = look(scheduler, PodInfo(change.pod))
             yield _suggestion(changed, change, changed.feasible())
         except StatusError:
             yield None
-    for label in pod_changes.labels_wanted(sight):
+    for label in pod_changes.find_missing_labels(sight):
         yield _label_nodes(scheduler, sight, *label)
     for freed in freeing.freeings(sight, until):
         count = len(freed.pods)
@@ -111,7 +111,7 @@ def _tried(
 
 
 def _suggestion(
-    sight: Sight, change: pod_changes.PodChangeTried, rows: Int64Array
+    sight: Sight, change: pod_changes.CandidateChange, rows: Int64Array
 ) -> Suggestion | None:
     if not len(rows):
         return None
@@ -132,7 +132,7 @@ def _label_nodes(
     if not len(rows):
         return None
     names = _names(sight, rows)
-    with relabelled(scheduler, names[0], key, value):
+    with relabel(scheduler, names[0], key, value):
         works = len(look(scheduler, sight.pod).feasible())
     scheduler.snapshot.update(scheduler.cache)
     if not works:

@@ -15,7 +15,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.runtime import Framework
 
-_THINGS: Final[Mapping[str, str]] = {
+_RESOURCES: Final[Mapping[str, str]] = {
     Resource.POD: "pod",
     Resource.NODE: "node",
     Resource.PERSISTENT_VOLUME: "persistent volume",
@@ -29,7 +29,7 @@ _THINGS: Final[Mapping[str, str]] = {
     Resource.RESOURCE_SLICE: "resource slice",
     Resource.DEVICE_CLASS: "device class",
 }
-_DONE: Final[Mapping[ActionType, str]] = {
+_ACTIONS: Final[Mapping[ActionType, str]] = {
     ActionType.ADD: "is added",
     ActionType.DELETE: "is deleted",
     ActionType.UPDATE: "is updated",
@@ -75,20 +75,20 @@ def _sentence(registered: ClusterEventWithHint) -> str:
     event, which = registered.event, registered.looks_for
     if event.is_wildcard or event.resource == Resource.WILDCARD:
         return "Anything in the cluster changes"
-    thing = _THINGS.get(event.resource, event.resource)
+    thing = _RESOURCES.get(event.resource, event.resource)
     article = "An" if thing[0] in "aeiou" else "A"
-    deeds = " or ".join(_deeds(event.action))
+    actions = " or ".join(_describe_actions(event.action))
     if which == ITSELF:
-        return f"This pod {deeds}"
-    return f"{article} {thing} {f'{which} ' if which else ''}{deeds}"
+        return f"This pod {actions}"
+    return f"{article} {thing} {f'{which} ' if which else ''}{actions}"
 
 
-def _deeds(action: ActionType) -> list[str]:
+def _describe_actions(action: ActionType) -> list[str]:
     found = []
     if action & ActionType.UPDATE == ActionType.UPDATE:
-        found.append(_DONE[ActionType.UPDATE])
+        found.append(_ACTIONS[ActionType.UPDATE])
         action &= ~ActionType.UPDATE
     return [
-        *(words for flag, words in _DONE.items() if flag in action and flag.bit_count() == 1),
+        *(words for flag, words in _ACTIONS.items() if flag in action and flag.bit_count() == 1),
         *found,
     ]

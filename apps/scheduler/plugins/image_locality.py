@@ -57,12 +57,12 @@ def image_names(pod: Pod) -> Iterable[str]:
     """Normalised names of all images the pod needs, volumes from images included."""
     spec = pod.spec
     for container in (*spec.init_containers, *spec.containers):
-        yield normalized(container.image)
+        yield normalize_image_name(container.image)
     for volume in spec.volumes:
         if volume.image is not None:
-            yield normalized(volume.image.reference)
+            yield normalize_image_name(volume.image.reference)
 
 
-def normalized(image: str) -> str:
+def normalize_image_name(image: str) -> str:
     """The name with a tag: ``:latest`` where it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

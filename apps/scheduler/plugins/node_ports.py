@@ -20,7 +20,7 @@ from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 
 NAME: Final = "NodePorts"
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
@@ -54,7 +54,7 @@ class NodePorts:
             ]
             if takers:
                 yield Detail(
-                    f"host port {wanted.protocol} {wanted.port} is used by {listed(takers)}",
+                    f"host port {wanted.protocol} {wanted.port} is used by {list_names(takers)}",
                     {"port": wanted.port, "protocol": wanted.protocol, "pods": takers},
                 )
 

@@ -30,7 +30,7 @@ from apps.scheduler.plugins.helper.taints import (
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
     has_untolerated,
-    tolerated,
+    is_tolerated,
 )
 
 NAME: Final = "TaintToleration"
@@ -60,7 +60,7 @@ class TaintToleration:
         for taint in node.spec.taints if node is not None else ():
             if taint.effect not in (NO_SCHEDULE, NO_EXECUTE):
                 continue
-            if not tolerated(pod.pod.spec.tolerations, taint):
+            if not is_tolerated(pod.pod.spec.tolerations, taint):
                 text = taint_text(taint)
                 yield Detail(f"the pod does not tolerate the taint {text}", {"taint": text})
 
@@ -74,7 +74,7 @@ class TaintToleration:
     ) -> Int64Array:
         """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
         tolerations = pod.pod.spec.tolerations
-        counts = [count_intolerable(taints, tolerations) for taints in nodes.taint_sets]
+        counts = [count_untolerated(taints, tolerations) for taints in nodes.taint_sets]
         if not any(counts):
             return constant(len(rows), 0)
         return np.array(counts, dtype=np.int64)[nodes.taint_ids[rows]]
@@ -107,9 +107,9 @@ def _hint_toleration_added(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingH
     return QueueingHint.QUEUE if own else QueueingHint.QUEUE_SKIP
 
 
-def count_intolerable(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
+def count_untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
     """How many PreferNoSchedule taints are not tolerated by a toleration for that effect or any."""
     soft = [t for t in tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]
     return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not tolerated(soft, taint) for taint in taints
+        taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(soft, taint) for taint in taints
     )

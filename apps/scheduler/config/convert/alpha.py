@@ -8,7 +8,7 @@ from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.arguments import args_by_plugin
 from apps.scheduler.config.convert.draft import ProfileDraft
 from apps.scheduler.config.convert.general import general_fields
-from apps.scheduler.config.convert.policy import draft_of_policy, rendered_extenders
+from apps.scheduler.config.convert.policy import draft_of_policy, render_extenders
 from apps.scheduler.config.convert.profiles import draft_of
 from apps.scheduler.config.convert.releases import V1ALPHA1
 from apps.scheduler.config.convert.written import Note, OldConfiguration, Policy
@@ -25,14 +25,14 @@ def convert_v1alpha1(
     fields = general_fields(old, note)
     if old.algorithm_source.policy is not None and policy is not None:
         draft = draft_of_policy(policy, built_in, note)
-        fields |= rendered_extenders(policy)
+        fields |= render_extenders(policy)
         if old.plugins or old.plugin_config:
             note("plugins and pluginConfig are left out: a Policy goes before them")
     else:
         draft = _draft_of_provider(old, built_in, note)
     draft.scheduler_name = old.scheduler_name
     _apply_settings(draft, old)
-    return fields | {"profiles": [draft.rendered()]}
+    return fields | {"profiles": [draft.render()]}
 
 
 def _draft_of_provider(old: OldConfiguration, built_in: PluginTable, note: Note) -> ProfileDraft:

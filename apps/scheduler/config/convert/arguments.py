@@ -9,7 +9,7 @@ from typing import Any, Final
 from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.draft import ProfileDraft
 from apps.scheduler.config.convert.releases import Release
-from apps.scheduler.config.convert.written import NodeLabelArgs, Note, written_as
+from apps.scheduler.config.convert.written import NodeLabelArgs, Note, read_as
 from apps.scheduler.config.types import PluginConfig
 from apps.scheduler.objects import without_nulls
 
@@ -68,7 +68,7 @@ def require_labels(
     args = profile.args.get(names.NODE_AFFINITY, {})
     args_type = profile.built_in[names.NODE_AFFINITY].args_type
     if args_type is not None:
-        written_as(args_type, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
+        read_as(args_type, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
     profile.args[names.NODE_AFFINITY] = _with_demands(args, demands)
     note(
         f"the demand on node labels ({told}) is now NodeAffinity's addedAffinity; a node that "
@@ -88,7 +88,7 @@ def _with_demands(args: Mapping[str, Any], demands: list[dict[str, str]]) -> dic
 
 
 def _translate_node_label(profile: ProfileDraft, note: Note) -> None:
-    args = written_as(
+    args = read_as(
         NodeLabelArgs, profile.args.pop(NODE_LABEL, {}), note, f"pluginConfig.{NODE_LABEL}"
     )
     if NODE_LABEL in profile.plugins["filter"]:

@@ -61,25 +61,25 @@ class ProfileDraft:
         # Pods can have scheduling gates here, whatever the scheduler's age.
         self.plugins["preEnqueue"].setdefault(names.SCHEDULING_GATES)
 
-    def rendered(self) -> dict[str, Any]:
+    def render(self) -> dict[str, Any]:
         """The profile as it stands in the v1 configuration."""
         profile: dict[str, Any] = {}
         if self.scheduler_name is not None:
             profile["schedulerName"] = self.scheduler_name
         profile["plugins"] = {"multiPoint": {"disabled": [{"name": "*"}]}} | {
-            point: {"enabled": [_rendered(name, weight) for name, weight in plugins.items()]}
+            point: {"enabled": [_render_plugin(name, weight) for name, weight in plugins.items()]}
             for point, plugins in self.plugins.items()
             if plugins
         }
         if self.args:
-            profile["pluginConfig"] = rendered_args(self.args, self.built_in)
+            profile["pluginConfig"] = render_args(self.args, self.built_in)
         return profile
 
     def _extends(self, plugin: str, point: str) -> bool:
         return point in self.built_in[plugin].extension_points
 
 
-def rendered_args(
+def render_args(
     args: Mapping[str, Mapping[str, Any]], built_in: PluginTable
 ) -> list[dict[str, Any]]:
     """`pluginConfig`, with the apiVersion and kind that arguments in the tree have."""
@@ -90,5 +90,5 @@ def rendered_args(
     return entries
 
 
-def _rendered(name: str, weight: int | None) -> dict[str, Any]:
+def _render_plugin(name: str, weight: int | None) -> dict[str, Any]:
     return {"name": name} if weight is None else {"name": name, "weight": weight}

@@ -102,8 +102,8 @@ DEFAULT_PRIORITIES: Final[dict[str, int]] = {
 
 def convert_policy(policy: Policy, built_in: PluginTable, note: Note) -> dict[str, Any]:
     """A Policy as the v1 configuration of the default scheduler."""
-    profile = draft_of_policy(policy, built_in, note).rendered()
-    return {"profiles": [profile], **rendered_extenders(policy)}
+    profile = draft_of_policy(policy, built_in, note).render()
+    return {"profiles": [profile], **render_extenders(policy)}
 
 
 def draft_of_policy(policy: Policy, built_in: PluginTable, note: Note) -> ProfileDraft:
@@ -128,7 +128,7 @@ def draft_of_policy(policy: Policy, built_in: PluginTable, note: Note) -> Profil
     return draft
 
 
-def rendered_extenders(policy: Policy) -> dict[str, Any]:
+def render_extenders(policy: Policy) -> dict[str, Any]:
     """The field `extenders` of v1, if there are any."""
     if not policy.extenders:
         return {}

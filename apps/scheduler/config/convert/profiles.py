@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.arguments import RENAMED, adapt, args_by_plugin
-from apps.scheduler.config.convert.draft import ProfileDraft, rendered_args
+from apps.scheduler.config.convert.draft import ProfileDraft, render_args
 from apps.scheduler.config.convert.general import general_fields
 from apps.scheduler.config.convert.releases import PluginLists, Release
 from apps.scheduler.config.convert.written import Note, OldConfiguration, OldProfile
@@ -35,7 +35,7 @@ def convert_profiles(
         if old.disable_preemption:
             draft.remove(names.DEFAULT_PREEMPTION)
         drafts.append(draft)
-    return general_fields(old, note) | {"profiles": [draft.rendered() for draft in drafts]}
+    return general_fields(old, note) | {"profiles": [draft.render() for draft in drafts]}
 
 
 def convert_v1beta3(old: OldConfiguration, built_in: PluginTable, note: Note) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def draft_of(
     It names only plugins that exist here.
     """
     for point in EXTENSION_POINTS:
-        draft.plugins[point] = _merged(release.plugins, plugins.get(point, PluginSet()), point)
+        draft.plugins[point] = _merge(release.plugins, plugins.get(point, PluginSet()), point)
     for point in plugins:
         # What unreserve did, plugins now do along with reserve.
         if point not in EXTENSION_POINTS and point != "unreserve":
@@ -67,7 +67,7 @@ def draft_of(
     return draft
 
 
-def _merged(default: PluginLists, written: PluginSet, point: str) -> dict[str, int | None]:
+def _merge(default: PluginLists, written: PluginSet, point: str) -> dict[str, int | None]:
     """A point's plugins: the default ones, less those disabled, and those enabled."""
     disabled = {RENAMED.get(plugin.name, plugin.name) for plugin in written.disabled}
     kept = {} if ALL in disabled else default.get(point, {})
@@ -93,7 +93,7 @@ def _as_written(profile: OldProfile, built_in: PluginTable) -> dict[str, Any]:
             for point, given in profile.plugins.items()
         }
     if profile.plugin_config:
-        rendered["pluginConfig"] = rendered_args(args_by_plugin(profile.plugin_config), built_in)
+        rendered["pluginConfig"] = render_args(args_by_plugin(profile.plugin_config), built_in)
     return rendered
 
 

@@ -177,7 +177,7 @@ class _Notes(Problems):
         self._note(f"{field} does not exist in v1 and is left out")
 
 
-def written_as(cls: type[T], body: Mapping[str, Any], note: Note, path: str = "") -> T:
+def read_as(cls: type[T], body: Mapping[str, Any], note: Note, path: str = "") -> T:
     """`body` as a value of `cls`; raises ConfigError for values of the wrong type."""
     problems = _Notes(note)
     value = decode(cls, body, path, problems)
@@ -206,14 +206,14 @@ _POLICY_FIELDS: Final = {
 }
 
 
-def policy_written(body: Mapping[str, Any], note: Note) -> Policy:
+def read_policy(body: Mapping[str, Any], note: Note) -> Policy:
     """A Policy, which was read without regard to the case of its field names."""
-    return written_as(Policy, _folded(body), note)
+    return read_as(Policy, _fold_case(body), note)
 
 
-def _folded(value: Any) -> Any:
+def _fold_case(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {_POLICY_FIELDS.get(str(k).lower(), str(k)): _folded(v) for k, v in value.items()}
+        return {_POLICY_FIELDS.get(str(k).lower(), str(k)): _fold_case(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_folded(item) for item in value]
+        return [_fold_case(item) for item in value]
     return value

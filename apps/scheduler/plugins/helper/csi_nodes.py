@@ -30,15 +30,19 @@ def attach_limits(driver: str, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -
     def limit(csi_node: CSINode | None) -> int:
         return attach_limit(driver, csi_node)
 
-    return _column(("attach limits", driver), limit, np.int64, nodes, csi_nodes)
+    return _compute_column(("attach limits", driver), limit, np.int64, nodes, csi_nodes)
 
 
-def migrated(plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -> BoolArray:
+def find_migrated_nodes(
+    plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]
+) -> BoolArray:
     """(n,) bool: nodes on which the plugin's CSI driver stands in for it."""
-    return _column(("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes)
+    return _compute_column(
+        ("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes
+    )
 
 
-def _column(
+def _compute_column(
     name: tuple[str, str],
     ask: Callable[[CSINode | None], Any],
     dtype: Any,

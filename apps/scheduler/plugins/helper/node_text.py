@@ -14,7 +14,7 @@ from apps.scheduler.objects import Node, NodeSelectorRequirement, NodeSelectorTe
 _LISTED = 3
 
 
-def listed(names: Sequence[str], limit: int = _LISTED) -> str:
+def list_names(names: Sequence[str], limit: int = _LISTED) -> str:
     """ "a, b, c and 4 more"."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more

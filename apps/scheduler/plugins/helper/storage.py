@@ -23,7 +23,7 @@ def class_of_volume(volume: PersistentVolume) -> str:
     return volume.metadata.annotations.get(_CLASS_ANNOTATION, volume.spec.storage_class_name)
 
 
-def is_made_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
+def is_created_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
     """Whether the claim of a generic ephemeral volume belongs to this pod."""
     return any(
         owner.controller is True and owner.uid == pod_uid
@@ -31,7 +31,7 @@ def is_made_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
     )
 
 
-def not_made_for(claim: PersistentVolumeClaim, pod: PodInfo) -> str:
+def claim_not_created_for(claim: PersistentVolumeClaim, pod: PodInfo) -> str:
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 
 

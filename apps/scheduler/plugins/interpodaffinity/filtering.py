@@ -106,20 +106,18 @@ class PreFilterState:
             count.totals.any() for count in self.affinity.values()
         )
 
-    def changed(
+    def with_change(
         self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
     ) -> PreFilterState:
         """With ``other`` on (+1) or off (-1) the row."""
         return replace(
             self,
-            affinity=_plus(self.affinity, self.incoming.affinity, other, row, amount),
-            anti_affinity=_plus(
-                self.anti_affinity, self.incoming.anti_affinity, other, row, amount
-            ),
-            existing=self._existing_plus(other, row, amount, domains_of),
+            affinity=_add(self.affinity, self.incoming.affinity, other, row, amount),
+            anti_affinity=_add(self.anti_affinity, self.incoming.anti_affinity, other, row, amount),
+            existing=self._add_to_existing(other, row, amount, domains_of),
         )
 
-    def _existing_plus(
+    def _add_to_existing(
         self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
     ) -> Counts:
         counts = dict(self.existing)
@@ -176,9 +174,7 @@ def _counts(snapshot: Snapshot, tallies: Iterable[Tally]) -> Counts:
     return counts
 
 
-def _plus(
-    counts: Counts, tallies: Iterable[Tally], other: PodInfo, row: int, amount: int
-) -> Counts:
+def _add(counts: Counts, tallies: Iterable[Tally], other: PodInfo, row: int, amount: int) -> Counts:
     return {
         tally.topology_key: counts[tally.topology_key].plus(row, amount * tally.of(other))
         for tally in tallies

@@ -27,7 +27,7 @@ from apps.scheduler.plugins.interpodaffinity.incoming import IncomingTerms
 from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
 from apps.scheduler.plugins.interpodaffinity.scoring import (
     PreScoreState,
-    normalized,
+    normalize,
     pre_score_state,
     raw_scores,
 )
@@ -120,14 +120,14 @@ class InterPodAffinity:
         return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), snapshot_rows)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
-        return normalized(scores)
+        return normalize(scores)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return hints.EVENTS
 
     def _change(self, state: CycleState, other: PodInfo, nodes: NodeColumns, amount: int) -> None:
         found = state.read(_PRE_FILTER_STATE, PreFilterState)
-        changed = found.changed(
+        changed = found.with_change(
             other, int(nodes.snapshot_rows[0]), amount, self._handle.snapshot.domains
         )
         state.write(_PRE_FILTER_STATE, changed)

@@ -11,7 +11,7 @@ from apps.scheduler.framework.affinity_terms import AffinityTerm, TermKind
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
-from apps.scheduler.plugins.helper.node_text import label_text, listed
+from apps.scheduler.plugins.helper.node_text import label_text, list_names
 from apps.scheduler.plugins.interpodaffinity.filtering import (
     REASON_ANTI_AFFINITY,
     REASON_EXISTING_ANTI_AFFINITY,
@@ -42,7 +42,7 @@ class UnmetTerms:
             if others:
                 yield Detail(
                     f"anti-affinity term {number} excludes {_pods(term)} in the same "
-                    f"{self._domain(term)}: {listed(others)}",
+                    f"{self._domain(term)}: {list_names(others)}",
                     {"term": number, "key": term.topology_key, "pods": others},
                 )
 
@@ -77,7 +77,7 @@ class UnmetTerms:
                     found.setdefault(f"{key}={here}", []).append(other.key)
         for domain, pods in found.items():
             yield Detail(
-                f"pods in {domain} have anti-affinity to this pod: {listed(pods)}",
+                f"pods in {domain} have anti-affinity to this pod: {list_names(pods)}",
                 {"domain": domain, "pods": pods},
             )
 

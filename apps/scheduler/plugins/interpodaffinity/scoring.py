@@ -47,7 +47,7 @@ def raw_scores(state: PreScoreState, rows: Int64Array) -> Int64Array:
     return scores
 
 
-def normalized(scores: Int64Array) -> Int64Array:
+def normalize(scores: Int64Array) -> Int64Array:
     """``int(100 * ((score - min) / (max - min)))`` in float64; all 0 if all are equal."""
     if not len(scores):
         return scores

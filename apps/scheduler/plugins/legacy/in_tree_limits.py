@@ -29,7 +29,7 @@ from apps.scheduler.plugins.helper.csi_migration import (
     plugin_of_provisioner,
     plugin_of_volume,
 )
-from apps.scheduler.plugins.helper.csi_nodes import migrated
+from apps.scheduler.plugins.helper.csi_nodes import find_migrated_nodes
 from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
 
@@ -44,7 +44,7 @@ class InTreeVolumes:
     """Which in-tree volume a mount stands for; the plugin's name is put for the driver."""
 
     #: where the volumes are served does not change what they are
-    asked_csi_nodes = False
+    depends_on_csi_nodes = False
 
     def __init__(self, plugin: MigratedPlugin, listers: Listers) -> None:
         self._plugin = plugin
@@ -104,7 +104,7 @@ class _InTreeLimits:
             info = nodes.info(row)
             total[row] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
         refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
-        refused &= ~migrated(self.plugin, nodes, self._handle.listers.csi_nodes)
+        refused &= ~find_migrated_nodes(self.plugin, nodes, self._handle.listers.csi_nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
     def _limits(self, nodes: NodeColumns) -> Int64Array:

@@ -60,7 +60,7 @@ class NodeResourcesFit:
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
-        state.write(NAME, _PreFilterState(self._wanted(pod.spec_requests)))
+        state.write(NAME, _PreFilterState(self._find_wanted(pod.spec_requests)))
         return None, None
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
@@ -96,7 +96,7 @@ class NodeResourcesFit:
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return fit_hints.EVENTS
 
-    def _wanted(self, requests: Mapping[str, int]) -> _Wanted:
+    def _find_wanted(self, requests: Mapping[str, int]) -> _Wanted:
         """What has to be free: what is asked for, without what the profile ignores."""
         ordered = [name for name in _NATIVE_ORDER if name in requests]
         ordered += [name for name in requests if name not in _NATIVE_ORDER]

@@ -8,7 +8,7 @@ from typing import Final
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.helper.resource_text import amount
 
 REASON_TOO_MANY_PODS: Final = "Too many pods"
@@ -87,4 +87,4 @@ def _room(
         f"{', nominated' if pod.uid in nominated else ''})"
         for pod in holders
     ]
-    return f"{free}; requested by {listed(held)}"
+    return f"{free}; requested by {list_names(held)}"

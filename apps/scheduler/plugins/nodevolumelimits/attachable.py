@@ -15,7 +15,7 @@ from apps.scheduler.plugins.helper.csi_migration import (
     plugin_of_provisioner,
     plugin_of_volume,
 )
-from apps.scheduler.plugins.helper.storage import class_of_claim, is_made_for
+from apps.scheduler.plugins.helper.storage import class_of_claim, is_created_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class AttachableVolumes:
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
         #: whether CSINodes had a say in what was resolved so far
-        self.asked_csi_nodes = False
+        self.depends_on_csi_nodes = False
 
     def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None:
         """The claim that a claim or an ephemeral volume names."""
@@ -59,7 +59,7 @@ class AttachableVolumes:
         claim = self.claim_of(mount)
         if claim is None:
             return None
-        if mount.kind is MountKind.EPHEMERAL and not is_made_for(claim, mount.of[2]):
+        if mount.kind is MountKind.EPHEMERAL and not is_created_for(claim, mount.of[2]):
             return None
         found = self._of_claim(claim)
         if found is None or not found.volume.driver or not found.volume.handle:
@@ -74,7 +74,7 @@ class AttachableVolumes:
             return None
         if found is None or found.plugin is None:
             return None if found is None else found.volume
-        self.asked_csi_nodes = True
+        self.depends_on_csi_nodes = True
         csi_node = self._listers.csi_nodes.get(node_name)
         return found.volume if found.plugin.is_migrated_on(csi_node) else None
 

@@ -25,7 +25,7 @@ class Resolver(Protocol):
     """Says what a mount stands for."""
 
     @property
-    def asked_csi_nodes(self) -> bool:
+    def depends_on_csi_nodes(self) -> bool:
         """Whether CSINodes had a say in it so far."""
 
     def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None: ...
@@ -102,7 +102,7 @@ class AttachedVolumes:
         uses, claims, volumes, classes, csi_nodes = news
         if uses is None or claims is None or volumes is None or classes is None or classes:
             return None
-        if self._resolver.asked_csi_nodes and (csi_nodes is None or csi_nodes):
+        if self._resolver.depends_on_csi_nodes and (csi_nodes is None or csi_nodes):
             return None
         for volume in volumes:
             claims.extend(self._by_volume.get(volume[1], ()))

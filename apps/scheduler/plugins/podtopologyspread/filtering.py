@@ -16,7 +16,7 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns, UInt16Array
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint
-from apps.scheduler.plugins.podtopologyspread.eligibility import counted_domains
+from apps.scheduler.plugins.podtopologyspread.eligibility import find_counted_domains
 
 REASON_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
 REASON_NODE_LABEL_NOT_MATCH: Final = f"{REASON_CONSTRAINTS_NOT_MATCH} (missing required label)"
@@ -64,7 +64,7 @@ class HardConstraint:
         """Whether any node at all is refused."""
         return bool(np.logical_and(self.table, self.domains.occupied).any())
 
-    def changed(self, pod: PodInfo, row: int, amount: int) -> HardConstraint:
+    def with_change(self, pod: PodInfo, row: int, amount: int) -> HardConstraint:
         """With ``pod`` on (+1) or off (-1) the row; terminating pods count here, as upstream."""
         slot = self.counted.slots[row]
         if slot == self.counted.size or not self.constraint.selector.matches(pod.labels):
@@ -83,10 +83,10 @@ class PreFilterState:
     def clone(self) -> PreFilterState:
         return self
 
-    def changed(self, pod: PodInfo, row: int, amount: int) -> PreFilterState:
+    def with_change(self, pod: PodInfo, row: int, amount: int) -> PreFilterState:
         """With ``pod`` (of the incoming pod's namespace) on or off the row."""
         return PreFilterState(
-            tuple(each.changed(pod, row, amount) for each in self.constraints),
+            tuple(each.with_change(pod, row, amount) for each in self.constraints),
         )
 
 
@@ -96,7 +96,7 @@ def pre_filter_state(
     keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
     found = []
     for constraint in constraints:
-        counted = counted_domains(snapshot, pod, constraint, keys)
+        counted = find_counted_domains(snapshot, pod, constraint, keys)
         totals = snapshot.pods_by_labels.totals(constraint, counted)
         found.append(
             HardConstraint(

@@ -136,4 +136,6 @@ class PodTopologySpread:
     ) -> None:
         if other.namespace == pod.namespace:
             found = state.read(PRE_FILTER_STATE, PreFilterState)
-            state.write(PRE_FILTER_STATE, found.changed(other, int(nodes.snapshot_rows[0]), amount))
+            state.write(
+                PRE_FILTER_STATE, found.with_change(other, int(nodes.snapshot_rows[0]), amount)
+            )

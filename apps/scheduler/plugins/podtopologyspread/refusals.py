@@ -7,7 +7,7 @@ from typing import Final
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.podtopologyspread.filtering import HardConstraint, PreFilterState
 
 #: domains whose counts are named in a sentence
@@ -32,7 +32,7 @@ def _constraint_not_met(snapshot: Snapshot, number: int, each: HardConstraint, s
     here, name = int(each.totals[slot]), values[slot]
     skew = here + each.self_match - each.least
     ordered = sorted(counts.items(), key=lambda item: (item[1], item[0]))
-    shown = listed([f"{domain} {count}" for domain, count in ordered], _DOMAINS)
+    shown = list_names([f"{domain} {count}" for domain, count in ordered], _DOMAINS)
     least = f"the minimum is {each.least}"
     if len(counts) < constraint.min_domains:
         least += f" (only {len(counts)} of at least {constraint.min_domains} domains)"

@@ -68,8 +68,8 @@ def assume(found: PodVolumes, node_name: str, listers: Listers) -> Assumption:
     return Assumption(
         volumes=tuple(new for old, new in volumes if new is not old),
         claims=tuple(new for old, new in claims if new is not old),
-        shared_volumes=_unknown(known_volumes, [new for old, new in volumes if new is old]),
-        shared_claims=_unknown(known_claims, [new for old, new in claims if new is old]),
+        shared_volumes=_find_unwritten(known_volumes, [new for old, new in volumes if new is old]),
+        shared_claims=_find_unwritten(known_claims, [new for old, new in claims if new is old]),
     )
 
 
@@ -77,10 +77,10 @@ def select(claim: Claim, node_name: str) -> Claim:
     """The claim with this node; the claim itself if it names the node already."""
     if selected_node(claim) == node_name:
         return claim
-    return _annotated(claim, SELECTED_NODE, node_name)
+    return _annotate(claim, SELECTED_NODE, node_name)
 
 
-def _unknown(known: Lister[T], items: Sequence[T]) -> tuple[T, ...]:
+def _find_unwritten(known: Lister[T], items: Sequence[T]) -> tuple[T, ...]:
     """Those that the cluster does not have in this version."""
     return tuple(
         each for each in items if known.get(each.metadata.name, each.metadata.namespace) is not each
@@ -91,7 +91,7 @@ def bind(volume: Volume, claim: Claim) -> Volume:
     """The volume naming the claim; the volume itself if it does so already."""
     meta, reference = claim.metadata, volume.spec.claim_ref
     if not is_meant_for(volume, claim):
-        volume = _annotated(volume, BOUND_BY_CONTROLLER, "yes")
+        volume = _annotate(volume, BOUND_BY_CONTROLLER, "yes")
     elif reference is not None and reference.uid == meta.uid:
         return volume
     reference = ObjectReference(
@@ -106,7 +106,7 @@ def bind(volume: Volume, claim: Claim) -> Volume:
     return msgspec.structs.replace(volume, spec=spec)
 
 
-def _annotated(item: T, key: str, value: str) -> T:
+def _annotate(item: T, key: str, value: str) -> T:
     annotations = {**item.metadata.annotations, key: value}
     meta = msgspec.structs.replace(item.metadata, annotations=annotations)
     return msgspec.structs.replace(item, metadata=meta)

@@ -13,7 +13,7 @@ from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import SelectorError
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 from apps.scheduler.plugins.helper.csi_migration import TranslationError, plugin_of_volume
-from apps.scheduler.plugins.helper.csi_nodes import migrated
+from apps.scheduler.plugins.helper.csi_nodes import find_migrated_nodes
 from apps.scheduler.plugins.helper.storage import class_of_claim
 from apps.scheduler.plugins.volumebinding.claims import (
     PodClaims,
@@ -23,9 +23,9 @@ from apps.scheduler.plugins.volumebinding.claims import (
 from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME, match
 from apps.scheduler.plugins.volumebinding.provisioning import Provisioning
 from apps.scheduler.plugins.volumebinding.topology import (
+    find_reachable,
     migrated_affinity,
     node_affinity,
-    reachable,
 )
 from apps.scheduler.plugins.volumebinding.volumes import ClassVolumes, VolumeTables
 
@@ -92,19 +92,19 @@ class VolumeBinder:
     def _reach_of(self, volume: PersistentVolume, nodes: NodeColumns) -> BoolArray | None:
         """(n,) bool: nodes that can use the volume; None for all of them."""
         selector = node_affinity(volume)
-        own = reachable(selector, nodes) if selector is not None else None
+        own = find_reachable(selector, nodes) if selector is not None else None
         in_tree = plugin_of_volume(volume)
         if in_tree is None:
             return own
         plugin, name = in_tree
-        served = migrated(plugin, nodes, self._listers.csi_nodes)
+        served = find_migrated_nodes(plugin, nodes, self._listers.csi_nodes)
         if not served.any():
             return own
         try:
             plugin.handle(name, volume.metadata.labels)
         except TranslationError as unknown:
             raise StatusError(error(f"could not translate pv: {unknown}")) from unknown
-        by_driver = reachable(migrated_affinity(volume, plugin), nodes)
+        by_driver = find_reachable(migrated_affinity(volume, plugin), nodes)
         return np.where(served, by_driver, True if own is None else own)
 
     # -- claims that get one -------------------------------------------------------------------

@@ -11,10 +11,10 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Volume
 from apps.scheduler.plugins.helper.storage import (
     WAIT_FOR_FIRST_CONSUMER,
+    claim_not_created_for,
     claim_not_found,
     class_of_claim,
-    is_made_for,
-    not_made_for,
+    is_created_for,
 )
 
 #: set on a claim by the controller when claim and volume name each other
@@ -57,8 +57,8 @@ def unusable_claim(pod: PodInfo, listers: Listers) -> str:
             return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{lost}"'
         if claim.metadata.deletion_timestamp is not None:
             return f'persistentvolumeclaim "{name}" is being deleted'
-        if volume.ephemeral is not None and not is_made_for(claim, pod.uid):
-            return not_made_for(claim, pod)
+        if volume.ephemeral is not None and not is_created_for(claim, pod.uid):
+            return claim_not_created_for(claim, pod)
     return ""
 
 

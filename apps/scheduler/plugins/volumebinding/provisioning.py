@@ -13,7 +13,7 @@ from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import IN, SelectorError, from_label_selector
 from apps.scheduler.objects import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from apps.scheduler.plugins.helper.storage import class_of_claim
-from apps.scheduler.plugins.volumebinding.topology import allowed, selected
+from apps.scheduler.plugins.volumebinding.topology import find_allowed, find_selected
 
 #: the provisioner of classes whose volumes are made by hand
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
@@ -28,7 +28,7 @@ class Provisioning:
         storage_class = self._class_of(claim)
         if storage_class.provisioner in ("", NO_PROVISIONER):
             return np.zeros(len(nodes), dtype=np.bool_)
-        return allowed(storage_class.allowed_topologies, nodes)
+        return find_allowed(storage_class.allowed_topologies, nodes)
 
     def has_room(self, claim: PersistentVolumeClaim, nodes: NodeColumns) -> BoolArray:
         """(n,) bool: nodes with access to enough capacity, where the driver keeps account of it."""
@@ -59,7 +59,7 @@ class Provisioning:
             if len(asked) == 1 and asked[0].operator == IN:
                 by_label.setdefault(asked[0].key, []).extend(asked[0].values)
             else:
-                found |= selected(selector, nodes)
+                found |= find_selected(selector, nodes)
         for key, values in by_label.items():
             found |= nodes.label(key).is_any_of(values)
         return found

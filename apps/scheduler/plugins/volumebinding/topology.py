@@ -33,7 +33,7 @@ def node_affinity(volume: PersistentVolume) -> NodeSelector | None:
     return affinity.required if affinity is not None else None
 
 
-def reachable(selector: NodeSelector | None, nodes: NodeColumns) -> BoolArray:
+def find_reachable(selector: NodeSelector | None, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes that match a volume's node affinity by their labels.
 
     As upstream, which does not tell the node's name here: fields hold whatever they ask for.
@@ -58,7 +58,7 @@ def label_requirements(term: NodeSelectorTerm) -> tuple[Requirement, ...] | None
         return None
 
 
-def allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeColumns) -> BoolArray:
+def find_allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes for which a class's ``allowedTopologies`` let a volume be made."""
     if not terms:
         return np.ones(len(nodes), dtype=np.bool_)
@@ -71,7 +71,7 @@ def allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeColumns) -> BoolAr
     return matching
 
 
-def selected(selector: Selector, nodes: NodeColumns) -> BoolArray:
+def find_selected(selector: Selector, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes whose labels a label selector matches."""
     if selector.nothing:
         return np.zeros(len(nodes), dtype=np.bool_)

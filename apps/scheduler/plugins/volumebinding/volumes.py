@@ -91,7 +91,7 @@ class ClassVolumes:
         known = max(len(self.traits), len(self.reaches))
         return known > 2 * len(self._slot_of) + _SPARE
 
-    def renewed(self) -> ClassVolumes:
+    def rebuild(self) -> ClassVolumes:
         """The same volumes in new slots."""
         fresh = ClassVolumes()
         for volume in self._volumes:
@@ -191,7 +191,7 @@ class VolumeTables:
         if table is None:
             return ClassVolumes()
         if table.is_worn:
-            table = self._tables[name] = table.renewed()
+            table = self._tables[name] = table.rebuild()
         return table
 
     def _refresh(self) -> None:
