@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that have the pod's images already are liked better."""
+"""ImageLocality: nodes that already have the pod's images score higher."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from apps.scheduler.objects import Pod
 NAME: Final = "ImageLocality"
 
 _MEGABYTE: Final = 1024 * 1024
-#: bytes: less than this counts as nothing
+#: bytes; fewer count as 0
 MIN_THRESHOLD: Final = 23 * _MEGABYTE
-#: bytes per container: more than this counts no further
+#: bytes per container; more do not increase the score
 MAX_CONTAINER_THRESHOLD: Final = 1000 * _MEGABYTE
 
 
@@ -54,7 +54,7 @@ def _priority(bytes_there: Int64Array, max_threshold: int) -> Int64Array:
 
 
 def image_names(pod: Pod) -> Iterable[str]:
-    """Normalised names of all images the pod needs, volumes from images included."""
+    """Normalized names of all images the pod needs, including those of image volumes."""
     spec = pod.spec
     for container in (*spec.init_containers, *spec.containers):
         yield normalize_image_name(container.image)
@@ -64,5 +64,5 @@ def image_names(pod: Pod) -> Iterable[str]:
 
 
 def normalize_image_name(image: str) -> str:
-    """The name with a tag: ``:latest`` where it has none."""
+    """The name with a tag, ``:latest`` if it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

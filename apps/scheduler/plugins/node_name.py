@@ -1,4 +1,4 @@
-"""NodeName: a pod whose spec names a node runs on no other."""
+"""NodeName: a pod whose spec names a node runs only there."""
 
 from __future__ import annotations
 

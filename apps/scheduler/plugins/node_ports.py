@@ -1,4 +1,4 @@
-"""NodePorts: a host port can be taken once per node, address and protocol."""
+"""NodePorts: a host port can be used once per node, address and protocol."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NodePorts:
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
-        """The host ports that are taken, and the pods that have them."""
+        """The host ports that are in use, and the pods that use them."""
         for wanted in pod.host_ports:
             takers = [
                 other.key
@@ -70,7 +70,7 @@ class NodePorts:
 
 
 def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
-    """A pod on a node has freed a port that this pod wants."""
+    """A pod on a node has released a port that this pod requests."""
     if not (old.spec.node_name or old.status.nominated_node_name):
         return QueueingHint.QUEUE_SKIP
     freed = NodeInfo(old.spec.node_name)

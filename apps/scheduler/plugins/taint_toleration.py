@@ -1,4 +1,4 @@
-"""TaintToleration: nodes with taints that the pod does not tolerate, refused or less liked."""
+"""TaintToleration: nodes with untolerated taints are refused, or score lower."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TaintToleration:
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
-        """Every taint that keeps pods away and that the pod does not tolerate."""
+        """Every taint of effect NoSchedule or NoExecute that the pod does not tolerate."""
         node = nodes.info(0).node
         for taint in node.spec.taints if node is not None else ():
             if taint.effect not in (NO_SCHEDULE, NO_EXECUTE):
@@ -72,7 +72,7 @@ class TaintToleration:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
+        """The number of PreferNoSchedule taints the pod does not tolerate; fewer is better."""
         tolerations = pod.pod.spec.tolerations
         counts = [count_untolerated(taints, tolerations) for taints in nodes.taint_sets]
         if not any(counts):

@@ -1,4 +1,4 @@
-"""What CSINode objects say of nodes, as columns."""
+"""The data of CSINode objects as columns of nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_LIMIT = -1
 
 
 def attach_limit(driver: str, csi_node: CSINode | None) -> int:
-    """How many volumes of the driver the node takes; NO_LIMIT where it does not say."""
+    """How many volumes of the driver the node can attach; NO_LIMIT if it has no limit."""
     for entry in csi_node.spec.drivers if csi_node is not None else ():
         if entry.name == driver and entry.allocatable is not None:
             return NO_LIMIT if entry.allocatable.count is None else entry.allocatable.count
@@ -36,7 +36,7 @@ def attach_limits(driver: str, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -
 def find_migrated_nodes(
     plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]
 ) -> BoolArray:
-    """(n,) bool: nodes on which the plugin's CSI driver stands in for it."""
+    """(n,) bool: nodes on which the plugin is migrated to its CSI driver."""
     return _compute_column(
         ("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes
     )

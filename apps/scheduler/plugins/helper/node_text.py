@@ -1,4 +1,4 @@
-"""Labels, taints and selectors of nodes in the words of an explanation."""
+"""Labels, taints and selectors of nodes as text for explanations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.labels.selectors import SelectorError, node_selector_term_matches
 from apps.scheduler.objects import Node, NodeSelectorRequirement, NodeSelectorTerm, Taint
 
-#: names that a sentence lists
+#: the most names listed in a sentence
 _LISTED = 3
 
 
@@ -36,7 +36,7 @@ def requirement_text(requirement: NodeSelectorRequirement) -> str:
 
 
 def unmet_requirements(term: NodeSelectorTerm, node: Node) -> Iterator[Detail]:
-    """What a node lacks of a term; nothing if the term matches."""
+    """The requirements of a term that a node does not meet; none if the term matches."""
     labels, name = node.metadata.labels, node.metadata.name
     for each in term.match_expressions:
         if not _holds(

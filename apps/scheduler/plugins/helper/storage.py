@@ -1,4 +1,4 @@
-"""What several plugins ask of claims and volumes, and the words for what is missing."""
+"""Properties of claims and volumes that several plugins need, and messages for missing objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
-#: the class of claims and volumes before the field existed; it still wins over the field
+#: the annotation for the class, from before the field existed; it takes precedence
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 

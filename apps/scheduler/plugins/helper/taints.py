@@ -11,7 +11,7 @@ from apps.scheduler.objects import Taint, Toleration
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
-#: what a cordoned node is taken to carry
+#: the taint that a cordoned node counts as having
 UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 

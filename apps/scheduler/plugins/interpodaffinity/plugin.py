@@ -1,4 +1,4 @@
-"""The plugin: extension points of InterPodAffinity."""
+"""The extension points of InterPodAffinity."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterPodAffinityArgs:
-    #: 0–100: what a required affinity term of a running pod counts when scoring.
+    #: 0–100: the weight of a required affinity term of a running pod in scores.
     hard_pod_affinity_weight: Int32 = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
@@ -115,7 +115,7 @@ class InterPodAffinity:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """Weights of the terms that hold in the node's domains, of the pod and of running pods."""
+        """The weights of the terms, the pod's and others', that match in the node's domains."""
         snapshot_rows = rows if nodes is self._handle.snapshot else nodes.snapshot_rows[rows]
         return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), snapshot_rows)
 

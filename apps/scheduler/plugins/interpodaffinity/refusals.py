@@ -1,4 +1,4 @@
-"""Which pods, or the absence of which, keep a pod off a node."""
+"""Which pods, or which missing pods, make a node unsuitable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UnmetTerms:
     """The terms of the pod, or of running pods, that a node does not meet."""
 
     pod: PodInfo
-    #: as Filter saw the node, which may be with nominated pods
+    #: the node as Filter saw it, possibly with nominated pods
     node: NodeInfo
     row: int
     snapshot: Snapshot

@@ -1,6 +1,6 @@
-"""NodePreferAvoidPods: nodes that ask to be spared a controller's pods (until 1.22).
+"""NodePreferAvoidPods: nodes with an annotation to avoid the pods of a controller (until 1.22).
 
-With its weight of 10000 the answer counts more than everything else together.
+With its weight of 10000 it outweighs all other scores together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NodePreferAvoidPods:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """0 on nodes that would rather avoid the pod's controller, 100 elsewhere."""
+        """0 on nodes whose annotation names the pod's controller, 100 on others."""
         controller = controller_of(pod)
         if controller is None or controller.kind not in _CONTROLLERS:
             return constant(len(rows), MAX_NODE_SCORE)
@@ -46,7 +46,7 @@ class NodePreferAvoidPods:
 
 
 def avoids(annotation: str, controller: OwnerReference) -> bool:
-    """Whether the annotation, a JSON text, names the controller; one that cannot be read does not.
+    """Whether the annotation, a JSON text, names the controller; False if it is invalid.
 
     ``{"preferAvoidPods": [{"podSignature": {"podController": {"kind": …, "uid": …}}}]}``
     """

@@ -1,7 +1,7 @@
-"""Scorers by the use of resources, as they were before NodeResourcesFit took them in.
+"""Scorers by resource usage, as they were before NodeResourcesFit replaced them.
 
-Each reckons with what is requested when the pod is there, containers without a request counted with
-their defaults. A resource that a node does not have counts as used up.
+Each counts the requests on the node including the pod, with defaults for containers without a
+request. A resource that a node does not have counts as used up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources.amounts import percent
 from apps.scheduler.plugins.noderesources.scoring import broken_line
 
-#: the greatest score of the policy's arithmetic
+#: the highest score in a Policy
 MAX_PRIORITY: Final = 10
 
 #: (requested with the pod, allocatable) of one resource, (n,) int64 each
@@ -63,7 +63,7 @@ def default_args(args: Args) -> Args:
 
 
 class _ByResources(ABC):
-    """A scorer that looks at nothing but the use of some resources."""
+    """A scorer that depends only on the usage of some resources."""
 
     name: str
     is_legacy = True
@@ -88,7 +88,7 @@ class _ByResources(ABC):
 
     @abstractmethod
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
-        """(n,) int64, from the use of each resource in turn."""
+        """(n,) int64, from the usage of each resource in order."""
 
     def _mean(self, scores: Sequence[Int64Array]) -> Int64Array:
         """The mean by the resources' weights, rounded down."""
@@ -110,7 +110,7 @@ class _ByAllocation(_ByResources):
 
 
 class NodeResourcesLeastAllocated(_ByAllocation):
-    """The weighted mean of the free shares; what is used beyond the capacity leaves 0."""
+    """The weighted mean of the free shares; a resource over capacity scores 0."""
 
     name = "NodeResourcesLeastAllocated"
 
@@ -119,7 +119,7 @@ class NodeResourcesLeastAllocated(_ByAllocation):
 
 
 class NodeResourcesMostAllocated(_ByAllocation):
-    """The weighted mean of the used shares; what is used beyond the capacity counts 0."""
+    """The weighted mean of the used shares; a resource over capacity scores 0."""
 
     name = "NodeResourcesMostAllocated"
 
@@ -128,9 +128,9 @@ class NodeResourcesMostAllocated(_ByAllocation):
 
 
 class RequestedToCapacityRatio(_ByResources):
-    """Utilisation through a broken line, in the policy's arithmetic: 0 to 10.
+    """Utilization mapped by a piecewise linear function to a score of 0 to 10, as in a Policy.
 
-    The mean by weight, rounded, is over resources that score anything. Normalised to 0..100.
+    The rounded weighted mean is over resources that do not score 0. It is normalized to 0..100.
     """
 
     name = "RequestedToCapacityRatio"
@@ -192,6 +192,6 @@ def _use(name: str, amount: int, nodes: NodeColumns) -> Use:
 
 
 def _share(part: Int64Array, used: Int64Array, capacity: Int64Array) -> Int64Array:
-    """``part * 100 // capacity``; 0 where there is no capacity or more is used than there is."""
+    """``part * 100 // capacity``; 0 where the capacity is 0 or exceeded."""
     there = (capacity > 0) & (used <= capacity)
     return np.where(there, percent(np.where(there, part, 0), np.maximum(capacity, 1)), 0)

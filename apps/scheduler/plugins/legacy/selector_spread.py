@@ -22,7 +22,7 @@ from apps.scheduler.labels import Selector
 from apps.scheduler.plugins.helper.default_selector import default_selector
 
 NAME: Final = "SelectorSpread"
-#: how much the zone counts against the node
+#: the weight of the zone relative to the node
 ZONE_WEIGHTING: Final = 2.0 / 3.0
 NO_ZONE: Final = -1
 _PRE_SCORE_STATE: Final = f"PreScore{NAME}"
@@ -44,7 +44,7 @@ class SiblingPods:
         return selector_tags(self.selector, (self.namespace,))
 
     def weigh(self, known: PodClass[LabelClass]) -> int:
-        """1 for running pods; nothing counts where nothing selects the pod."""
+        """1 for running pods that are not terminating; 0 if no selector selects the pod."""
         namespace, _, terminating = known.key
         if namespace != self.namespace or terminating or self.selector.everything:
             return 0
@@ -54,7 +54,7 @@ class SiblingPods:
 @dataclass(frozen=True, slots=True)
 class PreScoreState:
     siblings: SiblingPods
-    #: (lines to be scored,) int64, NO_ZONE for nodes in no zone
+    #: (rows to be scored,) int64, NO_ZONE for nodes without a zone
     zones: Int64Array
 
     def clone(self) -> PreScoreState:
@@ -72,7 +72,7 @@ class SelectorSpread:
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """A pod with constraints of its own is spread by those: skip."""
+        """Skip for a pod that has its own spread constraints."""
         if pod.pod.spec.topology_spread_constraints:
             return SKIP
         selector = default_selector(pod, self._handle.listers)
@@ -104,7 +104,7 @@ class SelectorSpread:
 
 
 def spread(counts: Int64Array, zones: Int64Array) -> Int64Array:
-    """100 where there are no pods of the kind, 0 where there are most; in a zone, 2/3 by the zone.
+    """100 where there are no matching pods, 0 where there are most; in a zone, 2/3 by the zone.
 
     The order of the float operations is upstream's, as the result is truncated.
     """

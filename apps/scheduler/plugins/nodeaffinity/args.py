@@ -25,7 +25,7 @@ _FIELD_OPERATORS: Final = (IN, NOT_IN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAffinityArgs:
-    """`added_affinity` holds for every pod of the profile, besides the pod's own affinity."""
+    """`added_affinity` applies to every pod of the profile, besides the pod's own affinity."""
 
     added_affinity: NodeAffinity | None = None
 
@@ -36,7 +36,7 @@ def check_args(args: NodeAffinityArgs, path: str, problems: Problems) -> None:
 
 
 def _check_affinity(affinity: NodeAffinity, path: str, problems: Problems) -> None:
-    """Checks all terms; preferred ones of weight 0 never count, and are not looked at."""
+    """Check all terms except preferred ones of weight 0, which never count."""
     required = affinity.required_during_scheduling_ignored_during_execution
     if required is not None:
         at = f"{path}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
@@ -96,5 +96,5 @@ def _check_values(requirement: NodeSelectorRequirement, path: str, problems: Pro
 
 
 def _list_or_none(values: Sequence[str]) -> list[str] | None:
-    """An empty list reads null in upstream's messages."""
+    """The values; None for an empty list, which is null in upstream's messages."""
     return list(values) or None

@@ -1,4 +1,4 @@
-"""Which rules of a pod about labels a node does not meet."""
+"""The rules of a pod about node labels that a node does not meet."""
 
 from __future__ import annotations
 

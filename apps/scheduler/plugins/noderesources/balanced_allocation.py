@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: nodes on which the pod evens out the use of resources."""
+"""NodeResourcesBalancedAllocation: prefers nodes with balanced resource usage."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class NodeResourcesBalancedAllocation:
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """Pods that ask for none of the resources would all go to the most uneven node: skip."""
+        """Skip pods that request none of the resources: they would all select the same node."""
         return None if any(self._requests(pod)) else SKIP
 
     def score(
@@ -90,7 +90,7 @@ def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeColumn
     """``int((1 - standard deviation of the used shares) * 100)`` for (requested, allocatable).
 
     A share is at most 1; a resource that a node does not have does not count there. The order of
-    the float operations is upstream's, as the last digit decides about truncation.
+    the float operations is upstream's, as the result is truncated.
     """
     rows = len(nodes)
     shares = [_share(requested, allocatable) for requested, allocatable in columns]
@@ -113,7 +113,7 @@ def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeColumn
 
 
 def _share(requested: Int64Array, allocatable: Int64Array) -> _Float64Array:
-    """(n,) float64 in 0..1; 0 where there is nothing."""
+    """(n,) float64 in 0..1; 0 where the capacity is 0."""
     share = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
     return np.where(allocatable != 0, share, 0.0)
 

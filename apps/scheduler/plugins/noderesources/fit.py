@@ -34,7 +34,7 @@ from apps.scheduler.plugins.noderesources.scoring import scorer_for
 NAME: Final = "NodeResourcesFit"
 _NATIVE_ORDER: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 
-#: (resource, amount > 0) in the order in which reasons are given
+#: (resource, amount > 0) in the order of the reasons
 _Wanted = tuple[tuple[str, int], ...]
 
 
@@ -97,7 +97,7 @@ class NodeResourcesFit:
         return fit_hints.EVENTS
 
     def _find_wanted(self, requests: Mapping[str, int]) -> _Wanted:
-        """What has to be free: what is asked for, without what the profile ignores."""
+        """The requests, without the resources that the profile ignores."""
         ordered = [name for name in _NATIVE_ORDER if name in requests]
         ordered += [name for name in requests if name not in _NATIVE_ORDER]
         return tuple(
@@ -136,7 +136,7 @@ class NodeResourcesFit:
     def _intern(self, wanted: _Wanted, answers: BoolArray) -> UInt16Array:
         """The status of each column of ``answers``: pods, every resource wanted, unresolvable.
 
-        There are few distinct columns, so texts are made once for each.
+        There are few distinct columns, so texts are created once for each.
         """
         reasons = [REASON_TOO_MANY_PODS, *(insufficient(name) for name, _ in wanted)]
         codes = np.zeros(answers.shape[1], dtype=np.int64 if len(answers) < 63 else object)
@@ -159,7 +159,7 @@ class NodeResourcesFit:
 
 
 class _PreFilterState:
-    """What the pod wants; never changes."""
+    """The requests of the pod; immutable."""
 
     __slots__ = ("wanted",)
 

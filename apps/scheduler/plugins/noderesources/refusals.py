@@ -1,4 +1,4 @@
-"""What a node has too little of: resources, or places for pods."""
+"""The resources, or pod slots, of which a node has too little."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def missing_room(
 ) -> Iterator[Detail]:
     """ "needs cpu 2, free 1.5 of 4; requested by default/a (1.5), default/b (1)".
 
-    ``nominated``: uids of pods that have room on the node, but do not run there.
+    ``nominated``: uids of pods that are nominated to the node, but do not run there.
     """
     for reason in status.reasons:
         if reason == REASON_TOO_MANY_PODS:

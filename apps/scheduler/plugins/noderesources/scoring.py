@@ -17,7 +17,7 @@ from apps.scheduler.plugins.noderesources.args import (
     ScoringStrategy,
 )
 
-#: (resources, number of lines) -> (lines,) int64
+#: (resources, number of rows) -> (rows,) int64
 Scorer = Callable[[Sequence[Amounts], int], Int64Array]
 
 
@@ -42,7 +42,7 @@ def least_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
 
 
 def most_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
-    """The weighted mean of the used shares; what exceeds the capacity does not count."""
+    """The weighted mean of the used shares; usage beyond the capacity does not count."""
 
     def used_share(requested: Int64Array, capacity: Int64Array, counts: Int64Array) -> Int64Array:
         return percent(np.minimum(requested, capacity), counts)
@@ -51,7 +51,7 @@ def most_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Scorer:
-    """Utilisation in percent through a broken line, then the rounded mean of what is not zero."""
+    """The rounded weighted mean of the shape at each utilization; zeros are left out."""
     scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
     points = [(point.utilization, point.score * scale) for point in shape]
     line = np.array([broken_line(points, percent) for percent in range(101)], dtype=np.int64)
@@ -92,7 +92,7 @@ def _weighted_mean(
 ) -> Int64Array:
     """``share(requested, capacity, max(capacity, 1))`` of each resource, by weight, rounded down.
 
-    A resource does not count on lines where its capacity is 0.
+    A resource does not count on rows where its capacity is 0.
     """
     total = np.zeros(rows, dtype=np.int64)
     weights = np.zeros(rows, dtype=np.int64)

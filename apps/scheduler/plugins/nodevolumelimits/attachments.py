@@ -9,7 +9,7 @@ from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
 
 
 class Attachments:
-    """Read anew when an attachment or a persistent volume changes; few clusters have any."""
+    """Read again when an attachment or a persistent volume changes; few clusters have any."""
 
     def __init__(self, listers: Listers) -> None:
         self._listers = listers

@@ -1,4 +1,4 @@
-"""The plugin: extension points of NodeVolumeLimits."""
+"""The extension points of NodeVolumeLimits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAME: Final = "NodeVolumeLimits"
 REASON: Final = "node(s) exceed max volume count"
 _STATUSES = (None, unschedulable(REASON))
 
-#: the volumes a pod would attach; the plugin says that a volume counts only where it is migrated
+#: the volumes a pod would attach; one with a plugin counts only where that is migrated
 Wanted = Mapping[CSIVolume, MigratedPlugin | None]
 
 
@@ -86,7 +86,7 @@ class NodeVolumeLimits:
         return hints.EVENTS
 
     def _describe_missing(self, mount: Mount) -> str:
-        """What keeps the pod from running anywhere: a claim that is not there."""
+        """The message for a missing claim, which refuses all nodes; "" if there is none."""
         if mount.kind not in (MountKind.CLAIM, MountKind.EPHEMERAL):
             return ""
         if self._attachable.claim_of(mount) is not None:
@@ -113,7 +113,7 @@ class NodeVolumeLimits:
     def _refuse_untranslatable(
         self, mount: Mount, unknown: TranslationError, nodes: NodeColumns
     ) -> None:
-        """An internal error where a node would have to serve the volume by its driver."""
+        """An internal error if a node would have to use the driver for the volume."""
         plugin = plugin_of_mount(mount)
         if (
             plugin is not None
@@ -123,7 +123,7 @@ class NodeVolumeLimits:
             raise StatusError(error(reason))
 
     def _exceeds(self, driver: str, wanted: Wanted, nodes: NodeColumns) -> BoolArray:
-        """(n,) bool: nodes that cannot attach what the pod wants of the driver."""
+        """(n,) bool: nodes that cannot attach the pod's volumes of the driver."""
         limits = attach_limits(driver, nodes, self._handle.listers.csi_nodes)
         new, used = (
             self._count_new(driver, wanted)[nodes.snapshot_rows],
@@ -133,7 +133,7 @@ class NodeVolumeLimits:
         return exceeds
 
     def _count_new(self, driver: str, wanted: Wanted) -> Int64Array:
-        """(rows,) int64: how many volumes of the driver the pod would attach, not being there."""
+        """(rows,) int64: how many volumes of the driver the pod would newly attach."""
         snapshot = self._handle.snapshot
         new = np.zeros(len(snapshot), dtype=np.int64)
         for volume, plugin in wanted.items():
@@ -149,7 +149,7 @@ class NodeVolumeLimits:
     def _count_used(self, driver: str) -> Int64Array:
         """(rows,) int64: how many volumes of the driver are attached.
 
-        Those count as well that are attached although no pod there uses them.
+        Volumes that are attached but not used by a pod on the node count too.
         """
         used = self._attached.count(driver).copy()
         for node_name, volumes in self._attachments.by_node().items():
@@ -163,7 +163,7 @@ class NodeVolumeLimits:
         return used
 
     def _exceeds_on(self, row: int, wanted: Wanted, nodes: NodeColumns) -> bool:
-        """The same for one line, all drivers, with the pods that the line shows."""
+        """The same for one row and all drivers, with the pods shown on that row."""
         info = nodes.info(row)
         csi_node = self._handle.listers.csi_nodes.get(info.name)
         attached = self._attached.volumes_of(info.mounts, info.name)

@@ -1,4 +1,4 @@
-"""Which nodes a constraint looks at."""
+"""Which nodes a constraint includes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_counted_domains(
     *,
     absent_is_empty: bool = False,
 ) -> Domains:
-    """The domains of a constraint, made of the nodes on which pods are counted.
+    """The domains of a constraint, which consist of the nodes on which pods are counted.
 
     These nodes have a label for each of ``keys`` and pass the constraint's inclusion policies.
     """
@@ -53,7 +53,7 @@ def find_counted_domains(
 
 
 def _node_selection(pod: PodInfo) -> Hashable | None:
-    """What the pod asks of nodes; None if nothing."""
+    """The node selector and affinity of the pod; None if it has neither."""
     required = required_node_affinity(pod)
     selector = pod.pod.spec.node_selector
     if required is None and not selector:

@@ -1,4 +1,4 @@
-"""The plugin: extension points of PodTopologySpread."""
+"""The extension points of PodTopologySpread."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class PodTopologySpread:
             pod,
             rows if nodes is snapshot else nodes.snapshot_rows[rows],
             constraints,
-            # With system defaults, nodes without a zone are still spread over by host.
+            # With system defaults, nodes without a zone are still scored by host.
             require_all_topologies=bool(pod.pod.spec.topology_spread_constraints)
             or not self._system_defaulted,
         )
@@ -109,7 +109,7 @@ class PodTopologySpread:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """Matching pods in the node's domains, weighted: the fewer the better."""
+        """The weighted number of matching pods in the node's domains; fewer is better."""
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:

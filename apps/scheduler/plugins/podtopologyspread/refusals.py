@@ -1,4 +1,4 @@
-"""By how much one more pod in a node's domains would break a spread constraint."""
+"""The skew that one more pod in a node's domains would cause."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.podtopologyspread.filtering import HardConstraint, PreFilterState
 
-#: domains whose counts are named in a sentence
+#: the most domains listed in a sentence
 _DOMAINS: Final = 6
 
 

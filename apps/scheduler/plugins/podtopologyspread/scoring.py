@@ -1,4 +1,4 @@
-"""Soft constraints: the fewer matching pods in a node's domains, the better."""
+"""Soft constraints: nodes with fewer matching pods in their domains score higher."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pre_score_state(
 ) -> PreScoreState:
     """Score the feasible ``rows`` (ascending).
 
-    With ``require_all_topologies`` a node that lacks any of the topology keys takes no part;
+    With ``require_all_topologies`` a node that lacks any of the topology keys is ignored;
     otherwise it is scored by those it has.
     """
     keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
@@ -77,7 +77,7 @@ def _score_single_constraint(
     rows: Int64Array,
     scored: Int64Array,
 ) -> PreScoreState:
-    """With a single constraint all is computed for domains, and then spread over the rows."""
+    """With a single constraint, scores are computed per domain and then assigned to the rows."""
     table, domains = _score_by_domain(snapshot, pod, constraint, scored, (constraint.topology_key,))
     raw = _round_half_away(table)
     normalized = _normalize(raw, raw[_find_domains(domains, scored, snapshot.total_nodes)])
@@ -87,12 +87,12 @@ def _score_single_constraint(
 
 
 def _round_half_away(scores: Float64Array) -> Int64Array:
-    """Half away from zero, which for sums of counts times logarithms is the same."""
+    """Round half away from zero; for sums of counts times logarithms this is the same."""
     return np.floor(scores + 0.5).astype(np.int64)
 
 
 def _normalize(scores: Int64Array, scored: Int64Array) -> Int64Array:
-    """Turned round: ``100 * (max + min - score) // max`` of those scored; 100 if all are 0."""
+    """Reversed: ``100 * (max + min - score) // max`` of those scored; 100 if all are 0."""
     greatest, least = int(scored.max(initial=0)), int(scored.min(initial=_INT64_MAX))
     if greatest == 0:
         return np.full_like(scores, MAX_NODE_SCORE)
@@ -100,7 +100,7 @@ def _normalize(scores: Int64Array, scored: Int64Array) -> Int64Array:
 
 
 def _find_lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> BoolArray | None:
-    """(len(rows),) bool: rows without one of the labels; None if there is no such node at all."""
+    """(len(rows),) bool: rows without one of the labels; None if there is no such node."""
     lacking: BoolArray | None = None
     for key in keys:
         domains = snapshot.domains(key)
@@ -113,7 +113,7 @@ def _find_lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> 
 def _score_by_host(
     snapshot: Snapshot, constraint: SpreadConstraint, rows: Int64Array, scored: int
 ) -> Float64Array:
-    """(len(rows),) float64 by the pods on the node itself, whether or not they are looked at."""
+    """(len(rows),) float64 by the pods on the node itself, included or not."""
     counts = snapshot.pods_by_labels.counts(constraint)
     scores = _score(take(counts, rows), constraint, scored)
     hosts = snapshot.domains(HOSTNAME)
@@ -131,8 +131,8 @@ def _score_by_domain(
 ) -> tuple[Float64Array, Domains]:
     """(size + 1,) float64 by the pods in each domain, 0 outside; and the domains.
 
-    Without ``keys`` (all of which a node must have to be looked at), nodes that lack the topology
-    key make a domain of their own, which has a part in the weight but is not scored.
+    Without ``keys`` (all of which a node must have to be included), nodes that lack the topology
+    key form a domain of their own, which counts in the weight but is not scored.
     """
     every = snapshot.domains(constraint.topology_key, absent_is_empty=not keys)
     counted = find_counted_domains(snapshot, pod, constraint, keys, absent_is_empty=not keys)
@@ -144,14 +144,17 @@ def _score_by_domain(
 
 
 def _score(counts: Int64Array, constraint: SpreadConstraint, domains: int) -> Float64Array:
-    """``count * log(domains + 2) + (maxSkew - 1)``: many small domains do not water down few."""
+    """``count * log(domains + 2) + (maxSkew - 1)``, (n,) float64.
+
+    The logarithm balances constraints with many domains against those with few.
+    """
     scores = counts.astype(np.float64) * math.log(domains + 2)
     scores += constraint.max_skew - 1
     return scores
 
 
 def _find_domains(domains: Domains, rows: Int64Array, nodes: int) -> BoolArray:
-    """(size + 1,) bool: the domains that the rows are in; being in none is the last."""
+    """(size + 1,) bool: the domains of the rows; the last is for rows in no domain."""
     if len(rows) == nodes:
         return domains.occupied
     seen = np.zeros(domains.size + 1, dtype=np.bool_)

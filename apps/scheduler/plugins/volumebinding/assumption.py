@@ -1,4 +1,4 @@
-"""What Reserve assumes of volumes and claims, and what PreBind asks to be written for it."""
+"""The changes to volumes and claims that Reserve assumes and PreBind requests."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from apps.scheduler.plugins.volumebinding.volumes import is_meant_for
 
 T = TypeVar("T", bound=KubeObject)
 
-#: set on a volume whose claim was not named by its owner
+#: set on a volume that the scheduler, not its owner, bound to a claim
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """New versions of volumes and claims; what the cluster has like this is not among them."""
+    """New versions of volumes and claims, without those that are already in the cluster."""
 
     volumes: tuple[Volume, ...] = ()
     claims: tuple[Claim, ...] = ()
-    #: the same, assumed for another pod already and not known to be written yet
+    #: versions that are assumed for another pod already, and may not be written yet
     shared_volumes: tuple[Volume, ...] = ()
     shared_claims: tuple[Claim, ...] = ()
 
@@ -39,10 +39,10 @@ class Assumption:
         return self
 
     def patches(self) -> Iterator[MergePatch]:
-        """The writes that make it true: volumes name their claims, claims their node.
+        """The writes of the assumption: volumes name their claims, claims their node.
 
-        Each is about the version that was looked at: if the object has changed, the write fails.
-        What is shared may be written by whoever comes first.
+        A write fails if the object has changed since it was read, except for shared ones, which
+        may be written by any of the pods.
         """
         for volume in self.volumes:
             yield _volume_patch(volume, locked=True)
@@ -55,7 +55,7 @@ class Assumption:
 
 
 def assume(found: PodVolumes, node_name: str, listers: Listers) -> Assumption:
-    """For ``found`` of a table whose only line is the node."""
+    """The assumption for ``found``, the outcome for a table whose only row is the node."""
     volumes, claims = [], []
     for pick in found.picks:
         slot = int(pick.slots[0])
@@ -81,7 +81,7 @@ def select(claim: Claim, node_name: str) -> Claim:
 
 
 def _find_unwritten(known: Lister[T], items: Sequence[T]) -> tuple[T, ...]:
-    """Those that the cluster does not have in this version."""
+    """The items whose version is not in the cluster yet."""
     return tuple(
         each for each in items if known.get(each.metadata.name, each.metadata.namespace) is not each
     )

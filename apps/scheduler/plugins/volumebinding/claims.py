@@ -26,12 +26,12 @@ _LOST: Final = "Lost"
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """In the order of the pod's volumes; a claim that is named twice is there twice."""
+    """In the order of the pod's volumes; a claim that is named twice is included twice."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     #: without a volume, in a class that waits for the first consumer
     delayed: tuple[PersistentVolumeClaim, ...]
-    #: without a volume, which a controller should have given it before the pod is scheduled
+    #: without a volume, which a controller should have provided before the pod is scheduled
     immediate: tuple[PersistentVolumeClaim, ...]
 
     def clone(self) -> PodClaims:
@@ -63,7 +63,7 @@ def unusable_claim(pod: PodInfo, listers: Listers) -> str:
 
 
 def pod_claims(pod: PodInfo, listers: Listers) -> PodClaims:
-    """The claims, all of which must exist, as they are assumed to be."""
+    """The claims in their assumed versions; all of them must exist."""
     bound, delayed, immediate = [], [], []
     for volume in pod.pod.spec.volumes:
         name = claim_name(pod, volume)
@@ -80,14 +80,14 @@ def pod_claims(pod: PodInfo, listers: Listers) -> PodClaims:
 
 
 def claim_name(pod: PodInfo, volume: Volume) -> str | None:
-    """The claim that a volume of the pod names, None if it is no claim's."""
+    """The claim that a volume of the pod names, None if it has no claim."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     return f"{pod.name}-{volume.name}" if volume.ephemeral is not None else None
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether claim and volume have been brought together for good."""
+    """Whether the binding of claim and volume is completed."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
@@ -97,7 +97,7 @@ def selected_node(claim: PersistentVolumeClaim) -> str | None:
 
 
 def requested_storage(claim: PersistentVolumeClaim) -> int:
-    """The size asked for in 10⁻⁹ bytes, 0 if none is."""
+    """The requested size in 10⁻⁹ bytes, 0 if none."""
     return quantity.parse(claim.spec.resources.requests.get("storage", 0)).nanos
 
 

@@ -1,4 +1,4 @@
-"""Finds the smallest volume for a claim, for all nodes at once."""
+"""Find the smallest volume for a claim, for all nodes at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NONE: Final = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a claim asks of a volume."""
+    """The requirements of a claim for a volume."""
 
     #: size in 10⁻⁹ bytes
     nanos: int
@@ -32,7 +32,7 @@ class Demand:
     selector: Selector
 
     def takes(self, traits: Traits) -> bool:
-        """Whether a volume that nobody has been promised will do."""
+        """Whether a volume without a claim matches."""
         return (
             self.takes_promised(traits)
             and self.access_modes <= traits.access_modes
@@ -40,7 +40,7 @@ class Demand:
         )
 
     def takes_promised(self, traits: Traits) -> bool:
-        """Whether a volume will do that is meant for the claim."""
+        """Whether a volume that names the claim matches."""
         return (
             traits.nanos >= self.nanos
             and traits.mode == self.mode
@@ -49,7 +49,7 @@ class Demand:
 
 
 def demand_of(claim: PersistentVolumeClaim) -> Demand:
-    """Raises SelectorError for a selector that cannot be read."""
+    """Raises SelectorError for an invalid selector."""
     spec = claim.spec
     return Demand(
         nanos=requested_storage(claim),
@@ -68,8 +68,8 @@ def match(
 ) -> Int64Array:
     """(n,) int64: the slot of the volume that each node would get, NO_VOLUME if it gets none.
 
-    A volume meant for the claim, or else the smallest that will do (among equals the first by
-    name). ``taken``: what the pod's other claims of this class would get.
+    A volume that names the claim, or else the smallest that matches (among equals the first by
+    name). ``taken``: the volumes that the pod's other claims of this class would get.
     """
     demand = demand_of(claim)
     promised = _find_promised(claim, demand, volumes)
@@ -109,7 +109,7 @@ def _find_promised(
 
 
 def _rank_candidates(demand: Demand, volumes: ClassVolumes) -> Int64Array:
-    """Slots of the volumes that will do, the best first: the position is a volume's *rank*."""
+    """Slots of the matching volumes, the best first: the position is a volume's *rank*."""
     if not len(volumes):
         return np.empty(0, dtype=np.int64)
     will_do = np.array([demand.takes(traits) for traits in volumes.traits.values], dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The plugin: extension points of VolumeBinding."""
+"""The extension points of VolumeBinding."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class VolumeBinding:
         return constant(len(rows), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Take the volumes, for pods that follow before anything is written."""
+        """Assume the volumes, so that following pods do not get them before they are written."""
         claims = state.find(_STATE, PodClaims)
         row = self._handle.snapshot.row_of(node_name)
         if claims is None or not claims.delayed or row < 0:
