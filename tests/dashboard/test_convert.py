@@ -28,7 +28,7 @@ def test_a_policy_becomes_a_v1_configuration_and_what_is_lost_is_said(
     shown = answer.content.decode()
     assert answer.status_code == 200
     assert "apiVersion: kubescheduler.config.k8s.io/v1" in shown
-    assert "Magic is not known and is left out" in shown
+    assert "Magic is unknown and is left out" in shown
     assert 'name="legacy"' in shown and "checked" in shown
     assert lab.configurationrevision_set.count() == 1
 

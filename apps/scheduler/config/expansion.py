@@ -71,7 +71,7 @@ def expand(
 ) -> Expansion:
     """The sets `written` in a profile, at `path`, merged into the default ones and spread.
 
-    Faults are added to `problems`; what is returned counts only if there are none.
+    Faults are added to `problems`; the result is valid only if there are none.
     """
     plugins = merge(default_plugins(known), written)
     expansion = Expansion(needed=_needed(plugins))
@@ -86,7 +86,7 @@ def expand(
 
 def _merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     disabled = {plugin.name for plugin in (*custom.disabled, *default.disabled)}
-    # The last one of a name wins the place of the default; earlier ones stay and are refused later.
+    # The last of several equal names replaces the default; the others stay and are refused later.
     custom_index = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
     enabled: list[Plugin] = []
     replaced: set[int] = set()
@@ -180,7 +180,7 @@ def _check_essentials(
 def _score_weights(
     plugins: Plugins, known: PluginTable, path: str, problems: Problems
 ) -> dict[str, int]:
-    """Plugin → weight; what stands at score goes before multiPoint, 0 counts as absent.
+    """Plugin → weight; weights at score take precedence over multiPoint, 0 counts as absent.
 
     All plugins that can score count, in effect or not, as upstream's overflow check counts them.
     """
@@ -191,7 +191,7 @@ def _score_weights(
             continue
         weights[plugin.name] = plugin.weight or known[plugin.name].weight_when_unset
         share = weights[plugin.name] * MAX_NODE_SCORE
-        # 64-bit arithmetic: after a negative weight the room left wraps around, and nothing fits.
+        # 64-bit arithmetic: after a negative weight the remaining range wraps around to nothing.
         if share > MAX_TOTAL_SCORE - total or total < 0:
             problems.add(path, "total score of Score plugins could overflow")
             break

@@ -1,4 +1,4 @@
-"""What kube-scheduler demands of a configuration, apart from the arguments of plugins."""
+"""The validation of a configuration as in kube-scheduler, except for arguments of plugins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REMOVED: Final = (
 def validate(
     written: WrittenConfiguration, problems: Problems, *, removed: Collection[str]
 ) -> None:
-    """Checks a defaulted configuration; `removed` are the plugins that v1 no longer has."""
+    """Check a defaulted configuration; `removed` are the plugins that v1 no longer has."""
     _check_client_connection(written.client_connection, problems)
     _check_leader_election(written.leader_election, problems)
     if written.parallelism <= 0:
@@ -104,7 +104,7 @@ def _check_removed_plugins(
 
 
 def _check_placement_points(profile: WrittenProfile, path: str, problems: Problems) -> None:
-    """Placing groups of pods is behind TopologyAwareWorkloadScheduling, off in 1.36."""
+    """Placement of groups of pods requires TopologyAwareWorkloadScheduling, off in 1.36."""
     for name, written in (
         ("placementGenerate", profile.plugins.placement_generate),
         ("placementScore", profile.plugins.placement_score),
@@ -131,7 +131,7 @@ def _check_percentage(percentage: int | None, path: str, problems: Problems) -> 
 
 
 def _check_common_queue_sort(profiles: tuple[WrittenProfile, ...], problems: Problems) -> None:
-    """The queue is one for all profiles, hence its order is, too."""
+    """All profiles share one queue, so they must sort it in the same way."""
     canon = profiles[0].plugins.queue_sort
     sort = canon.enabled[0].name if canon.enabled else ""
     if len(canon.enabled) > 1:

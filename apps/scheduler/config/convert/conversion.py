@@ -35,7 +35,7 @@ _POLICY_KEY: Final = "policy.cfg"
 class Conversion:
     """`configuration_yaml` is a v1 configuration; where `legacy`, load it with `legacy=True`.
 
-    `notes` say in sentences what differs from the original, or could not be translated.
+    `notes` are sentences on what differs from the original or could not be translated.
     """
 
     configuration_yaml: str
@@ -49,17 +49,17 @@ def convert(
     *,
     policy: str | bytes | Mapping[str, Any] | None = None,
 ) -> Conversion:
-    """Rewrites a configuration of an earlier version, or a Policy, for this scheduler.
+    """Convert a configuration of an earlier version, or a Policy, for this scheduler.
 
     `policy` is the Policy that a v1alpha1 configuration refers to; a Policy may come in its
     ConfigMap. `plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
-    of an unknown version, or holds what no scheduler would have accepted.
+    of an unknown version, or contains values that no scheduler accepted.
     """
     body = _unwrap(read(source))
     notes: list[str] = []
     if body.get("apiVersion") == API_VERSION and body.get("kind") == KIND:
         load(body, plugins)
-        return Conversion(_dump(body), False, ("this is a v1 configuration already",))
+        return Conversion(_dump(body), False, ("this is already a v1 configuration",))
     built_in = {n: plugin for n, plugin in plugins.items() if plugin.origin is not Origin.OUTSIDE}
     given = None if policy is None else read(policy)
     document = _convert_document(body, given, built_in, notes.append)
@@ -94,7 +94,7 @@ def _convert_document(
 
 
 def _unwrap(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A Policy out of the ConfigMap in which schedulers used to find it."""
+    """The Policy in a ConfigMap, from which earlier schedulers read it."""
     data = body.get("data")
     if body.get("kind") == "ConfigMap" and isinstance(data, Mapping) and _POLICY_KEY in data:
         return read(data[_POLICY_KEY])

@@ -25,7 +25,7 @@ _NEW_SINCE_V1BETA3: Final = (
 def convert_profiles(
     old: OldConfiguration, release: Release, built_in: PluginTable, note: Note
 ) -> dict[str, Any]:
-    """v1alpha2, v1beta1 and v1beta2, whose defaults were others than v1's: all is spelt out."""
+    """v1alpha2, v1beta1 and v1beta2, whose defaults differ from v1's: all plugins are listed."""
     drafts = []
     for profile in old.profiles or (OldProfile(),):
         empty = ProfileDraft(
@@ -39,9 +39,9 @@ def convert_profiles(
 
 
 def convert_v1beta3(old: OldConfiguration, built_in: PluginTable, note: Note) -> dict[str, Any]:
-    """v1beta3 differs from v1 in a few plugins only: the profiles stay as they are written."""
+    """v1beta3 differs from v1 in a few plugins only: the profiles are kept as written."""
     profiles = [_as_written(profile, built_in) for profile in old.profiles or (OldProfile(),)]
-    note(f"plugins that came later run by default, too: {', '.join(_NEW_SINCE_V1BETA3)}")
+    note(f"plugins that were added later also run by default: {', '.join(_NEW_SINCE_V1BETA3)}")
     note(
         "EBSLimits, GCEPDLimits and AzureDiskLimits no longer run by default: "
         "NodeVolumeLimits counts these volumes as CSI volumes"
@@ -59,16 +59,16 @@ def draft_of(
     for point in EXTENSION_POINTS:
         draft.plugins[point] = _merge(release.plugins, plugins.get(point, PluginSet()), point)
     for point in plugins:
-        # What unreserve did, plugins now do along with reserve.
+        # Plugins now implement unreserve together with reserve.
         if point not in EXTENSION_POINTS and point != "unreserve":
-            note(f"plugins.{point} is no extension point of {release.version} and is left out")
+            note(f"plugins.{point} is not an extension point of {release.version} and is left out")
     adapt(draft, release, note)
     draft.complete()
     return draft
 
 
 def _merge(default: PluginLists, written: PluginSet, point: str) -> dict[str, int | None]:
-    """A point's plugins: the default ones, less those disabled, and those enabled."""
+    """A point's plugins: the default ones without those disabled, and those enabled."""
     disabled = {RENAMED.get(plugin.name, plugin.name) for plugin in written.disabled}
     kept = {} if ALL in disabled else default.get(point, {})
     result = {name: weight for name, weight in kept.items() if name not in disabled}

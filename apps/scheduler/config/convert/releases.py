@@ -14,10 +14,10 @@ PluginLists = Mapping[str, Mapping[str, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What an API version meant in the last release that had it.
+    """The defaults of an API version in its last release.
 
-    `old_formulas`: from before 1.23, when scoring by resources was plugins of its own.
-    `spreads_by_selector`: from before 1.20, when SelectorSpread spread the pods of a service.
+    `old_formulas`: before 1.23, when scoring by resources was done by separate plugins.
+    `spreads_by_selector`: before 1.20, when SelectorSpread spread the pods of a service.
     """
 
     version: str
