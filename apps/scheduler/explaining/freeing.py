@@ -20,9 +20,9 @@ from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.evictable import EvictablePods
 
-#: nodes looked at closely: those that lack least
+#: the most nodes checked with a dry run: those that lack the least
 _NODES: Final = 24
-#: different answers given
+#: the most suggestions returned
 _ANSWERS: Final = 3
 _ABOVE_ALL: Final = 2**31 - 1
 
@@ -34,7 +34,10 @@ class Freed:
 
 
 def freeings(sight: Sight, until: float) -> Iterator[Freed]:
-    """The nodes where fewest pods have to go, the least important ones; none after `until`."""
+    """The nodes where the fewest pods have to be evicted, least important first.
+
+    Stops at the time `until`.
+    """
     if not sight.outcome.is_success:
         return
     found = sorted(
@@ -69,7 +72,7 @@ def _dry_run(sight: Sight) -> DryRun:
 
 
 def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
-    """(rows,) int64: how much of what the pod asks for is missing, in millionths of it."""
+    """(rows,) int64: the missing part of the pod's requests, in millionths."""
     lack = np.zeros(len(rows), dtype=np.int64)
     for name, needed in sight.pod.requests.items():
         resource_index = sight.snapshot.resource_index(name)
@@ -83,7 +86,7 @@ def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
 
 
 def _single(sight: Sight, row: int) -> Sequence[PodInfo]:
-    """One pod that takes enough, the least important; nothing if there is none."""
+    """The least important pod whose eviction is sufficient; empty if there is none."""
     info = sight.snapshot.info(row)
     short = {
         name: needed - (info.allocatable.get(name, 0) - info.requested.get(name, 0))

@@ -1,4 +1,4 @@
-"""Changes of a pod that might make it fit: a request, a toleration, one rule or constraint less."""
+"""Changes to a pod that may make it fit: requests, tolerations, rules and constraints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from apps.scheduler.plugins.podtopologyspread.constraints import DO_NOT_SCHEDULE
 from apps.scheduler.plugins.podtopologyspread.filtering import PreFilterState
 from apps.scheduler.plugins.podtopologyspread.plugin import PRE_FILTER_STATE, PodTopologySpread
 
-#: distinct taints tried, those on most nodes first
+#: the most distinct taints tried, those on most nodes first
 _MOST_TAINTS: Final = 12
 
 
@@ -42,7 +42,7 @@ class CandidateChange:
 
 
 def find_changes(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
-    """`passing`: filter -> (rows,) bool, the rows it would pass by itself."""
+    """The changes to try; `passing`: filter -> (rows,) bool, the rows that pass this filter."""
     yield from lower_requests(sight, passing)
     yield from _tolerate(sight)
     yield from _drop_node_rules(sight)
@@ -52,7 +52,7 @@ def find_changes(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[Can
 
 
 def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
-    """For each resource that is short: the most that fits on a node where all else does."""
+    """For each insufficient resource: the most that is free on a node that passes otherwise."""
     fit = passing.get(NodeResourcesFit.name)
     if fit is None or fit[sight.snapshot.alive].all():
         return
@@ -81,7 +81,7 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[C
 
 
 def find_missing_labels(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
-    """(key, value, rows): nodes that only lack this label of the pod's node selector."""
+    """(key, value, rows): nodes that lack only this label of the pod's node selector."""
     snapshot = sight.snapshot
     for key, value in sight.pod.pod.spec.node_selector.items():
         without = {k: v for k, v in sight.pod.pod.spec.node_selector.items() if k != key}
@@ -96,7 +96,7 @@ def find_missing_labels(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
 
 
 def _compute_free(sight: Sight, name: str) -> Int64Array:
-    """(rows,) int64: what is left of a resource, also after pods nominated there."""
+    """(rows,) int64: the free amount of a resource, without that of pods nominated there."""
     snapshot = sight.snapshot
     resource_index = snapshot.resource_index(name)
     if resource_index < 0:
@@ -110,8 +110,10 @@ def _compute_free(sight: Sight, name: str) -> Int64Array:
 
 
 def _with_request(pod: PodInfo, name: str, total: int) -> Pod | None:
-    """The pod asking for `total` of a resource; the greediest container gives way. None if it
-    cannot."""
+    """The pod with `total` of a resource requested, reduced in the container that requests most.
+
+    None if that container does not request enough.
+    """
     spec = pod.pod.spec
     surplus = pod.requests[name] - total
     own = [_of_container(pod.pod, number, name) for number in range(len(spec.containers))]
@@ -206,7 +208,7 @@ def _node_affinity(pod: Pod, required: Any) -> Pod:
 
 
 def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
-    """A greater maxSkew, as little as it takes; and a constraint that only counts in the scores."""
+    """The smallest sufficient increase of maxSkew; and the constraint as ScheduleAnyway."""
     written = sight.pod.pod.spec.topology_spread_constraints
     hard = [place for place, each in enumerate(written) if _is_hard(each.when_unsatisfiable)]
     state = sight.state.find(PRE_FILTER_STATE, PreFilterState)

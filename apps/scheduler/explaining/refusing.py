@@ -1,4 +1,4 @@
-"""Everything that stands against one node, plugin by plugin, with exact figures."""
+"""All plugins that refuse one node, with exact figures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from apps.scheduler.plugins.nodeaffinity.plugin import REASON_POD, NodeAffinity
 
 
 def refusals_at(sight: Sight, row: int) -> list[Refusal]:
-    """The plugins that refuse a node, in the order in which they are asked; first the decisive one.
+    """The plugins that refuse a node, in the order of the profile, the decisive one first.
 
-    A rejection by PreFilter is one for every node.
+    A rejection by PreFilter applies to every node.
     """
     if not sight.outcome.is_success:
         return [Refusal(sight.outcome.plugin, sight.outcome, (_describe(sight.outcome),))]
@@ -33,7 +33,7 @@ def refusals_at(sight: Sight, row: int) -> list[Refusal]:
             refusal = replace(refusal, for_nominated=True) if refusal is not None else None
         if refusal is not None:
             found.append(refusal)
-    # what is refused without nominated pods is told first, as the filters do
+    # Refusals without nominated pods come first, as in filtering.
     return sorted(found, key=lambda each: each.for_nominated)
 
 
@@ -50,7 +50,7 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
 
 
 def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
-    """What the plugin says of its refusal; nothing if it fails to explain it."""
+    """The details from the plugin; empty if the plugin fails to explain its refusal."""
     sight = spot.sight
     plugin = sight.framework.plugins[name]
     if not isinstance(plugin, RefusalExplainer):

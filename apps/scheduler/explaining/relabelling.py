@@ -1,4 +1,4 @@
-"""A node with another label, for as long as it takes to look."""
+"""A node with another label, for the duration of a check."""
 
 from __future__ import annotations
 

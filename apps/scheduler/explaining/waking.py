@@ -1,4 +1,4 @@
-"""What would bring a rejected pod back into the queue: the events that its rejectors wait for."""
+"""The events that trigger a retry of a rejected pod: those its rejecting plugins registered."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class WakeEvent:
     """One event that a plugin registered."""
 
     plugin: str
-    #: as metrics and the queue's history spell it: "NodeAdd|UpdateNodeTaint"
+    #: as in metrics and the history of the queue: "NodeAdd|UpdateNodeTaint"
     event: str
     sentence: str
-    #: the plugin looks at the very change before it wakes the pod
+    #: the plugin checks each change before the pod is retried
     has_hint: bool
 
 
 def wake_events(framework: Framework, rejectors: Iterable[str]) -> list[WakeEvent]:
-    """The events that may wake a pod which these plugins rejected."""
+    """The events that may trigger a retry of a pod that these plugins rejected."""
     wanted = set(rejectors)
     return [
         WakeEvent(plugin, each.event.label, _sentence(each), each.hint is not None)
