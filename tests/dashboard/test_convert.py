@@ -28,7 +28,7 @@ def test_a_policy_is_converted_to_v1_with_notes_on_omitted_fields(
     shown = answer.content.decode()
     assert answer.status_code == 200
     assert "apiVersion: kubescheduler.config.k8s.io/v1" in shown
-    assert "Magic is not known and is left out" in shown
+    assert "Magic is unknown and is left out" in shown
     assert 'name="legacy"' in shown and "checked" in shown
     assert lab.configurationrevision_set.count() == 1
 

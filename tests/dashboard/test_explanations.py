@@ -62,7 +62,7 @@ def test_a_pending_pod_shows_what_it_waits_for(alice: Client, lab: Cluster) -> N
     waiting = text(alice, "/clusters/lab/pods/default/huge/waiting", htmx=True)
     assert "Lower the request for cpu from 100 to 7500m" in waiting
     assert "It is unschedulable and waits for an event that may help." in waiting
-    assert "A node that could take the pod if it were empty is added" in waiting
+    assert "A node that could run the pod if it were empty is added" in waiting
 
 
 def test_a_pod_of_another_scheduler_is_explained(alice: Client, lab: Cluster) -> None:

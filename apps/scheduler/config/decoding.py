@@ -1,7 +1,7 @@
-"""Strict decoding: from plain JSON values to typed ones, naming every fault at once.
+"""Strict decoding: from plain JSON values to typed ones; all faults are reported at once.
 
 The types are frozen dataclasses or the core's Structs; their annotations are the schema. As in
-Kubernetes null counts as absent, names are case-sensitive, nothing is coerced.
+Kubernetes null counts as absent, names are case-sensitive, and values are not coerced.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from apps.scheduler.objects.meta import Int64
 
 T = TypeVar("T")
 
-#: What a faulty value decodes to: the field keeps its default, the refusal comes at the end.
+#: The result of an invalid value: the field keeps its default, and the fault is reported later.
 _FAULTY: Final = object()
 _INT64: Final[msgspec.Meta] = get_args(Int64)[1]
 _SINGLE_PRECISION_MAX: Final = 3.4028235677973366e38
@@ -48,9 +48,9 @@ class _Field(NamedTuple):
 def decode(
     cls: type[T], value: object, path: str, problems: Problems, *, ignore: tuple[str, ...] = ()
 ) -> T:
-    """`value` as an instance of `cls`; faults go to `problems`, and faulty fields are defaulted.
+    """`value` as an instance of `cls`; faults go to `problems`, and invalid fields are defaulted.
 
-    `ignore` names fields of the outermost object that are looked after elsewhere.
+    `ignore` names fields of the outermost object that are handled elsewhere.
     """
     decoded = _object(cls, value, path, problems, ignore)
     return cls() if decoded is _FAULTY else cast("T", decoded)

@@ -17,7 +17,7 @@ from apps.scheduler.config.types import (
 def with_defaults(written: WrittenConfiguration) -> WrittenConfiguration:
     """`written` with empty values defaulted, and a profile if it has none."""
     profiles = written.profiles or (WrittenProfile(),)
-    # Several profiles must each say their name; validation refuses the nameless ones.
+    # Each of several profiles must have a name; validation refuses profiles without one.
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
     contention = written.enable_contention_profiling

@@ -26,7 +26,7 @@ class DurationError(ValueError):
 
 
 def parse_duration(text: str) -> float:
-    """Seconds; raises DurationError. A unit is required, save for a bare 0."""
+    """Seconds; raises DurationError. A unit is required, except for 0."""
     negative = text.startswith("-")
     rest = text[1:] if text[:1] in ("-", "+") else text
     if rest == "0":

@@ -1,4 +1,4 @@
-"""A configuration in effect as a KubeSchedulerConfiguration v1 document that says everything."""
+"""A configuration in effect as a complete KubeSchedulerConfiguration v1 document."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from apps.scheduler.config.durations import go_duration
 from apps.scheduler.config.fields import Seconds
 from apps.scheduler.config.types import API_VERSION, KIND, Configuration, Profile
 
-#: what nobody may read: the private key of the connection to an extender
+#: fields that are left out: the private key for the connection to an extender
 _SECRET = frozenset({"keyData"})
-#: what is no field of the document
+#: attributes that are not fields of the document
 _NOT_WRITTEN = frozenset({"legacy", "profiles"})
 
 
 def encode(configuration: Configuration) -> dict[str, Any]:
-    """The document; read again, it means the same (but for private keys, which are left out)."""
+    """The document; reading it gives an equal configuration, except for private keys."""
     document = {"apiVersion": API_VERSION, "kind": KIND, **_fields(configuration)}
     document["profiles"] = [_profile(profile) for profile in configuration.profiles]
     return document
@@ -49,14 +49,14 @@ def _profile(profile: Profile) -> dict[str, Any]:
 
 
 def _args(plugin: str, args: Any) -> Any:
-    """Typed arguments with their kind; those of a plugin without a type are as written."""
+    """Typed arguments with their kind; arguments of a plugin without a type are kept as written."""
     if isinstance(args, Mapping):
         return args
     return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **_fields(args)}
 
 
 def _fields(item: Any) -> dict[str, Any]:
-    """A dataclass by the names its fields have in a document; what is not set is left out."""
+    """A dataclass by the names of its fields in a document; unset fields are left out."""
     written = {}
     kind: type = type(item)
     for attribute, name, is_duration in _names(kind):

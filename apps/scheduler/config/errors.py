@@ -1,4 +1,4 @@
-"""Refusals of a configuration: every fault with the path of its field, in upstream's words."""
+"""Errors in a configuration: every fault with the path of its field, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-#: Characters of a faulty value that a message repeats.
+#: The most characters of an invalid value in a message.
 _MAX_SHOWN: Final = 500
 
 
@@ -30,7 +30,7 @@ class ConfigError(ValueError):
 
 
 class Problems:
-    """Collects causes so that one refusal names all of them."""
+    """Collects causes so that one error reports all of them."""
 
     def __init__(self) -> None:
         self.causes: list[Cause] = []
@@ -45,29 +45,29 @@ class Problems:
         self.add(field, f'unknown field "{name}"')
 
     def invalid(self, field: str, value: object, detail: str) -> None:
-        self.add(field, f"Invalid value: {shown(value)}: {detail}")
+        self.add(field, f"Invalid value: {format_value(value)}: {detail}")
 
     def required(self, field: str, detail: str = "") -> None:
         self.add(field, "Required value" + (f": {detail}" if detail else ""))
 
     def duplicate(self, field: str, value: object) -> None:
-        self.add(field, f"Duplicate value: {shown(value)}")
+        self.add(field, f"Duplicate value: {format_value(value)}")
 
     def forbidden(self, field: str, detail: str) -> None:
         self.add(field, f"Forbidden: {detail}")
 
     def unsupported(self, field: str, value: object, supported: Iterable[str]) -> None:
-        allowed = ", ".join(shown(name) for name in supported)
-        self.add(field, f"Unsupported value: {shown(value)}: supported values: {allowed}")
+        allowed = ", ".join(format_value(name) for name in supported)
+        self.add(field, f"Unsupported value: {format_value(value)}: supported values: {allowed}")
 
     def raise_if_any(self) -> None:
-        """Raises ConfigError with all causes collected so far, if there are any."""
+        """Raise ConfigError with all causes collected so far, if there are any."""
         if self.causes:
             raise ConfigError(self.causes)
 
 
-def shown(value: object) -> str:
-    """A value as the messages show it: JSON, so that a string is told from a number."""
+def format_value(value: object) -> str:
+    """A value as in messages: JSON, so that a string differs from a number."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from apps.scheduler.config.errors import Problems, child, shown
+from apps.scheduler.config.errors import Problems, child, format_value
 from apps.scheduler.config.plugin_table import PluginTable, default_plugins
 from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, Plugins, PluginSet
 
@@ -71,7 +71,7 @@ def expand(
 ) -> Expansion:
     """The sets `written` in a profile, at `path`, merged into the default ones and spread.
 
-    Faults are added to `problems`; what is returned counts only if there are none.
+    Faults are added to `problems`; the result is valid only if there are none.
     """
     plugins = merge(default_plugins(known), written)
     expansion = Expansion(needed=_needed(plugins))
@@ -86,7 +86,7 @@ def expand(
 
 def _merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     disabled = {plugin.name for plugin in (*custom.disabled, *default.disabled)}
-    # The last one of a name wins the place of the default; earlier ones stay and are refused later.
+    # The last of several equal names replaces the default; the others stay and are refused later.
     custom_index = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
     enabled: list[Plugin] = []
     replaced: set[int] = set()
@@ -108,13 +108,13 @@ def _check_multi_point(
     """Plugins named in multiPoint must exist, and be named once."""
     seen: set[str] = set()
     for index, plugin in enumerate(written.enabled):
-        at, quoted = f"{path}.enabled[{index}]", shown(plugin.name)
+        at, quoted = f"{path}.enabled[{index}]", format_value(plugin.name)
         if plugin.name not in known:
             problems.add(at, f"plugin {quoted} does not exist")
         elif plugin.name in seen:
             points = known[plugin.name].extension_points
             interface = _interface(min(points, key=EXTENSION_POINTS.index))
-            problems.add(at, f"plugin {quoted} already registered as {shown(interface)}")
+            problems.add(at, f"plugin {quoted} already registered as {format_value(interface)}")
         seen.add(plugin.name)
 
 
@@ -127,12 +127,16 @@ def _check_set(
     for index, plugin in enumerate(plugin_set(plugins, point).enabled):
         at = f"{path}.{point}.enabled[{index}]"
         if plugin.name not in known:
-            problems.add(at, f"{interface} {shown(plugin.name)} does not exist")
+            problems.add(at, f"{interface} {format_value(plugin.name)} does not exist")
         elif point not in known[plugin.name].extension_points:
-            problems.add(at, f"plugin {shown(plugin.name)} does not extend {interface} plugin")
+            problems.add(
+                at, f"plugin {format_value(plugin.name)} does not extend {interface} plugin"
+            )
         elif plugin.name in seen:
             problems.add(
-                at, f"plugin {shown(plugin.name)} already registered as {shown(interface)}"
+                at,
+                f"plugin {format_value(plugin.name)} already registered as "
+                f"{format_value(interface)}",
             )
         seen.add(plugin.name)
 
@@ -158,7 +162,7 @@ def _plugins_at(plugins: Plugins, point: str, known: PluginTable) -> tuple[str, 
 def _check_essentials(
     expansion: Expansion, scheduler_name: str, path: str, problems: Problems
 ) -> None:
-    quoted = shown(scheduler_name)
+    quoted = format_value(scheduler_name)
     count = len(expansion.plugins["queueSort"])
     if count != 1:
         problems.add(
@@ -176,7 +180,7 @@ def _check_essentials(
 def _score_weights(
     plugins: Plugins, known: PluginTable, path: str, problems: Problems
 ) -> dict[str, int]:
-    """Plugin → weight; what stands at score goes before multiPoint, 0 counts as absent.
+    """Plugin → weight; weights at score take precedence over multiPoint, 0 counts as absent.
 
     All plugins that can score count, in effect or not, as upstream's overflow check counts them.
     """
@@ -187,7 +191,7 @@ def _score_weights(
             continue
         weights[plugin.name] = plugin.weight or known[plugin.name].weight_when_unset
         share = weights[plugin.name] * MAX_NODE_SCORE
-        # 64-bit arithmetic: after a negative weight the room left wraps around, and nothing fits.
+        # 64-bit arithmetic: after a negative weight the remaining range wraps around to nothing.
         if share > MAX_TOTAL_SCORE - total or total < 0:
             problems.add(path, "total score of Score plugins could overflow")
             break

@@ -1,4 +1,4 @@
-"""The annotations that tell the strict decoder more than Python's own types do."""
+"""Annotations for the strict decoder, in addition to Python's types."""
 
 from __future__ import annotations
 

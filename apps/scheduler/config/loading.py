@@ -1,4 +1,4 @@
-"""`load`: from the text of a KubeSchedulerConfiguration to what the scheduler runs with."""
+"""`load`: from the text of a KubeSchedulerConfiguration to the configuration in effect."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def load(
 
 
 def default_configuration(plugins: PluginTable) -> Configuration:
-    """What kube-scheduler runs with when it is given an empty configuration."""
+    """The configuration of kube-scheduler for an empty document."""
     return load({"apiVersion": API_VERSION, "kind": KIND}, plugins)
 
 
@@ -106,7 +106,7 @@ def _configuration(
         percentage_of_nodes_to_score=written.percentage_of_nodes_to_score,
         pod_initial_backoff_seconds=written.pod_initial_backoff_seconds,
         pod_max_backoff_seconds=written.pod_max_backoff_seconds,
-        # Those that may fail come last, so that the others' refusals save their calls.
+        # Checks that may fail come last, so that they do not run after other errors.
         extenders=tuple(sorted(written.extenders, key=lambda extender: extender.ignorable)),
         leader_election=written.leader_election,
         client_connection=written.client_connection,

@@ -1,4 +1,4 @@
-"""The arguments of plugins: decoded, defaulted and checked as each plugin declares."""
+"""The arguments of plugins: decoded, defaulted and checked as the plugins declare."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _check(plugin: KnownPlugin, args: Any, path: str, problems: Problems) -> Non
 def args_needed(
     plugins: Iterable[str], written: WrittenProfile, given: list[Any], known: PluginTable
 ) -> dict[str, Any]:
-    """The arguments of the plugins in use: those given, else the default ones."""
+    """The arguments of the plugins in use: those given, or else the defaults."""
     by_name = {config.name: args for config, args in zip(written.plugin_config, given, strict=True)}
     needed: dict[str, Any] = {}
     for name in plugins:
@@ -90,9 +90,9 @@ def without_resources_of_extenders(
     known: PluginTable,
     problems: Problems,
 ) -> tuple[Profile, ...]:
-    """Profiles whose plugins leave to the extenders the resources that these ask for.
+    """Profiles whose plugins ignore the resources that extenders manage.
 
-    Every profile must have a plugin that can do so (NodeResourcesFit in the tree), as upstream.
+    Every profile must have a plugin that supports this (NodeResourcesFit in the tree), as upstream.
     """
     ignored = tuple(
         resource.name

@@ -1,4 +1,4 @@
-"""What the configuration has to know about each plugin. Callers pass it in as a table."""
+"""The data about each plugin that the configuration needs; callers pass it in as a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownPlugin:
-    """What the class of a plugin declares; see `framework.declaration`."""
+    """The declarations of a plugin class; see `framework.declaration`."""
 
     name: str
     extension_points: frozenset[str]
@@ -30,7 +30,7 @@ class KnownPlugin:
     args_type: type[Any] | None = None
     #: decoded arguments → the same with empty values defaulted
     default_args: Callable[[Any], Any] | None = None
-    #: (arguments, their path, problems): adds what is wrong with the arguments to the problems
+    #: (arguments, their path, problems): adds faults of the arguments to the problems
     check_args: Callable[[Any, str, Problems], None] | None = None
     #: (arguments, resources) → arguments of a plugin that leaves these resources to extenders
     ignore_resources: Callable[[Any, tuple[str, ...]], Any] | None = None
@@ -43,7 +43,7 @@ class KnownPlugin:
     def takes_raw_args(self) -> bool:
         """Whether the plugin receives its arguments as they are written.
 
-        An in-tree plugin without a type does not look at its arguments, as upstream.
+        An in-tree plugin without a type ignores its arguments, as upstream.
         """
         return self.args_type is None and self.origin is not Origin.IN_TREE
 
@@ -67,7 +67,7 @@ def plugins_allowed(plugins: PluginTable, *, legacy: bool) -> PluginTable:
 
 
 def default_plugins(plugins: PluginTable) -> Plugins:
-    """What a profile runs when it says nothing: all in-tree plugins, through multiPoint."""
+    """The plugins of an empty profile: all in-tree plugins, through multiPoint."""
     enabled = (
         Plugin(name=plugin.name, weight=plugin.default_weight)
         for plugin in plugins.values()

@@ -1,4 +1,4 @@
-"""Arguments about resources that several plugins take, with their defaults and their rules."""
+"""Arguments about resources that several plugins share, with their defaults and rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), typed: as written and as in effect.
 
-Field defaults are upstream's defaults for an absent field. The classes named `Written…` hold what
-stands in the file; `Configuration` and `Profile` hold what the scheduler runs with.
+Field defaults are upstream's defaults for an absent field. The classes named `Written…` hold the
+values in the file; `Configuration` and `Profile` hold those in effect.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXTENSION_POINTS: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElection:
-    """Kept and validated, not acted upon: a cluster's lease decides who schedules."""
+    """Validated, but without effect: the lease of a cluster selects the worker that schedules."""
 
     leader_elect: bool = True
     lease_duration: Duration = 15.0
@@ -49,7 +49,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConnection:
-    """Kept and validated, not acted upon: there is no remote API server to connect to."""
+    """Validated, but without effect: there is no remote API server."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -171,8 +171,8 @@ class Profile:
 
     `plugins` maps each of EXTENSION_POINTS to plugin names in calling order; `score_weights` has
     the weight (≥ 1, or negative as written) of each plugin of `plugins["score"]`; `args` has the
-    typed arguments of the plugins that take any, and the mapping as written of plugins from
-    outside the tree.
+    typed arguments of the plugins that take any, and the mapping as written of
+    out-of-tree plugins.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME

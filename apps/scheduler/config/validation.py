@@ -1,11 +1,11 @@
-"""What kube-scheduler demands of a configuration, apart from the arguments of plugins."""
+"""The validation of a configuration as in kube-scheduler, except for arguments of plugins."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any, Final
 
-from apps.scheduler.config.errors import Problems, child, shown
+from apps.scheduler.config.errors import Problems, child, format_value
 from apps.scheduler.config.expansion import plugin_set
 from apps.scheduler.config.types import (
     API_VERSION,
@@ -28,7 +28,7 @@ _REMOVED: Final = (
 def validate(
     written: WrittenConfiguration, problems: Problems, *, removed: Collection[str]
 ) -> None:
-    """Checks a defaulted configuration; `removed` are the plugins that v1 no longer has."""
+    """Check a defaulted configuration; `removed` are the plugins that v1 no longer has."""
     _check_client_connection(written.client_connection, problems)
     _check_leader_election(written.leader_election, problems)
     if written.parallelism <= 0:
@@ -104,7 +104,7 @@ def _check_removed_plugins(
 
 
 def _check_placement_points(profile: WrittenProfile, path: str, problems: Problems) -> None:
-    """Placing groups of pods is behind TopologyAwareWorkloadScheduling, off in 1.36."""
+    """Placement of groups of pods requires TopologyAwareWorkloadScheduling, off in 1.36."""
     for name, written in (
         ("placementGenerate", profile.plugins.placement_generate),
         ("placementScore", profile.plugins.placement_score),
@@ -112,7 +112,7 @@ def _check_placement_points(profile: WrittenProfile, path: str, problems: Proble
         for index, plugin in enumerate(written.enabled):
             problems.add(
                 f"{path}.{name}.enabled[{index}]",
-                f"{name[0].upper()}{name[1:]}Plugin {shown(plugin.name)} does not exist",
+                f"{name[0].upper()}{name[1:]}Plugin {format_value(plugin.name)} does not exist",
             )
 
 
@@ -131,7 +131,7 @@ def _check_percentage(percentage: int | None, path: str, problems: Problems) -> 
 
 
 def _check_common_queue_sort(profiles: tuple[WrittenProfile, ...], problems: Problems) -> None:
-    """The queue is one for all profiles, hence its order is, too."""
+    """All profiles share one queue, so they must sort it in the same way."""
     canon = profiles[0].plugins.queue_sort
     sort = canon.enabled[0].name if canon.enabled else ""
     if len(canon.enabled) > 1:
@@ -144,7 +144,7 @@ def _check_common_queue_sort(profiles: tuple[WrittenProfile, ...], problems: Pro
         if profile.plugins.queue_sort != canon:
             problems.invalid(
                 f"profiles[{index}].plugins.queueSort",
-                _shown_set(profile.plugins.queue_sort),
+                _format_set(profile.plugins.queue_sort),
                 _SAME_QUEUE_SORT,
             )
         if sort and _args_of(profile, sort) != _args_of(profiles[0], sort):
@@ -159,7 +159,7 @@ def _args_of(profile: WrittenProfile, plugin: str) -> Any:
     return next((config.args for config in profile.plugin_config if config.name == plugin), None)
 
 
-def _shown_set(written: PluginSet) -> dict[str, list[str]]:
+def _format_set(written: PluginSet) -> dict[str, list[str]]:
     return {
         "enabled": [plugin.name for plugin in written.enabled],
         "disabled": [plugin.name for plugin in written.disabled],

@@ -1,4 +1,4 @@
-"""Compares how configurations are read, refused and expanded with kube-scheduler."""
+"""Compare how configurations are read, refused and expanded with kube-scheduler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = Mapping[str, Any]
 def check_config_case(case: Json, expect: Json) -> list[str]:
     """Every difference, as human-readable lines.
 
-    Of a refusal only the fact is compared: the recorded text is that of Go's decoder. The enabled
+    Texts of refusals are not compared: the recorded ones come from Go's decoder. The enabled
     plugins are compared if they were recorded.
     """
     recorded = expect.get("configError")

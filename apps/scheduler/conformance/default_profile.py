@@ -1,4 +1,4 @@
-"""The default profile with an empty cluster, with which queue and hints were recorded."""
+"""The default profile with an empty cluster, as used in the recordings of queue and hints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares queueing hints, and the events plugins register, with those of kube-scheduler."""
+"""Compare queueing hints, and the events that plugins register, with those of kube-scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays a recorded trace of kube-scheduler's queue and compares every state after every step."""
+"""Replay a recorded trace of kube-scheduler's queue and compare the state after every step."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class QueueReplay:
         )
 
     def latest(self, uid: str) -> Pod | None:
-        """The pod's newest version; in the traces a uid is the pod's key."""
+        """The latest version of the pod; in the traces a uid is the pod's key."""
         return self._pods.get(uid)
 
     def perform(self, operation: Json) -> dict[str, Any]:
-        """Do one operation; returns the state after it, in the form of the recording."""
+        """Perform one operation; returns the state after it, in the form of the recording."""
         self._now_ms += operation.get("ms", 0)
         self._clock.set(self._now_ms / 1000)
         seen = _OPERATIONS[operation["op"]](self, operation) or {}

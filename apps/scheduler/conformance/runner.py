@@ -1,4 +1,4 @@
-"""Runs families of recorded cases: one line per family, and the total."""
+"""Run families of recorded cases: one line per family, and the total."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUNNERS: Final[dict[str, Compare]] = {
     "queue": lambda case, expect, options: run_queue_case(case, expect),
     "hints": lambda case, expect, options: run_hints_case(case, expect),
 }
-#: recorded, but not for the core: what the API server does to a pod, see apps.cluster
+#: recorded for apps.cluster, not for the core: the admission of pods by the API server
 NOT_OURS: Final = frozenset({"apidefaults"})
 
 

@@ -1,4 +1,4 @@
-"""Runs recorded scheduling cases and compares every field of every pod's result."""
+"""Run recorded scheduling cases and compare every field of every pod's result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from apps.scheduler.testing.clock import FakeClock
 Json = Mapping[str, Any]
 
 _POST_FILTER_FIELDS = ("messageWithPostFilter", "postFilter")
-#: the recordings leave its scores, always 0, out
+#: its scores, always 0, are not in the recordings
 _NOT_RECORDED = DynamicResources.name
 
 

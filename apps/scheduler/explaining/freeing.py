@@ -20,9 +20,9 @@ from apps.scheduler.preemption.budgets import Budgets
 from apps.scheduler.preemption.dry_run import DryRun
 from apps.scheduler.preemption.evictable import EvictablePods
 
-#: nodes looked at closely: those that lack least
+#: the most nodes checked with a dry run: those that lack the least
 _NODES: Final = 24
-#: different answers given
+#: the most suggestions returned
 _ANSWERS: Final = 3
 _ABOVE_ALL: Final = 2**31 - 1
 
@@ -34,17 +34,20 @@ class Freed:
 
 
 def freeings(sight: Sight, until: float) -> Iterator[Freed]:
-    """The nodes where fewest pods have to go, the least important ones; none after `until`."""
+    """The nodes where the fewest pods have to be evicted, least important first.
+
+    Stops at the time `until`.
+    """
     if not sight.outcome.is_success:
         return
     found = sorted(
-        _found(sight, until),
+        _find_freeings(sight, until),
         key=lambda each: (len(each.pods), sum(pod.priority for pod in each.pods), each.node),
     )
     yield from found[:_ANSWERS]
 
 
-def _found(sight: Sight, until: float) -> Iterator[Freed]:
+def _find_freeings(sight: Sight, until: float) -> Iterator[Freed]:
     rows = np.flatnonzero(sight.statuses().with_code(Code.UNSCHEDULABLE) & sight.snapshot.alive)
     rows = rows[sight.snapshot.pod_count[rows] > 0]
     evicting = _dry_run(sight)
@@ -69,18 +72,21 @@ def _dry_run(sight: Sight) -> DryRun:
 
 
 def _lack(sight: Sight, rows: Int64Array) -> Int64Array:
-    """(rows,) int64: how much of what the pod asks for is missing, in millionths of it."""
+    """(rows,) int64: the missing part of the pod's requests, in millionths."""
     lack = np.zeros(len(rows), dtype=np.int64)
     for name, needed in sight.pod.requests.items():
-        line = sight.snapshot.resource_index(name)
-        if line >= 0 and needed:
-            free = sight.snapshot.allocatable[line, rows] - sight.snapshot.requested[line, rows]
+        resource_index = sight.snapshot.resource_index(name)
+        if resource_index >= 0 and needed:
+            free = (
+                sight.snapshot.allocatable[resource_index, rows]
+                - sight.snapshot.requested[resource_index, rows]
+            )
             lack += (np.maximum(needed - free, 0) * 1000 // needed) * 1000
     return lack
 
 
 def _single(sight: Sight, row: int) -> Sequence[PodInfo]:
-    """One pod that takes enough, the least important; nothing if there is none."""
+    """The least important pod whose eviction is sufficient; empty if there is none."""
     info = sight.snapshot.info(row)
     short = {
         name: needed - (info.allocatable.get(name, 0) - info.requested.get(name, 0))

@@ -1,4 +1,4 @@
-"""Changes of a pod that might make it fit: a request, a toleration, one rule or constraint less."""
+"""Changes to a pod that may make it fit: requests, tolerations, rules and constraints."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from apps.scheduler.plugins.helper.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
     UNSCHEDULABLE_TAINT,
-    tolerated,
+    is_tolerated,
 )
 from apps.scheduler.plugins.noderesources.fit import NodeResourcesFit
 from apps.scheduler.plugins.podtopologyspread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 from apps.scheduler.plugins.podtopologyspread.filtering import PreFilterState
 from apps.scheduler.plugins.podtopologyspread.plugin import PRE_FILTER_STATE, PodTopologySpread
 
-#: distinct taints tried, those on most nodes first
+#: the most distinct taints tried, those on most nodes first
 _MOST_TAINTS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class PodChangeTried:
+class CandidateChange:
     kind: str
     sentence: str
     pod: Pod
@@ -41,8 +41,8 @@ class PodChangeTried:
     effort: float
 
 
-def possible(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
-    """`passing`: filter -> (rows,) bool, the rows it would pass by itself."""
+def find_changes(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
+    """The changes to try; `passing`: filter -> (rows,) bool, the rows that pass this filter."""
     yield from lower_requests(sight, passing)
     yield from _tolerate(sight)
     yield from _drop_node_rules(sight)
@@ -51,8 +51,8 @@ def possible(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChan
     yield from _drop_ports(sight)
 
 
-def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
-    """For each resource that is short: the most that fits on a node where all else does."""
+def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
+    """For each insufficient resource: the most that is free on a node that passes otherwise."""
     fit = passing.get(NodeResourcesFit.name)
     if fit is None or fit[sight.snapshot.alive].all():
         return
@@ -61,7 +61,7 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[P
     for name, passes in passing.items():
         if name != NodeResourcesFit.name:
             open_rows = open_rows & passes
-    free = {name: _free(sight, name) for name in pod.requests}
+    free = {name: _compute_free(sight, name) for name in pod.requests}
     for name, amount in pod.requests.items():
         rows = open_rows.copy()
         for other, needed in pod.requests.items():
@@ -71,7 +71,7 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[P
         lowered = _with_request(pod, name, most) if 0 < most < amount else None
         if lowered is not None:
             text = quantity_text(name, most)
-            yield PodChangeTried(
+            yield CandidateChange(
                 "lower-request",
                 f"Lower the request for {name} from {quantity_text(name, amount)} to {text}",
                 lowered,
@@ -80,8 +80,8 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[P
             )
 
 
-def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
-    """(key, value, rows): nodes that only lack this label of the pod's node selector."""
+def find_missing_labels(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
+    """(key, value, rows): nodes that lack only this label of the pod's node selector."""
     snapshot = sight.snapshot
     for key, value in sight.pod.pod.spec.node_selector.items():
         without = {k: v for k, v in sight.pod.pod.spec.node_selector.items() if k != key}
@@ -95,23 +95,25 @@ def labels_wanted(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
         yield key, value, np.flatnonzero((answers.ids == NodeStatuses.FEASIBLE) & lacking)
 
 
-def _free(sight: Sight, name: str) -> Int64Array:
-    """(rows,) int64: what is left of a resource, also after pods nominated there."""
+def _compute_free(sight: Sight, name: str) -> Int64Array:
+    """(rows,) int64: the free amount of a resource, without that of pods nominated there."""
     snapshot = sight.snapshot
-    line = snapshot.resource_index(name)
-    if line < 0:
+    resource_index = snapshot.resource_index(name)
+    if resource_index < 0:
         return np.zeros(len(snapshot), dtype=np.int64)
-    free: Int64Array = snapshot.allocatable[line] - snapshot.requested[line]
+    free: Int64Array = snapshot.allocatable[resource_index] - snapshot.requested[resource_index]
     nominated = sight.framework.filters.nominated_pods(sight.pod, snapshot)
     if nominated is not None:
         free = free.copy()
-        free[nominated.rows] -= nominated.amounts[line]
+        free[nominated.rows] -= nominated.amounts[resource_index]
     return free
 
 
 def _with_request(pod: PodInfo, name: str, total: int) -> Pod | None:
-    """The pod asking for `total` of a resource; the greediest container gives way. None if it
-    cannot."""
+    """The pod with `total` of a resource requested, reduced in the container that requests most.
+
+    None if that container does not request enough.
+    """
     spec = pod.pod.spec
     surplus = pod.requests[name] - total
     own = [_of_container(pod.pod, number, name) for number in range(len(spec.containers))]
@@ -133,22 +135,24 @@ def _of_container(pod: Pod, number: int, name: str) -> int:
     return PodInfo(alone).requests.get(name, 0)
 
 
-def _tolerate(sight: Sight) -> Iterator[PodChangeTried]:
+def _tolerate(sight: Sight) -> Iterator[CandidateChange]:
     tolerations = sight.pod.pod.spec.tolerations
     counts: dict[Taint, int] = {}
     nodes = np.bincount(sight.snapshot.taint_ids[sight.snapshot.alive], minlength=1)
     for taints, count in zip(sight.snapshot.taint_sets, nodes.tolist(), strict=False):
         for taint in taints if count else ():
-            if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(tolerations, taint):
+            if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(tolerations, taint):
                 counts[taint] = counts.get(taint, 0) + count
     for taint in sorted(counts, key=lambda each: -counts[each])[:_MOST_TAINTS]:
-        yield _tolerating(sight.pod.pod, taint, f"Tolerate the taint {taint_text(taint)}")
-    if sight.snapshot.unschedulable.any() and not tolerated(tolerations, UNSCHEDULABLE_TAINT):
-        change = _tolerating(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
-        yield PodChangeTried("uncordon", change.sentence, change.pod, {}, effort=2.0)
+        yield _add_toleration(
+            sight.pod.pod, taint, f"Add a toleration for the taint {taint_text(taint)}"
+        )
+    if sight.snapshot.unschedulable.any() and not is_tolerated(tolerations, UNSCHEDULABLE_TAINT):
+        change = _add_toleration(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
+        yield CandidateChange("uncordon", change.sentence, change.pod, {}, effort=2.0)
 
 
-def _tolerating(pod: Pod, taint: Taint, sentence: str) -> PodChangeTried:
+def _add_toleration(pod: Pod, taint: Taint, sentence: str) -> CandidateChange:
     toleration = Toleration(
         key=taint.key,
         operator="Equal" if taint.value else "Exists",
@@ -156,16 +160,16 @@ def _tolerating(pod: Pod, taint: Taint, sentence: str) -> PodChangeTried:
         effect=taint.effect,
     )
     changed = _spec(pod, tolerations=(*pod.spec.tolerations, toleration))
-    return PodChangeTried("tolerate", sentence, changed, {"taint": taint_text(taint)}, effort=2.0)
+    return CandidateChange("tolerate", sentence, changed, {"taint": taint_text(taint)}, effort=2.0)
 
 
-def _drop_node_rules(sight: Sight) -> Iterator[PodChangeTried]:
+def _drop_node_rules(sight: Sight) -> Iterator[CandidateChange]:
     pod = sight.pod.pod
     for key, value in pod.spec.node_selector.items():
         without = {k: v for k, v in pod.spec.node_selector.items() if k != key}
-        yield PodChangeTried(
+        yield CandidateChange(
             "drop-selector",
-            f"Drop {key}={value} from the node selector",
+            f"Remove {key}={value} from the node selector",
             _spec(pod, node_selector=without),
             {"key": key, "value": value},
             effort=2.5,
@@ -186,9 +190,9 @@ def _drop_node_rules(sight: Sight) -> Iterator[PodChangeTried]:
             selector = None
             if not is_empty:
                 selector = msgspec.structs.replace(required, node_selector_terms=tuple(terms))
-            yield PodChangeTried(
+            yield CandidateChange(
                 "drop-node-affinity",
-                f"Drop {requirement_text(each)} from the required node affinity",
+                f"Remove {requirement_text(each)} from the required node affinity",
                 _node_affinity(pod, selector),
                 {"term": number + 1, "requirement": requirement_text(each)},
                 effort=2.5,
@@ -203,8 +207,8 @@ def _node_affinity(pod: Pod, required: Any) -> Pod:
     return _spec(pod, affinity=msgspec.structs.replace(affinity, node_affinity=node))
 
 
-def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[PodChangeTried]:
-    """A greater maxSkew, as little as it takes; and a constraint that only counts in the scores."""
+def _relax_spreading(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[CandidateChange]:
+    """The smallest sufficient increase of maxSkew; and the constraint as ScheduleAnyway."""
     written = sight.pod.pod.spec.topology_spread_constraints
     hard = [place for place, each in enumerate(written) if _is_hard(each.when_unsatisfiable)]
     state = sight.state.find(PRE_FILTER_STATE, PreFilterState)
@@ -226,16 +230,17 @@ def _is_hard(action: str) -> bool:
     return action == DO_NOT_SCHEDULE
 
 
-def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> PodChangeTried:
+def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> CandidateChange:
     constraints = list(pod.spec.topology_spread_constraints)
     old = constraints[place]
     constraints[place] = msgspec.structs.replace(old, **fields)
     if "max_skew" in fields:
-        sentence = f"Raise maxSkew of spread constraint {number} ({old.topology_key}) from "
+        sentence = f"Increase maxSkew of spread constraint {number} ({old.topology_key}) from "
         sentence += f"{old.max_skew} to {fields['max_skew']}"
     else:
-        sentence = f"Let spread constraint {number} ({old.topology_key}) be ScheduleAnyway"
-    return PodChangeTried(
+        sentence = f"Set whenUnsatisfiable of spread constraint {number} ({old.topology_key}) "
+        sentence += "to ScheduleAnyway"
+    return CandidateChange(
         "relax-spread",
         sentence,
         _spec(pod, topology_spread_constraints=tuple(constraints)),
@@ -249,7 +254,7 @@ def _camel(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {written[name]: value for name, value in fields.items()}
 
 
-def _drop_affinity(sight: Sight) -> Iterator[PodChangeTried]:
+def _drop_affinity(sight: Sight) -> Iterator[CandidateChange]:
     pod = sight.pod.pod
     affinity = pod.spec.affinity or Affinity()
     field = "required_during_scheduling_ignored_during_execution"
@@ -259,16 +264,16 @@ def _drop_affinity(sight: Sight) -> Iterator[PodChangeTried]:
         for number, term in enumerate(terms, 1):
             kept = tuple(each for each in terms if each is not term)
             changed = msgspec.structs.replace(group, **{field: kept})
-            yield PodChangeTried(
+            yield CandidateChange(
                 "drop-pod-affinity",
-                f"Drop required pod {name} term {number} ({term.topology_key})",
+                f"Remove required pod {name} term {number} ({term.topology_key})",
                 _spec(pod, affinity=msgspec.structs.replace(affinity, **{attribute: changed})),
                 {"affinity": name, "term": number, "key": term.topology_key},
                 effort=3.0,
             )
 
 
-def _drop_ports(sight: Sight) -> Iterator[PodChangeTried]:
+def _drop_ports(sight: Sight) -> Iterator[CandidateChange]:
     ports = sight.pod.host_ports
     if not ports:
         return
@@ -280,9 +285,9 @@ def _drop_ports(sight: Sight) -> Iterator[PodChangeTried]:
     )
     listed = ", ".join(f"{port.protocol} {port.port}" for port in ports)
     changed = _spec(sight.pod.pod, containers=containers, host_network=False)
-    yield PodChangeTried(
+    yield CandidateChange(
         "drop-host-ports",
-        f"Do without host port{'s' if len(ports) > 1 else ''} {listed}",
+        f"Remove host port{'s' if len(ports) > 1 else ''} {listed}",
         changed,
         {"ports": [port.port for port in ports]},
         effort=3.0,

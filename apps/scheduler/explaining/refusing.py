@@ -1,4 +1,4 @@
-"""Everything that stands against one node, plugin by plugin, with exact figures."""
+"""All plugins that refuse one node, with exact figures."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from apps.scheduler.explaining.sight import Refusal, Sight, Spot
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.explanation import Detail, RefusalExplainer
 from apps.scheduler.framework.status import Status, unresolvable
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.nodeaffinity.plugin import REASON_POD, NodeAffinity
 
 
 def refusals_at(sight: Sight, row: int) -> list[Refusal]:
-    """The plugins that refuse a node, in the order in which they are asked; first the decisive one.
+    """The plugins that refuse a node, in the order of the profile, the decisive one first.
 
-    A rejection by PreFilter is one for every node.
+    A rejection by PreFilter applies to every node.
     """
     if not sight.outcome.is_success:
-        return [Refusal(sight.outcome.plugin, sight.outcome, (_in_words(sight.outcome),))]
+        return [Refusal(sight.outcome.plugin, sight.outcome, (_describe(sight.outcome),))]
     spot, crowded = sight.spot(row), None
     found = []
     names_allowed = sight.narrowed.node_names
@@ -33,7 +33,7 @@ def refusals_at(sight: Sight, row: int) -> list[Refusal]:
             refusal = replace(refusal, for_nominated=True) if refusal is not None else None
         if refusal is not None:
             found.append(refusal)
-    # what is refused without nominated pods is told first, as the filters do
+    # Refusals without nominated pods come first, as in filtering.
     return sorted(found, key=lambda each: each.for_nominated)
 
 
@@ -46,11 +46,11 @@ def _ask(spot: Spot, name: str) -> Refusal | None:
     )
     if status is None:
         return None
-    return Refusal(name, status, tuple(_details(spot, name, status)) or (_in_words(status),))
+    return Refusal(name, status, tuple(_details(spot, name, status)) or (_describe(status),))
 
 
 def _details(spot: Spot, name: str, status: Status) -> Sequence[Detail]:
-    """What the plugin says of its refusal; nothing if it fails to explain it."""
+    """The details from the plugin; empty if the plugin fails to explain its refusal."""
     sight = spot.sight
     plugin = sight.framework.plugins[name]
     if not isinstance(plugin, RefusalExplainer):
@@ -72,11 +72,11 @@ def _with_nominated(spot: Spot) -> Spot:
 
 
 def _outside(allowed: frozenset[str]) -> Refusal:
-    named = listed(sorted(allowed)) or "nodes that do not exist"
+    named = list_names(sorted(allowed)) or "nodes that do not exist"
     sentence = f"the pod's required node affinity names only {named}"
     detail = Detail(sentence, {"allowed": sorted(allowed)})
     return Refusal(NodeAffinity.name, unresolvable(REASON_POD), (detail,))
 
 
-def _in_words(status: Status) -> Detail:
+def _describe(status: Status) -> Detail:
     return Detail(status.message, {"reasons": list(status.reasons)})

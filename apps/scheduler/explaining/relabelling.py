@@ -1,4 +1,4 @@
-"""A node with another label, for as long as it takes to look."""
+"""A node with another label, for the duration of a check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.scheduler.scheduler import Scheduler
 
 
 @contextmanager
-def relabelled(scheduler: Scheduler, name: str, key: str, value: str) -> Iterator[None]:
+def relabel(scheduler: Scheduler, name: str, key: str, value: str) -> Iterator[None]:
     """The scheduler's cache has the node with the label; KeyError if there is no such node."""
     node = scheduler.cache.nodes[name].node
     if node is None:

@@ -1,4 +1,4 @@
-"""A pod looked at in a scheduler's state: which nodes pass, and everything against one node."""
+"""A pod evaluated in the state of a scheduler: which nodes pass, and why others do not."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from apps.scheduler.scheduler import Scheduler
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A plugin's answer about one node."""
+    """The refusal of one node by one plugin."""
 
     plugin: str
     status: Status
     details: tuple[Detail, ...] = ()
-    #: the node would pass without the room that it has promised to nominated pods
+    #: the node would pass without the pods nominated to it
     for_nominated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A node as the pod meets it; the pods nominated to it are there if they count."""
+    """A node as the filters see it, with the pods nominated to it if they count."""
 
     sight: Sight
     row: int
@@ -51,7 +51,7 @@ class Sight:
     snapshot: Snapshot
     state: CycleState
     narrowed: PreFilterResult
-    #: PreFilter's outcome; a rejection is one for all nodes
+    #: the outcome of PreFilter; a rejection applies to all nodes
     outcome: Status
 
     def statuses(self) -> NodeStatuses:
@@ -88,7 +88,7 @@ class Sight:
 
 
 def look(scheduler: Scheduler, pod: PodInfo) -> Sight:
-    """PreFilter on the state as it is; KeyError if no profile is responsible for the pod."""
+    """Run PreFilter on the current state; KeyError if the pod has no profile."""
     framework = scheduler.profiles[pod.pod.spec.scheduler_name]
     scheduler.snapshot.update(scheduler.cache)
     state = CycleState()

@@ -1,7 +1,7 @@
 """The smallest single changes that make a pending pod fit, each tried with the real filters.
 
-Every change is made to a copy of the pod (or to nodes, for as long as it takes), PreFilter and
-Filter run again over all nodes, and what does not make any node feasible is not suggested.
+Every change is applied to a copy of the pod (or to a node, temporarily), PreFilter and Filter run
+again over all nodes, and changes that make no node feasible are not suggested.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from apps.scheduler.explaining import freeing, pod_changes
-from apps.scheduler.explaining.relabelling import relabelled
+from apps.scheduler.explaining.relabelling import relabel
 from apps.scheduler.explaining.sight import Sight, look
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
@@ -22,9 +22,9 @@ from apps.scheduler.framework.status import StatusError
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.scheduler import Scheduler
 
-#: seconds after which no further change is tried
+#: seconds after which no further changes are tried
 DEADLINE: Final = 0.8
-#: nodes named of each suggestion
+#: the most nodes named in a suggestion
 FIRST_NODES: Final = 5
 
 
@@ -36,15 +36,15 @@ class Suggestion:
     sentence: str
     nodes: int
     first_nodes: tuple[str, ...]
-    #: the change as JSON can say it
+    #: the change as JSON
     change: Mapping[str, Any]
-    #: how much is asked, on no scale but for ranking: 1 is little
+    #: the effort, without a unit, used for ranking: 1 is little
     effort: float = field(compare=False, default=1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Nodes that the same plugins refuse, all of which would have to give way."""
+    """Nodes refused by the same plugins, all of which would have to pass."""
 
     plugins: tuple[str, ...]
     nodes: int
@@ -53,20 +53,20 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Unblocking:
-    """What was found in time."""
+    """The suggestions and obstacles found before the deadline."""
 
     #: nodes that are feasible without any change
     feasible: int
-    #: what asks least first
+    #: least effort first
     suggestions: tuple[Suggestion, ...]
-    #: by number of plugins, then of nodes
+    #: ordered by the number of plugins, then of nodes
     obstacles: tuple[Obstacle, ...]
     #: everything was tried
     is_complete: bool = True
 
 
 def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) -> Unblocking:
-    """What would make `pod` fit; KeyError if no profile is responsible for it."""
+    """The changes that would make `pod` fit; KeyError if it has no profile."""
     until = monotonic() + seconds
     sight = look(scheduler, pod)
     feasible = sight.feasible()
@@ -75,7 +75,7 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
     if len(feasible):
         return Unblocking(len(feasible), (), obstacles)
     found, is_complete = [], True
-    for suggestion in _tried(scheduler, sight, passing, until):
+    for suggestion in _try_changes(scheduler, sight, passing, until):
         if suggestion is not None:
             found.append(suggestion)
         if monotonic() > until:
@@ -85,16 +85,16 @@ def unblock(scheduler: Scheduler, pod: PodInfo, *, seconds: float = DEADLINE) ->
     return Unblocking(0, tuple(found), obstacles, is_complete)
 
 
-def _tried(
+def _try_changes(
     scheduler: Scheduler, sight: Sight, passing: Mapping[str, BoolArray], until: float
 ) -> Iterator[Suggestion | None]:
-    for change in pod_changes.possible(sight, passing):
+    for change in pod_changes.find_changes(sight, passing):
         try:
             changed = look(scheduler, PodInfo(change.pod))
             yield _suggestion(changed, change, changed.feasible())
         except StatusError:
             yield None
-    for label in pod_changes.labels_wanted(sight):
+    for label in pod_changes.find_missing_labels(sight):
         yield _label_nodes(scheduler, sight, *label)
     for freed in freeing.freeings(sight, until):
         count = len(freed.pods)
@@ -102,7 +102,7 @@ def _tried(
         named = ", ".join(pod.key for pod in freed.pods)
         yield Suggestion(
             "free",
-            f"Free the {pods} {named} on {freed.node}",
+            f"Evict the {pods} {named} from {freed.node}",
             1,
             (freed.node,),
             {"node": freed.node, "pods": [pod.key for pod in freed.pods]},
@@ -111,7 +111,7 @@ def _tried(
 
 
 def _suggestion(
-    sight: Sight, change: pod_changes.PodChangeTried, rows: Int64Array
+    sight: Sight, change: pod_changes.CandidateChange, rows: Int64Array
 ) -> Suggestion | None:
     if not len(rows):
         return None
@@ -132,7 +132,7 @@ def _label_nodes(
     if not len(rows):
         return None
     names = _names(sight, rows)
-    with relabelled(scheduler, names[0], key, value):
+    with relabel(scheduler, names[0], key, value):
         works = len(look(scheduler, sight.pod).feasible())
     scheduler.snapshot.update(scheduler.cache)
     if not works:
@@ -149,7 +149,7 @@ def _label_nodes(
 
 
 def _passing(sight: Sight) -> dict[str, BoolArray]:
-    """Filter -> (rows,) bool: the rows it would pass by itself, pods nominated there left out."""
+    """Filter -> (rows,) bool: the rows that pass this filter, without nominated pods."""
     found: dict[str, BoolArray] = {}
     if not sight.outcome.is_success:
         return found

@@ -1,4 +1,4 @@
-"""What would bring a rejected pod back into the queue: the events that its rejectors wait for."""
+"""The events that trigger a retry of a rejected pod: those its rejecting plugins registered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.runtime import Framework
 
-_THINGS: Final[Mapping[str, str]] = {
+_RESOURCES: Final[Mapping[str, str]] = {
     Resource.POD: "pod",
     Resource.NODE: "node",
     Resource.PERSISTENT_VOLUME: "persistent volume",
@@ -29,22 +29,22 @@ _THINGS: Final[Mapping[str, str]] = {
     Resource.RESOURCE_SLICE: "resource slice",
     Resource.DEVICE_CLASS: "device class",
 }
-_DONE: Final[Mapping[ActionType, str]] = {
+_ACTIONS: Final[Mapping[ActionType, str]] = {
     ActionType.ADD: "is added",
     ActionType.DELETE: "is deleted",
-    ActionType.UPDATE: "changes",
-    ActionType.UPDATE_NODE_ALLOCATABLE: "has other allocatable resources",
-    ActionType.UPDATE_NODE_LABEL: "has other labels",
-    ActionType.UPDATE_NODE_TAINT: "gets or loses taints or a cordon",
-    ActionType.UPDATE_NODE_CONDITION: "has other conditions",
-    ActionType.UPDATE_NODE_ANNOTATION: "has other annotations",
-    ActionType.UPDATE_NODE_DECLARED_FEATURE: "declares other features",
-    ActionType.UPDATE_POD_LABEL: "has other labels",
-    ActionType.UPDATE_POD_SCALE_DOWN: "asks for less",
-    ActionType.UPDATE_POD_TOLERATION: "has other tolerations",
-    ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "has no scheduling gates any more",
-    ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "has got a resource claim",
-    ActionType.UPDATE_OTHER: "changes otherwise",
+    ActionType.UPDATE: "is updated",
+    ActionType.UPDATE_NODE_ALLOCATABLE: "has its allocatable resources changed",
+    ActionType.UPDATE_NODE_LABEL: "has its labels changed",
+    ActionType.UPDATE_NODE_TAINT: "is uncordoned or has its taints changed",
+    ActionType.UPDATE_NODE_CONDITION: "has its conditions changed",
+    ActionType.UPDATE_NODE_ANNOTATION: "has its annotations changed",
+    ActionType.UPDATE_NODE_DECLARED_FEATURE: "has its declared features changed",
+    ActionType.UPDATE_POD_LABEL: "has its labels changed",
+    ActionType.UPDATE_POD_SCALE_DOWN: "requests fewer resources",
+    ActionType.UPDATE_POD_TOLERATION: "has its tolerations changed",
+    ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "has no scheduling gates left",
+    ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "has a resource claim generated",
+    ActionType.UPDATE_OTHER: "is updated in another way",
 }
 
 
@@ -53,15 +53,15 @@ class WakeEvent:
     """One event that a plugin registered."""
 
     plugin: str
-    #: as metrics and the queue's history spell it: "NodeAdd|UpdateNodeTaint"
+    #: as in metrics and the history of the queue: "NodeAdd|UpdateNodeTaint"
     event: str
     sentence: str
-    #: the plugin looks at the very change before it wakes the pod
+    #: the plugin checks each change before the pod is retried
     has_hint: bool
 
 
 def wake_events(framework: Framework, rejectors: Iterable[str]) -> list[WakeEvent]:
-    """The events that may wake a pod which these plugins rejected."""
+    """The events that may trigger a retry of a pod that these plugins rejected."""
     wanted = set(rejectors)
     return [
         WakeEvent(plugin, each.event.label, _sentence(each), each.hint is not None)
@@ -74,21 +74,21 @@ def wake_events(framework: Framework, rejectors: Iterable[str]) -> list[WakeEven
 def _sentence(registered: ClusterEventWithHint) -> str:
     event, which = registered.event, registered.looks_for
     if event.is_wildcard or event.resource == Resource.WILDCARD:
-        return "Anything changes"
-    thing = _THINGS.get(event.resource, event.resource)
+        return "Anything in the cluster changes"
+    thing = _RESOURCES.get(event.resource, event.resource)
     article = "An" if thing[0] in "aeiou" else "A"
-    deeds = " or ".join(_deeds(event.action))
+    actions = " or ".join(_describe_actions(event.action))
     if which == ITSELF:
-        return f"This pod {deeds}"
-    return f"{article} {thing} {f'{which} ' if which else ''}{deeds}"
+        return f"This pod {actions}"
+    return f"{article} {thing} {f'{which} ' if which else ''}{actions}"
 
 
-def _deeds(action: ActionType) -> list[str]:
+def _describe_actions(action: ActionType) -> list[str]:
     found = []
     if action & ActionType.UPDATE == ActionType.UPDATE:
-        found.append(_DONE[ActionType.UPDATE])
+        found.append(_ACTIONS[ActionType.UPDATE])
         action &= ~ActionType.UPDATE
     return [
-        *(words for flag, words in _DONE.items() if flag in action and flag.bit_count() == 1),
+        *(words for flag, words in _ACTIONS.items() if flag in action and flag.bit_count() == 1),
         *found,
     ]

@@ -17,5 +17,5 @@ class ObjectBodies(Protocol):
 
 
 def declared_fields(kind: str, items: Sequence[KubeObject]) -> list[bytes]:
-    """The fields that the scheduler reads: all that the core has of an object."""
+    """The declared fields of the objects: the core has no others."""
     return [msgspec.json.encode(item) for item in items]

@@ -1,4 +1,7 @@
-"""Label selectors: LabelSelector objects, the text syntax of `?labelSelector=`, node selectors."""
+"""Label selectors: LabelSelector objects, the text syntax of `?labelSelector=`, node selectors.
+
+It imports only `objects` and may be imported everywhere; admission, quotas and the API use it too.
+"""
 
 from __future__ import annotations
 

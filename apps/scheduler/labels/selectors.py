@@ -40,7 +40,7 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether `labels` fulfil the condition; NotIn also holds when the label is absent."""
+        """Whether `labels` meet the condition; NotIn also holds when the label is absent."""
         return _OPERATORS[self.operator](labels.get(self.key), self.values)
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Selector:
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether `labels` fulfil every requirement."""
+        """Whether `labels` meet every requirement."""
         if self.nothing:
             return False
         return all(requirement.matches(labels) for requirement in self.requirements)
@@ -113,7 +113,7 @@ def node_selector_matches(selector: NodeSelector, labels: Mapping[str, str], nam
 def node_selector_term_matches(
     term: NodeSelectorTerm, labels: Mapping[str, str], name: str
 ) -> bool:
-    """Whether a node fulfils all requirements; an empty term matches no node."""
+    """Whether a node meets all requirements; an empty term matches no node."""
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": name}

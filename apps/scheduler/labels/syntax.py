@@ -44,7 +44,7 @@ _EXPECTED_OPERATOR: Final = "in, notin, =, ==, !=, gt, lt"
 def parse_selector(text: str) -> Selector:
     """The selector that `text` describes; the empty text selects everything.
 
-    Raises SelectorError, with the message Kubernetes gives.
+    Raises SelectorError with the message of Kubernetes.
     """
     parser = _Parser(text)
     requirements = parser.requirements()

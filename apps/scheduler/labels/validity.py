@@ -1,6 +1,6 @@
-"""What Kubernetes allows as the key and the value of a label, and as a resource name.
+"""The validation of label keys, label values and resource names.
 
-Each function returns the faults in Kubernetes' words, or an empty list.
+Each function returns the faults, with the messages of Kubernetes, or an empty list.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Lease(KubeObject, frozen=True):
 
 
 class Event(KubeObject, frozen=True):
-    """An event of either API group; events.k8s.io says `regarding` and `note`."""
+    """An event of either API group; events.k8s.io uses `regarding` and `note`."""
 
     involved_object: ObjectReference = ObjectReference()
     reason: str = ""

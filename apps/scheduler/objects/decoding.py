@@ -84,7 +84,7 @@ def decode(kind: str, body: Mapping[str, Any]) -> Any:
 
 
 def decode_json(kind: str, text: str) -> Any:
-    """`decode` of a body as JSON text, without plain data in between; DecodeError alike."""
+    """`decode` of a body as JSON text, without intermediate data; raises DecodeError too."""
     try:
         return _DECODERS[kind].decode(text)
     except msgspec.ValidationError:
@@ -96,7 +96,7 @@ def decode_as(cls: type[T], body: Mapping[str, Any]) -> T:
     try:
         return msgspec.convert(body, cls)
     except msgspec.ValidationError:
-        # Rare, so worth a second pass instead of walking every body: nulls where a value belongs.
+        # Nulls in place of values are rare: a second pass is cheaper than walking every body.
         return _decode_without_nulls(cls, body)
 
 

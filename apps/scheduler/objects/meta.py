@@ -1,4 +1,4 @@
-"""What every Kubernetes object has, and the small types that several kinds share."""
+"""Metadata of Kubernetes objects, and types that several kinds share."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class KubeStruct(
 ):
     """Base of all the types here: immutable, camelCase in JSON, unknown fields are ignored.
 
-    `gc=False`: the values form a tree, so the cycle collector need not walk them.
-    `omit_defaults`: encoded, it is a Kubernetes body again, of the declared fields.
+    `gc=False`: the values form a tree, so the cycle collector can skip them.
+    `omit_defaults`: encoding results in a Kubernetes body of the declared fields.
     """
 
 

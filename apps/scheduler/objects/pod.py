@@ -99,9 +99,9 @@ class PodSpec(KubeStruct, frozen=True):
 
 class ContainerStatus(KubeStruct, frozen=True):
     name: str = ""
-    #: what the node has set aside for the container
+    #: the resources that the node has allocated to the container
     allocated_resources: ResourceList = {}
-    #: what is in force in the running container; None = not reported
+    #: the resources in effect in the running container; None = not reported
     resources: ContainerResources | None = None
     ready: bool = False
     started: bool | None = None

@@ -1,4 +1,4 @@
-"""Priorities and disruption budgets: what preemption reads."""
+"""Priority classes and disruption budgets, as read by preemption."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PodDisruptionBudgetStatus(KubeStruct, frozen=True):
     desired_healthy: Int32 = 0
     expected_pods: Int32 = 0
     observed_generation: Int64 = 0
-    #: pod name → when its eviction was granted
+    #: pod name → the time at which its eviction was permitted
     disrupted_pods: dict[str, Time] = {}
     conditions: tuple[Condition, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The parts of a pod spec that say where the pod may run."""
+"""The parts of a pod spec that restrict where the pod can run."""
 
 from __future__ import annotations
 

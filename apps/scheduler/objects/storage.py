@@ -1,4 +1,4 @@
-"""Persistent volumes, their claims, and what CSI drivers say about nodes."""
+"""Persistent volumes, claims, storage classes and CSI objects."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class StorageClass(KubeObject, frozen=True):
 
 
 class VolumeNodeResources(KubeStruct, frozen=True):
-    #: how many volumes of the driver a node takes; None = no limit
+    #: how many volumes of the driver a node can attach; None = no limit
     count: Int32 | None = None
 
 

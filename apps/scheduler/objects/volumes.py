@@ -1,4 +1,4 @@
-"""The volume sources of pods and persistent volumes which scheduling looks at."""
+"""The volume sources of pods and persistent volumes that scheduling reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PersistentVolumeClaimSpec(KubeStruct, frozen=True):
     selector: LabelSelector | None = None
     resources: ResourceRequirements = ResourceRequirements()
     volume_name: str = ""
-    #: None asks for the default class, "" for no class at all
+    #: None selects the default class, "" no class
     storage_class_name: str | None = None
     volume_mode: str = "Filesystem"
     data_source: TypedLocalObjectReference | None = None

@@ -1,4 +1,4 @@
-"""Services and the controllers that own pods; scheduling reads little more than their selectors."""
+"""Services and the controllers that own pods; scheduling reads mainly their selectors."""
 
 from __future__ import annotations
 

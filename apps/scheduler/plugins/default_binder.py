@@ -1,4 +1,4 @@
-"""DefaultBinder: asks for the pod to be bound to the chosen node."""
+"""DefaultBinder: requests the binding of the pod to the selected node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DefaultPreemption: pods of lower priority make room."""
+"""DefaultPreemption: evicts pods of lower priority to make room."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class DefaultPreemption:
             problems.invalid(absolute_path, 0, f"{both} minCandidateNodesPercentage")
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """A pod whose victims are still there had better not try again yet."""
+        """Keeps the pod out of the queue while its victims are still terminating."""
         waits = self._evaluator.in_flight.is_running(pod.uid)
         return unresolvable(REASON_IN_FLIGHT) if waits else None
 
@@ -76,6 +76,6 @@ class DefaultPreemption:
         return result, status
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        # Preemption never speaks for a retry: the plugins that rejected the pod do, when it helps.
+        # Preemption never requests a retry: the plugins that rejected the pod do, if it helps.
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         return (ClusterEventWithHint(deleted, never_queue),)

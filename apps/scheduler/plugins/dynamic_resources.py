@@ -1,4 +1,4 @@
-"""DynamicResources: pods with resource claims; none are served, other pods pass."""
+"""DynamicResources: refuses pods with resource claims, which are not supported; others pass."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from apps.scheduler.framework.types import PodInfo
 
 NAME: Final = "DynamicResources"
 REASON_NO_CLAIMS = "no new claims to deallocate"
-#: what upstream says, by accident, when another plugin's PreFilter has ended the cycle before
+#: upstream's message, a bug, when the PreFilter of an earlier plugin has ended the cycle
 REASON_NOT_REACHED = "not found"
 REASON_NOT_SERVED = "resource claims are not served by this cluster"
 
@@ -38,14 +38,14 @@ class DynamicResourcesArgs:
 
 
 class _Reached:
-    """Present in a cycle whose PreFilter came as far as this plugin."""
+    """Present in the state of a cycle in which the PreFilter of this plugin ran."""
 
     def clone(self) -> _Reached:
         return self
 
 
 class DynamicResources:
-    """What upstream's plugin does for pods without claims, and a clear refusal of the others."""
+    """Behaves as upstream for pods without claims, and refuses the others."""
 
     name = NAME
     args_type = DynamicResourcesArgs
@@ -87,9 +87,9 @@ class DynamicResources:
         return None, unschedulable(REASON_NO_CLAIMS)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        return constant(len(lines), 0)
+        return constant(len(rows), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         return None

@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that have the pod's images already are liked better."""
+"""ImageLocality: nodes that already have the pod's images score higher."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from apps.scheduler.objects import Pod
 NAME: Final = "ImageLocality"
 
 _MEGABYTE: Final = 1024 * 1024
-#: bytes: less than this counts as nothing
+#: bytes; fewer count as 0
 MIN_THRESHOLD: Final = 23 * _MEGABYTE
-#: bytes per container: more than this counts no further
+#: bytes per container; more do not increase the score
 MAX_CONTAINER_THRESHOLD: Final = 1000 * _MEGABYTE
 
 
@@ -31,7 +31,7 @@ class ImageLocality:
         pass
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """Bytes present, each image scaled by the share of nodes that have it, as 0..100."""
         bytes_there: Int64Array | None = None
@@ -40,10 +40,10 @@ class ImageLocality:
             if image is None:
                 continue
             scaled = int(float(image.size) * (image.nodes / nodes.total_nodes))
-            present = image.present[lines] * np.int64(scaled)
+            present = image.present[rows] * np.int64(scaled)
             bytes_there = present if bytes_there is None else bytes_there + present
         if bytes_there is None:
-            return constant(len(lines), 0)
+            return constant(len(rows), 0)
         containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
         return _priority(bytes_there, MAX_CONTAINER_THRESHOLD * containers)
 
@@ -54,15 +54,15 @@ def _priority(bytes_there: Int64Array, max_threshold: int) -> Int64Array:
 
 
 def image_names(pod: Pod) -> Iterable[str]:
-    """Normalised names of all images the pod needs, volumes from images included."""
+    """Normalized names of all images the pod needs, including those of image volumes."""
     spec = pod.spec
     for container in (*spec.init_containers, *spec.containers):
-        yield normalized(container.image)
+        yield normalize_image_name(container.image)
     for volume in spec.volumes:
         if volume.image is not None:
-            yield normalized(volume.image.reference)
+            yield normalize_image_name(volume.image.reference)
 
 
-def normalized(image: str) -> str:
-    """The name with a tag: ``:latest`` where it has none."""
+def normalize_image_name(image: str) -> str:
+    """The name with a tag, ``:latest`` if it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures: pods that need a feature of the kubelet go where it is declared."""
+"""NodeDeclaredFeatures: refuses nodes that do not declare a kubelet feature the pod needs."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class NodeDeclaredFeatures:
 
 
 def _hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
-    """A node is new, or declares other features."""
+    """The node is new, or its declared features changed."""
     changed = old is None or old.status.declared_features != new.status.declared_features
     return QueueingHint.QUEUE if changed else QueueingHint.QUEUE_SKIP
 
 
 def _hint_pod_updated(pod: PodInfo, old: Pod, new: Pod) -> QueueingHint:
-    """What a pod needs of a kubelet does not change while it waits."""
+    """The features that a pod needs do not change while it waits."""
     return QueueingHint.QUEUE_SKIP
 
 
@@ -87,7 +87,7 @@ def required_features(pod: Pod) -> tuple[str, ...]:
 
 
 def _statuses(required: Sequence[str]) -> list[Status | None]:
-    """One for each set of missing features, the bits of its number."""
+    """A status for each set of missing features; its index is the set as bits."""
     statuses: list[Status | None] = [None]
     for bits in range(1, 1 << len(required)):
         missing = [name for i, name in enumerate(required) if bits >> i & 1]

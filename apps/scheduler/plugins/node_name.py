@@ -1,4 +1,4 @@
-"""NodeName: a pod whose spec names a node runs on no other."""
+"""NodeName: a pod whose spec names a node runs only there."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class NodeName:
         if not wanted:
             return None
         ids = np.ones(len(nodes), dtype=np.uint16)
-        line = nodes.row_of(wanted)
-        if line >= 0:
-            ids[line] = 0
+        row = nodes.row_of(wanted)
+        if row >= 0:
+            ids[row] = 0
         return Verdicts(ids, _STATUSES)
 
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
         wanted = pod.pod.spec.node_name
-        yield Detail(f"the pod asks for node {wanted}", {"wanted": wanted})
+        yield Detail(f"the pod requests node {wanted}", {"wanted": wanted})
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         added = ClusterEvent(Resource.NODE, ActionType.ADD)

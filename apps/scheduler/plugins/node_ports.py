@@ -1,4 +1,4 @@
-"""NodePorts: a host port can be taken once per node, address and protocol."""
+"""NodePorts: a host port can be used once per node, address and protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import SKIP, Status, unschedulable
 from apps.scheduler.framework.types import NodeInfo, PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 
 NAME: Final = "NodePorts"
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
@@ -44,7 +44,7 @@ class NodePorts:
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
-        """The host ports that are taken, and the pods that have them."""
+        """The host ports that are in use, and the pods that use them."""
         for wanted in pod.host_ports:
             takers = [
                 other.key
@@ -54,7 +54,7 @@ class NodePorts:
             ]
             if takers:
                 yield Detail(
-                    f"host port {wanted.protocol} {wanted.port} is taken by {listed(takers)}",
+                    f"host port {wanted.protocol} {wanted.port} is used by {list_names(takers)}",
                     {"port": wanted.port, "protocol": wanted.protocol, "pods": takers},
                 )
 
@@ -63,14 +63,14 @@ class NodePorts:
         deleted = ClusterEvent(Resource.POD, ActionType.DELETE)
         return (
             ClusterEventWithHint(
-                deleted, _hint_pod_deleted, looks_for="that holds a host port this pod wants"
+                deleted, _hint_pod_deleted, looks_for="that uses a host port this pod requests"
             ),
             ClusterEventWithHint(node, _hint_node_added),
         )
 
 
 def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
-    """A pod on a node has freed a port that this pod wants."""
+    """A pod on a node has released a port that this pod requests."""
     if not (old.spec.node_name or old.status.nominated_node_name):
         return QueueingHint.QUEUE_SKIP
     freed = NodeInfo(old.spec.node_name)

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take only pods that tolerate the unschedulable taint."""
+"""NodeUnschedulable: cordoned nodes accept only pods that tolerate the unschedulable taint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from apps.scheduler.framework.nodes import NodeColumns
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins.helper.taints import UNSCHEDULABLE_TAINT, tolerated
+from apps.scheduler.plugins.helper.taints import UNSCHEDULABLE_TAINT, is_tolerated
 
 NAME: Final = "NodeUnschedulable"
 REASON: Final = "node(s) were unschedulable"
@@ -36,7 +36,7 @@ class NodeUnschedulable:
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         cordoned = nodes.unschedulable
-        if not cordoned.any() or tolerated(pod.pod.spec.tolerations, UNSCHEDULABLE_TAINT):
+        if not cordoned.any() or is_tolerated(pod.pod.spec.tolerations, UNSCHEDULABLE_TAINT):
             return None
         return Verdicts(cordoned.astype("uint16"), _STATUSES)
 
@@ -55,13 +55,13 @@ class NodeUnschedulable:
 
 
 def _hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
-    """A node that is not cordoned, and that is new or was cordoned."""
+    """The node is not cordoned, and is new or was cordoned before."""
     helps = not new.spec.unschedulable and (old is None or old.spec.unschedulable)
     return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
 
 
 def _hint_toleration_added(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:
-    """The pod itself has got the toleration it lacked."""
+    """The pod itself has the toleration now that it lacked."""
     own = new.metadata.uid == pod.uid
-    helps = own and tolerated(new.spec.tolerations, UNSCHEDULABLE_TAINT)
+    helps = own and is_tolerated(new.spec.tolerations, UNSCHEDULABLE_TAINT)
     return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP

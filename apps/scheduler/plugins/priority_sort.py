@@ -1,4 +1,4 @@
-"""PrioritySort: pods of higher priority first, then those that wait longer."""
+"""PrioritySort: pods of higher priority first, then those that have waited longer."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
     ImageLocality,
     DefaultBinder,
     NodeDeclaredFeatures,
-    # Of earlier releases: only converted configurations may name them.
+    # Plugins of earlier releases: only converted configurations may name them.
     SelectorSpread,
     NodePreferAvoidPods,
     NodeResourcesBalancedAllocationLegacy,
@@ -81,5 +81,5 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
 #: name → class
 BUILT_IN: Final[Mapping[str, PluginFactory]] = {plugin.name: plugin for plugin in PLUGINS}
 
-#: what `config.load` has to know of them
+#: the table that `config.load` receives
 TABLE: Final = plugin_table(PLUGINS)

@@ -34,8 +34,8 @@ class SchedulingGates:
         return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        gone = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-        return (ClusterEventWithHint(gone, _hint_gates_eliminated, looks_for=ITSELF),)
+        eliminated = ClusterEvent(Resource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        return (ClusterEventWithHint(eliminated, _hint_gates_eliminated, looks_for=ITSELF),)
 
 
 def _hint_gates_eliminated(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingHint:

@@ -1,4 +1,4 @@
-"""TaintToleration: nodes with taints that the pod does not tolerate, refused or less liked."""
+"""TaintToleration: nodes with untolerated taints are refused, or score lower."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from apps.scheduler.plugins.helper.taints import (
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
     has_untolerated,
-    tolerated,
+    is_tolerated,
 )
 
 NAME: Final = "TaintToleration"
@@ -55,29 +55,29 @@ class TaintToleration:
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
     ) -> Iterator[Detail]:
-        """Every taint that keeps pods away and that the pod does not tolerate."""
+        """Every taint of effect NoSchedule or NoExecute that the pod does not tolerate."""
         node = nodes.info(0).node
         for taint in node.spec.taints if node is not None else ():
             if taint.effect not in (NO_SCHEDULE, NO_EXECUTE):
                 continue
-            if not tolerated(pod.pod.spec.tolerations, taint):
+            if not is_tolerated(pod.pod.spec.tolerations, taint):
                 text = taint_text(taint)
                 yield Detail(f"the pod does not tolerate the taint {text}", {"taint": text})
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """The number of PreferNoSchedule taints the pod does not tolerate: the fewer the better."""
+        """The number of PreferNoSchedule taints the pod does not tolerate; fewer is better."""
         tolerations = pod.pod.spec.tolerations
-        counts = [count_intolerable(taints, tolerations) for taints in nodes.taint_sets]
+        counts = [count_untolerated(taints, tolerations) for taints in nodes.taint_sets]
         if not any(counts):
-            return constant(len(lines), 0)
-        return np.array(counts, dtype=np.int64)[nodes.taint_ids[lines]]
+            return constant(len(rows), 0)
+        return np.array(counts, dtype=np.int64)[nodes.taint_ids[rows]]
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores, reverse=True)
@@ -107,9 +107,9 @@ def _hint_toleration_added(pod: PodInfo, old: Pod | None, new: Pod) -> QueueingH
     return QueueingHint.QUEUE if own else QueueingHint.QUEUE_SKIP
 
 
-def count_intolerable(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
+def count_untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
     """How many PreferNoSchedule taints are not tolerated by a toleration for that effect or any."""
     soft = [t for t in tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]
     return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not tolerated(soft, taint) for taint in taints
+        taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(soft, taint) for taint in taints
     )

@@ -1,4 +1,4 @@
-"""VolumeRestrictions: disks that a node mounts once, and claims that one pod alone may use."""
+"""VolumeRestrictions: disks that a node mounts once, and claims that only one pod may use."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _ONCE_PER_NODE: Final = frozenset(
 class PreFilterState:
     #: names of the pod's claims that only one pod may use
     exclusive_claims: frozenset[str]
-    #: how often pods on nodes use these claims; what AddPod and RemovePod count
+    #: how many pods on nodes use these claims; updated by AddPod and RemovePod
     users: int
 
     def clone(self) -> PreFilterState:
         return replace(self)
 
     def count(self, pod: PodInfo, sign: int) -> None:
-        """As upstream, by the name of the claim alone, whatever its namespace."""
+        """Counts by the name of the claim only, in any namespace, as upstream."""
         for volume in pod.pod.spec.volumes:
             claim = volume.persistent_volume_claim
             if claim is not None and claim.claim_name in self.exclusive_claims:
@@ -107,7 +107,7 @@ class VolumeRestrictions:
         claim = ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD)
         return (
             ClusterEventWithHint(
-                deleted, _hint_pod_deleted, looks_for="that uses a disk or claim this pod wants"
+                deleted, _hint_pod_deleted, looks_for="that uses a disk or claim of this pod"
             ),
             ClusterEventWithHint(ClusterEvent(Resource.NODE, ActionType.ADD)),
             ClusterEventWithHint(claim, _hint_claim_added),
@@ -115,7 +115,7 @@ class VolumeRestrictions:
 
 
 def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
-    """A pod of the namespace no longer uses a disk or a claim that this pod wants."""
+    """A pod of the namespace no longer uses a disk or a claim of this pod."""
     if old.metadata.namespace != pod.namespace:
         return QueueingHint.QUEUE_SKIP
     freed = set(PodInfo(old).mounts)
@@ -127,16 +127,16 @@ def _hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
 def _hint_claim_added(
     pod: PodInfo, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
 ) -> QueueingHint:
-    """The pod's claim exists now, so that its access mode is known."""
+    """A claim of the pod was created, so that its access mode is known."""
     claim = Mount(MountKind.CLAIM, (new.metadata.namespace, new.metadata.name))
     return QueueingHint.QUEUE if claim in pod.mounts else QueueingHint.QUEUE_SKIP
 
 
 def rivals(mount: Mount) -> tuple[Mount, ...]:
-    """Mounts that cannot be on a node together with this one.
+    """Mounts that conflict with this one on a node.
 
-    An EBS volume is mounted once; a GCE disk, an iSCSI volume and an RBD image once, or any number
-    of times to be read.
+    An EBS volume can be mounted once; a GCE disk, an iSCSI volume and an RBD image once, or any
+    number of times if all mounts are read-only.
     """
     if mount.kind not in _ONCE_PER_NODE:
         return ()

@@ -1,4 +1,4 @@
-"""VolumeZone: volumes of a zone are used in that zone."""
+"""VolumeZone: refuses nodes outside the zones and regions of the pod's volumes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 
 _STATUSES = (None, unresolvable(REASON))
 _PRE_FILTER_STATE: Final = f"PreFilter{NAME}"
-#: where a node lacks the older label, the newer one counts
+#: older label -> newer label, which counts where a node lacks the older one
 _SUCCESSOR: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 #: topology labels and the zones or regions they allow: a node must satisfy each of them
@@ -84,7 +84,7 @@ class VolumeZone:
         return None, None
 
     def _zones(self, namespace: str, name: str) -> Mapping[str, frozenset[str]] | Status:
-        """The zones of the claim's volume, none if it has no volume yet; or what is missing."""
+        """The zones of the claim's volume, none if it has no volume yet; a status on failure."""
         listers = self._handle.listers
         claim = listers.persistent_volume_claims.get(name, namespace)
         if claim is None:
@@ -133,7 +133,7 @@ class VolumeZone:
 def _hint_storage_class_added(
     pod: PodInfo, old: StorageClass | None, new: StorageClass
 ) -> QueueingHint:
-    """Only a class that waits for its consumer lets a pod without a volume pass."""
+    """Only a class with WaitForFirstConsumer lets a claim without a volume pass."""
     waits = new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
     return QueueingHint.QUEUE if waits else QueueingHint.QUEUE_SKIP
 
@@ -141,7 +141,7 @@ def _hint_storage_class_added(
 def _hint_claim_changed(
     pod: PodInfo, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
 ) -> QueueingHint:
-    """One of the claims that the pod names was made or changed."""
+    """One of the claims that the pod names was created or updated."""
     sources = (volume.persistent_volume_claim for volume in pod.pod.spec.volumes)
     named = {source.claim_name for source in sources if source is not None}
     own = new.metadata.namespace == pod.namespace and new.metadata.name in named
@@ -151,13 +151,13 @@ def _hint_claim_changed(
 def _hint_volume_changed(
     pod: PodInfo, old: PersistentVolume | None, new: PersistentVolume
 ) -> QueueingHint:
-    """A volume is new, or belongs to other zones now."""
+    """The volume is new, or its zones changed."""
     helps = old is None or zones_of(old) != zones_of(new)
     return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
 
 
 def allows(topologies: Topologies, nodes: NodeColumns) -> BoolArray:
-    """(n,) bool: nodes in the zones and regions; a node without any such label is everywhere."""
+    """(n,) bool: nodes in the zones and regions; a node without any such label passes."""
     columns = {key: nodes.label(key) for key in TOPOLOGY_LABELS}
     nowhere, matching = np.ones((2, len(nodes)), dtype=np.bool_)
     for column in columns.values():
@@ -173,9 +173,9 @@ def allows(topologies: Topologies, nodes: NodeColumns) -> BoolArray:
 
 
 def zones_of(volume: PersistentVolume) -> Mapping[str, frozenset[str]]:
-    """Topology label -> the zones it names, which are joined by a double underscore.
+    """Topology label -> its zones, which are separated by a double underscore.
 
-    A label with an empty zone in its list is left out, as upstream cannot read it.
+    A label with an empty zone in its list is left out, as upstream.
     """
     labels = volume.metadata.labels
     named = {key: labels[key].split(ZONE_DELIMITER) for key in TOPOLOGY_LABELS if key in labels}

@@ -26,7 +26,7 @@ def resources(listed: Mapping[str, str | int]) -> dict[str, str | int]:
 
 
 class Builder:
-    """Any object, built from its body as in the API."""
+    """Builds any object from its body as in the API."""
 
     def __init__(self, name: str, namespace: str = "") -> None:
         self.body: dict[str, Any] = {

@@ -87,7 +87,7 @@ class ClaimBuilder(_StorageBuilder):
         """Bind the claim to this volume."""
         return self.spec(volumeName=volume).annotation(BIND_COMPLETED, "yes").phase("Bound")
 
-    def made_for(self, pod_uid: str) -> Self:
+    def created_for(self, pod_uid: str) -> Self:
         """The claim of a generic ephemeral volume."""
         owner = {"kind": "Pod", "uid": pod_uid, "controller": True}
         self.body["metadata"]["ownerReferences"] = [owner]

@@ -76,7 +76,7 @@ def test_a_rejected_node_is_explained_from_the_state_of_the_decision(
     taken, reserved = found["nodes"]
     assert taken["sentence"] == (
         "node-1 was refused by NodeResourcesFit: "
-        "needs cpu 7, free 1 of 8; held by default/huge (7)."
+        "needs cpu 7, free 1 of 8; requested by default/huge (7)."
     )
     assert taken["refusals"][0]["details"][0]["figures"]["free"] == "1"
     assert reserved["sentence"] == (
@@ -84,7 +84,7 @@ def test_a_rejected_node_is_explained_from_the_state_of_the_decision(
         "the pod does not tolerate the taint dedicated=gpu:NoSchedule."
     )
     first = get(admin_client, f"lab/decisions/{number}/explanation?node=node-0")["nodes"][0]
-    assert "held by default/first (2)" in first["sentence"]
+    assert "requested by default/first (2)" in first["sentence"]
 
 
 def test_a_pending_pod_is_explained_with_suggestions(
@@ -94,14 +94,15 @@ def test_a_pending_pod_is_explained_with_suggestions(
     assert found["why_pending"].startswith("0/3 nodes are available: ")
     assert [(each["sentence"], each["nodes"]) for each in found["unblocking"]["suggestions"]] == [
         ("Lower the request for cpu from 7 to 6", 1),
-        ("Tolerate the taint dedicated=gpu:NoSchedule", 1),
-        ("Free the pod default/first on node-0", 1),
-        ("Free the pod default/huge on node-1", 1),
+        ("Add a toleration for the taint dedicated=gpu:NoSchedule", 1),
+        ("Evict the pod default/first from node-0", 1),
+        ("Evict the pod default/huge from node-1", 1),
     ]
     assert found["place"]["sentence"] == "It is unschedulable and waits for an event that may help."
-    assert "A node whose taints the pod tolerates is added or gets or loses taints or a cordon" in [
-        each["sentence"] for each in found["wake"]
-    ]
+    assert (
+        "A node whose taints the pod tolerates is added or is uncordoned or has its taints changed"
+        in [each["sentence"] for each in found["wake"]]
+    )
     assert found["wake_by_time"].startswith("Without an event it is retried 300 s")
     assert found["decision"] == decision_of("second")
 

@@ -17,8 +17,8 @@ def test_every_plugin_that_refuses_the_node_explains_itself(scheduler: Scheduler
     assert explained(scheduler, make_pod().node_selector({"disk": "ssd"}).req(cpu="9")) == [
         "NodeUnschedulable: the node is cordoned",
         "TaintToleration: the pod does not tolerate the taint dedicated=gpu:NoSchedule",
-        "NodeAffinity: the node selector wants disk=ssd: the node has disk=hdd",
-        "NodeResourcesFit: needs cpu 9, free 4 of 4: more than the whole node",
+        "NodeAffinity: the node selector requires disk=ssd: the node has disk=hdd",
+        "NodeResourcesFit: needs cpu 9, free 4 of 4: exceeds the node's allocatable cpu",
     ]
 
 
@@ -47,7 +47,7 @@ def test_what_only_nominated_pods_stand_against_comes_last(scheduler: Scheduler)
     scheduler.queue.add_nominated_pod(PodInfo(promised))
     assert explained(scheduler, make_pod().req(cpu="1")) == [
         "TaintToleration: the pod does not tolerate the taint gpu:NoSchedule",
-        "NodeResourcesFit: needs cpu 1, free 0 of 4; held by default/vip (4, nominated)",
+        "NodeResourcesFit: needs cpu 1, free 0 of 4; requested by default/vip (4, nominated)",
     ]
 
 

@@ -39,18 +39,18 @@ def test_a_pod_that_is_a_little_too_big_may_ask_for_less_or_tolerate_or_wait_for
     scheduler: Scheduler,
 ) -> None:
     assert said(scheduler, make_pod().req(cpu="2").obj()) == [
-        ("Tolerate the taint dedicated=gpu:NoSchedule", 1),
+        ("Add a toleration for the taint dedicated=gpu:NoSchedule", 1),
         ("Lower the request for cpu from 2 to 1500m", 2),
-        ("Free the pod default/p1 on n1", 1),
-        ("Free the pod default/p2 on n2", 1),
-        ("Free the pod default/p3 on n3", 1),
+        ("Evict the pod default/p1 from n1", 1),
+        ("Evict the pod default/p2 from n2", 1),
+        ("Evict the pod default/p3 from n3", 1),
     ]
 
 
 def test_a_selector_is_dropped_or_a_node_is_labelled(scheduler: Scheduler) -> None:
     pod = make_pod().req(cpu="1").node_selector({"disk": "ssd"}).obj()
     assert said(scheduler, pod) == [
-        ("Drop disk=ssd from the node selector", 3),
+        ("Remove disk=ssd from the node selector", 3),
         ("Label one of 3 nodes with disk=ssd", 3),
     ]
 
@@ -62,7 +62,7 @@ def test_a_spread_constraint_is_relaxed_by_as_little_as_it_takes(scheduler: Sche
             pod = make_pod(name).uid(name).label("app", "web").on(f"n{number}")
             scheduler.cache.add_pod(PodInfo(pod.obj()))
     pod = make_pod().label("app", "web").spread("zone", {"app": "web"}).obj()
-    assert ("Raise maxSkew of spread constraint 1 (zone) from 1 to 3", 3) in said(scheduler, pod)
+    assert ("Increase maxSkew of spread constraint 1 (zone) from 1 to 3", 3) in said(scheduler, pod)
 
 
 def test_nothing_is_suggested_that_does_not_help_alone(scheduler: Scheduler) -> None:

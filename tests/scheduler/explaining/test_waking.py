@@ -1,4 +1,4 @@
-"""What may wake a rejected pod, in plain words and by the labels of events."""
+"""What may trigger a retry of a rejected pod, as sentences and by the labels of events."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ from apps.scheduler.explaining.waking import wake_events
 from tests.scheduler.conftest import NewScheduler
 
 
-def test_the_rejectors_events_are_told(new_scheduler: NewScheduler) -> None:
+def test_the_events_of_the_rejecting_plugins_are_listed(new_scheduler: NewScheduler) -> None:
     framework = new_scheduler().profiles["default-scheduler"]
     found = wake_events(framework, ["TaintToleration", "NodePorts"])
     assert [(each.plugin, each.event, each.sentence) for each in found] == [
         (
             "NodePorts",
             "PodDelete",
-            "A pod that holds a host port this pod wants is deleted",
+            "A pod that uses a host port this pod requests is deleted",
         ),
         ("NodePorts", "NodeAdd", "A node is added"),
         (
             "TaintToleration",
             "NodeAdd|UpdateNodeTaint",
-            "A node whose taints the pod tolerates is added or gets or loses taints or a cordon",
+            "A node whose taints the pod tolerates is added or is uncordoned or has its taints "
+            "changed",
         ),
         (
             "TaintToleration",
             "PodUpdatePodToleration",
-            "This pod has other tolerations",
+            "This pod has its tolerations changed",
         ),
     ]
 
 
-def test_every_event_of_every_plugin_has_words(new_scheduler: NewScheduler) -> None:
+def test_every_event_of_every_plugin_has_a_sentence(new_scheduler: NewScheduler) -> None:
     framework = new_scheduler().profiles["default-scheduler"]
     found = wake_events(framework, framework.plugins)
     assert len(found) > 30

@@ -152,7 +152,7 @@ def zones(scheduler: Scheduler) -> Scheduler:
 
 def test_a_term_that_nothing_meets_is_explained(zones: Scheduler) -> None:
     assert explained(zones, wants(pod(), near=[term("web")]), "b1") == [
-        f"InterPodAffinity: affinity term 1 wants pods with app=web in the same {ZONE}: "
+        f"InterPodAffinity: affinity term 1 requires pods with app=web in the same {ZONE}: "
         "there are none in b"
     ]
 
@@ -166,7 +166,7 @@ def test_a_node_without_the_key_of_a_term_is_explained(zones: Scheduler) -> None
 
 def test_the_pods_that_a_term_keeps_away_from_are_named(zones: Scheduler) -> None:
     assert explained(zones, wants(pod(), away=[term("web")]), "a2") == [
-        "InterPodAffinity: anti-affinity term 1 keeps away from pods with app=web in the same "
+        "InterPodAffinity: anti-affinity term 1 excludes pods with app=web in the same "
         f"{ZONE}=a: default/big, default/small"
     ]
 
@@ -174,5 +174,5 @@ def test_the_pods_that_a_term_keeps_away_from_are_named(zones: Scheduler) -> Non
 def test_pods_that_keep_others_away_are_named(zones: Scheduler) -> None:
     add(zones, wants(pod("loner"), away=[term("web")]).on("b1"))
     assert explained(zones, pod(app="web"), "b1") == [
-        f"InterPodAffinity: pods in {ZONE}=b keep away from pods like this one: default/loner"
+        f"InterPodAffinity: pods in {ZONE}=b have anti-affinity to this pod: default/loner"
     ]

@@ -58,15 +58,15 @@ def test_terms_about_names_that_exclude_each_other_refuse_every_node(
 def test_every_entry_of_the_selector_that_is_not_met_is_explained(scheduler: Scheduler) -> None:
     add(scheduler, make_node("n").label("disk", "hdd"))
     assert explained(scheduler, make_pod().node_selector({"disk": "ssd", "gen": "3"})) == [
-        "NodeAffinity: the node selector wants disk=ssd: the node has disk=hdd",
-        "NodeAffinity: the node selector wants gen=3: the node has no label gen",
+        "NodeAffinity: the node selector requires disk=ssd: the node has disk=hdd",
+        "NodeAffinity: the node selector requires gen=3: the node has no label gen",
     ]
 
 
 def test_every_requirement_that_fails_is_explained(scheduler: Scheduler) -> None:
     add(scheduler, make_node("n").label("disk", "hdd"))
     assert explained(scheduler, make_pod().node_affinity_in("disk", "ssd", "nvme")) == [
-        "NodeAffinity: required node affinity, term 1: wants disk In (ssd, nvme): "
+        "NodeAffinity: required node affinity, term 1: requires disk In (ssd, nvme): "
         "the node has disk=hdd"
     ]
 

@@ -14,5 +14,5 @@ def test_a_pod_that_names_a_node_fits_on_no_other(
     scheduler: Scheduler, wanted: str, fits: bool
 ) -> None:
     add(scheduler, make_node("n"))
-    refused = [] if fits else ["NodeName: the pod asks for node m"]
+    refused = [] if fits else ["NodeName: the pod requests node m"]
     assert explained(scheduler, make_pod().spec(nodeName=wanted)) == refused

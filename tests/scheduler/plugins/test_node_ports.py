@@ -31,5 +31,5 @@ def test_host_ports(
 def test_the_pod_that_has_the_port_is_named(scheduler: Scheduler) -> None:
     add(scheduler, make_node("n"), make_pod("holder").host_port(8080).on("n"))
     assert explained(scheduler, make_pod().host_port(8080)) == [
-        "NodePorts: host port TCP 8080 is taken by default/holder"
+        "NodePorts: host port TCP 8080 is used by default/holder"
     ]

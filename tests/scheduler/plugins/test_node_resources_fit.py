@@ -57,13 +57,14 @@ def occupied(scheduler: Scheduler) -> Scheduler:
 
 def test_a_resource_that_is_short_names_what_is_free_and_who_holds_it(occupied: Scheduler) -> None:
     assert explained(occupied, make_pod().req(cpu="2")) == [
-        "NodeResourcesFit: needs cpu 2, free 1.5 of 4; held by default/big (1.5), default/small (1)"
+        "NodeResourcesFit: needs cpu 2, free 1.5 of 4; requested by default/big (1.5), "
+        "default/small (1)"
     ]
 
 
 def test_what_no_node_of_this_size_could_give_is_explained_as_such(occupied: Scheduler) -> None:
     assert explained(occupied, make_pod().req({"cpu": "9", "example.com/gpu": 1})) == [
-        "NodeResourcesFit: needs cpu 9, free 1.5 of 4: more than the whole node",
+        "NodeResourcesFit: needs cpu 9, free 1.5 of 4: exceeds the node's allocatable cpu",
         "NodeResourcesFit: needs example.com/gpu 1, and the node has none",
     ]
 
@@ -73,13 +74,13 @@ def test_room_for_a_nominated_pod_is_counted_and_named(occupied: Scheduler) -> N
     occupied.queue.add_nominated_pod(PodInfo(promised))
     assert explained(occupied, make_pod().req(cpu="1")) == [
         "NodeResourcesFit: needs cpu 1, free 0.5 of 4; "
-        "held by default/big (1.5), default/small (1), default/vip (1, nominated)"
+        "requested by default/big (1.5), default/small (1), default/vip (1, nominated)"
     ]
 
 
 def test_places_for_pods_run_out_like_any_resource(occupied: Scheduler) -> None:
     add(occupied, make_pod("third").on("n"), make_pod("fourth").on("n"))
-    assert explained(occupied, make_pod()) == ["NodeResourcesFit: has 4 pods and takes 4"]
+    assert explained(occupied, make_pod()) == ["NodeResourcesFit: has 4 pods and allows 4"]
 
 
 def test_a_profile_leaves_out_the_resources_it_ignores(new_scheduler: NewScheduler) -> None:

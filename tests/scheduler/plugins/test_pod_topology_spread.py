@@ -193,7 +193,7 @@ def test_a_refusal_is_explained_by_counts_and_skew(scheduler: Scheduler) -> None
     add(scheduler, *NODES, *RUNNING)
     assert explained(scheduler, spread(web()), "a2") == [
         f"PodTopologySpread: spread constraint 1 ({ZONE}, maxSkew 1): a has 2 matching pods, the "
-        "fewest count as 0; one more there makes a skew of 3 (pods by domain: b 0, a 2)"
+        "minimum is 0; one more results in a skew of 3 (pods by domain: b 0, a 2)"
     ]
     assert explained(scheduler, spread(web()), "plain") == [
         f"PodTopologySpread: spread constraint 1 ({ZONE}, maxSkew 1): the node has no label {ZONE}"

@@ -176,10 +176,10 @@ def test_a_pod_waits_for_a_claim_it_can_use(
             'the persistentvolumeclaim "p-scratch"',
         ),
         (
-            [make_claim("p-scratch").in_class("fast").made_for("default/another")],
+            [make_claim("p-scratch").in_class("fast").created_for("default/another")],
             "PVC default/p-scratch was not created for pod default/p (pod is not owner)",
         ),
-        ([make_claim("p-scratch").in_class("fast").made_for("default/p")], ""),
+        ([make_claim("p-scratch").in_class("fast").created_for("default/p")], ""),
     ],
 )
 def test_an_ephemeral_volume_waits_for_its_own_claim(
@@ -201,8 +201,8 @@ def test_a_volume_that_the_node_cannot_reach_is_explained(scheduler: Scheduler) 
     volume = make_volume("v").near(HOSTNAME, "a").claimed_by("c", "default/c").phase("Bound")
     add(scheduler, volume, make_claim("c").bound_to("v"))
     assert explained(scheduler, make_pod("p").claims("c"), "b") == [
-        "VolumeBinding: claim c is bound to volume v, which wants kubernetes.io/hostname In (a): "
-        "the node has kubernetes.io/hostname=b"
+        "VolumeBinding: claim c is bound to volume v, which requires "
+        "kubernetes.io/hostname In (a): the node has kubernetes.io/hostname=b"
     ]
 
 
@@ -214,6 +214,6 @@ def test_a_table_forgets_what_only_volumes_long_gone_were_like() -> None:
         table.put(make_volume("v").label("serial", str(number)).near(HOSTNAME, str(number)).obj())
         table.remove("v")
     assert table.is_worn
-    renewed = table.renewed()
+    renewed = table.rebuild()
     assert not renewed.is_worn
     assert [renewed.at(slot) for slot in renewed.open.nonzero()[0]] == [kept]

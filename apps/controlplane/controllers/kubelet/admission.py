@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from apps.scheduler.framework.resources import node_allocatable, pod_requests
 from apps.scheduler.labels import SelectorError, node_selector_matches
 from apps.scheduler.objects import Node, Pod
-from apps.scheduler.plugins.helper.taints import tolerated
+from apps.scheduler.plugins.helper.taints import is_tolerated
 
 _TERMINAL = ("Succeeded", "Failed")
 
@@ -64,7 +64,7 @@ class FreeCapacity:
         if not selects(pod, self.node):
             return _predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
         for taint in self.node.spec.taints:
-            if taint.effect == "NoExecute" and not tolerated(pod.spec.tolerations, taint):
+            if taint.effect == "NoExecute" and not is_tolerated(pod.spec.tolerations, taint):
                 return _predicate("TaintToleration", "node(s) had untolerated taint(s)")
         return None
 

@@ -26,7 +26,7 @@ from apps.controlplane.controllers.writes import (
     set_status,
 )
 from apps.scheduler.objects import KubeObject, Node, Pod, decode
-from apps.scheduler.plugins.helper.taints import has_untolerated, tolerated
+from apps.scheduler.plugins.helper.taints import has_untolerated, is_tolerated
 
 Body = dict[str, Any]
 KIND: Final = "DaemonSet"
@@ -130,7 +130,7 @@ def _should_run(pod: Pod, node: Node) -> bool:
 def _may_stay(pod: Pod, node: Node) -> bool:
     """Whether a running pod may stay; only NoExecute taints matter."""
     evicting = [taint for taint in node.spec.taints if taint.effect == "NoExecute"]
-    return selects(pod, node) and all(tolerated(pod.spec.tolerations, each) for each in evicting)
+    return selects(pod, node) and all(is_tolerated(pod.spec.tolerations, each) for each in evicting)
 
 
 def _node_of(pod: Pod) -> str:

@@ -8,7 +8,7 @@ from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.arguments import args_by_plugin
 from apps.scheduler.config.convert.draft import ProfileDraft
 from apps.scheduler.config.convert.general import general_fields
-from apps.scheduler.config.convert.policy import draft_of_policy, rendered_extenders
+from apps.scheduler.config.convert.policy import draft_of_policy, render_extenders
 from apps.scheduler.config.convert.profiles import draft_of
 from apps.scheduler.config.convert.releases import V1ALPHA1
 from apps.scheduler.config.convert.written import Note, OldConfiguration, Policy
@@ -25,14 +25,14 @@ def convert_v1alpha1(
     fields = general_fields(old, note)
     if old.algorithm_source.policy is not None and policy is not None:
         draft = draft_of_policy(policy, built_in, note)
-        fields |= rendered_extenders(policy)
+        fields |= render_extenders(policy)
         if old.plugins or old.plugin_config:
-            note("plugins and pluginConfig are left out: a Policy goes before them")
+            note("plugins and pluginConfig are left out: a Policy takes precedence")
     else:
         draft = _draft_of_provider(old, built_in, note)
     draft.scheduler_name = old.scheduler_name
     _apply_settings(draft, old)
-    return fields | {"profiles": [draft.rendered()]}
+    return fields | {"profiles": [draft.render()]}
 
 
 def _draft_of_provider(old: OldConfiguration, built_in: PluginTable, note: Note) -> ProfileDraft:
@@ -40,25 +40,25 @@ def _draft_of_provider(old: OldConfiguration, built_in: PluginTable, note: Note)
     if source.policy is not None:
         note(
             f"the Policy of algorithmSource ({source.policy}) is not part of this text; the "
-            "default plugins take its place. Convert the two together"
+            "default plugins are used instead. Convert the two together"
         )
     plugins = dict(old.plugins)
     if "postFilter" in plugins:
-        # Until v1alpha2 the point before scoring had this name, and preemption was no plugin.
+        # Until v1alpha2 preScore had this name, and preemption was not a plugin.
         plugins["preScore"] = plugins.pop("postFilter")
-        note("plugins.postFilter is now preScore, as this point has been called since")
+        note("plugins.postFilter is now preScore: the extension point was renamed")
     empty = ProfileDraft(built_in, args=args_by_plugin(old.plugin_config))
     draft = draft_of(empty, plugins, V1ALPHA1, note)
     provider = source.provider or _DEFAULT_PROVIDER
     if provider == _CLUSTER_AUTOSCALER_PROVIDER:
         draft.rename(names.NODE_RESOURCES_LEAST_ALLOCATED, names.NODE_RESOURCES_MOST_ALLOCATED)
     elif provider != _DEFAULT_PROVIDER:
-        note(f"algorithmSource.provider {provider} is not known; {_DEFAULT_PROVIDER} is used")
+        note(f"algorithmSource.provider {provider} is unknown; {_DEFAULT_PROVIDER} is used")
     return draft
 
 
 def _apply_settings(draft: ProfileDraft, old: OldConfiguration) -> None:
-    """Settings that have become arguments of plugins; arguments already there go before them."""
+    """Apply settings that are now arguments of plugins; existing arguments take precedence."""
     if old.disable_preemption:
         draft.remove(names.DEFAULT_PREEMPTION)
     weight = old.hard_pod_affinity_symmetric_weight

@@ -1,4 +1,4 @@
-"""Plugins and plugin arguments that earlier releases had, and this one has otherwise."""
+"""Plugins and plugin arguments of earlier releases that changed since."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.draft import ProfileDraft
 from apps.scheduler.config.convert.releases import Release
-from apps.scheduler.config.convert.written import NodeLabelArgs, Note, written_as
+from apps.scheduler.config.convert.written import NodeLabelArgs, Note, read_as
 from apps.scheduler.config.types import PluginConfig
 from apps.scheduler.objects import without_nulls
 
@@ -19,23 +19,23 @@ LIST_DEFAULTING: Final = "List"
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
-#: Plugins under names that they no longer had in their last release.
+#: Plugins that were renamed before their last release.
 RENAMED: Final = {"DefaultPodTopologySpread": names.SELECTOR_SPREAD}
 
 _UNTRANSLATED: Final = {
     "ServiceAffinity": "ServiceAffinity has no counterpart and is left out; "
-    "pods can say the like with inter-pod affinity",
+    "use inter-pod affinity instead",
     "NodeResourceLimits": "NodeResourceLimits, an alpha plugin, has no counterpart and is left out",
 }
 
 
 def args_by_plugin(written: Iterable[PluginConfig]) -> dict[str, dict[str, Any]]:
-    """Plugin → its arguments without apiVersion and kind, free to be changed."""
+    """Plugin → its arguments without apiVersion and kind, as a copy that may be changed."""
     return {entry.name: _without_meta(entry.args or {}) for entry in written}
 
 
 def adapt(profile: ProfileDraft, release: Release, note: Note) -> None:
-    """Rewrites plugins and arguments of an old release into those that exist here."""
+    """Rewrite plugins and arguments of an old release into those of v1."""
     for old, new in RENAMED.items():
         profile.rename(old, new)
     _translate_node_label(profile, note)
@@ -53,31 +53,31 @@ def adapt(profile: ProfileDraft, release: Release, note: Note) -> None:
 def require_labels(
     profile: ProfileDraft, note: Note, *, present: Iterable[str], absent: Iterable[str]
 ) -> None:
-    """NodeLabel's demand on nodes, as the affinity that NodeAffinity adds to every pod."""
+    """Add the node labels that NodeLabel requires to NodeAffinity's addedAffinity."""
     demands = [{"key": label, "operator": "Exists"} for label in present]
     demands += [{"key": label, "operator": "DoesNotExist"} for label in absent]
     if not demands:
         return
-    told = ", ".join(f"{demand['key']} {demand['operator']}" for demand in demands)
+    text = ", ".join(f"{demand['key']} {demand['operator']}" for demand in demands)
     if names.NODE_AFFINITY not in profile.plugins["filter"]:
         note(
-            f"the demand on node labels ({told}) is left out: it would be NodeAffinity's, "
-            "which this configuration does not run"
+            f"the required node labels ({text}) are left out: NodeAffinity would check them, "
+            "but it is not enabled"
         )
         return
     args = profile.args.get(names.NODE_AFFINITY, {})
     args_type = profile.built_in[names.NODE_AFFINITY].args_type
     if args_type is not None:
-        written_as(args_type, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
+        read_as(args_type, args, note, f"pluginConfig.{names.NODE_AFFINITY}")
     profile.args[names.NODE_AFFINITY] = _with_demands(args, demands)
     note(
-        f"the demand on node labels ({told}) is now NodeAffinity's addedAffinity; a node that "
-        "fails it is refused with NodeAffinity's reason"
+        f"the required node labels ({text}) are now NodeAffinity's addedAffinity; a node without "
+        "them is refused with NodeAffinity's reason"
     )
 
 
 def _with_demands(args: Mapping[str, Any], demands: list[dict[str, str]]) -> dict[str, Any]:
-    """NodeAffinityArgs whose terms demand this, too; an empty term matches no node and stays."""
+    """NodeAffinityArgs with the demands added to each term; empty terms match no node and stay."""
     affinity = without_nulls(args).get("addedAffinity", {})
     required = affinity.get(_REQUIRED, {"nodeSelectorTerms": [{"matchExpressions": []}]})
     terms = [
@@ -88,7 +88,7 @@ def _with_demands(args: Mapping[str, Any], demands: list[dict[str, str]]) -> dic
 
 
 def _translate_node_label(profile: ProfileDraft, note: Note) -> None:
-    args = written_as(
+    args = read_as(
         NodeLabelArgs, profile.args.pop(NODE_LABEL, {}), note, f"pluginConfig.{NODE_LABEL}"
     )
     if NODE_LABEL in profile.plugins["filter"]:
@@ -100,7 +100,7 @@ def _translate_node_label(profile: ProfileDraft, note: Note) -> None:
 
 
 def _settle_default_spreading(profile: ProfileDraft, release: Release) -> None:
-    """What `defaultingType` was when it was not given."""
+    """Set `defaultingType` to its former default if it is absent."""
     if not release.old_formulas or not profile.has(names.POD_TOPOLOGY_SPREAD):
         return
     given = profile.args.get(names.POD_TOPOLOGY_SPREAD, {})

@@ -15,8 +15,8 @@ from apps.scheduler.config.convert.releases import V1ALPHA2, V1BETA1, V1BETA2
 from apps.scheduler.config.convert.written import (
     Note,
     OldConfiguration,
-    policy_written,
-    written_as,
+    read_as,
+    read_policy,
 )
 from apps.scheduler.config.errors import Cause, ConfigError
 from apps.scheduler.config.loading import load
@@ -35,7 +35,7 @@ _POLICY_KEY: Final = "policy.cfg"
 class Conversion:
     """`configuration_yaml` is a v1 configuration; where `legacy`, load it with `legacy=True`.
 
-    `notes` say in sentences what differs from the original, or could not be translated.
+    `notes` are sentences on what differs from the original or could not be translated.
     """
 
     configuration_yaml: str
@@ -49,20 +49,20 @@ def convert(
     *,
     policy: str | bytes | Mapping[str, Any] | None = None,
 ) -> Conversion:
-    """Rewrites a configuration of an earlier version, or a Policy, for this scheduler.
+    """Convert a configuration of an earlier version, or a Policy, for this scheduler.
 
     `policy` is the Policy that a v1alpha1 configuration refers to; a Policy may come in its
     ConfigMap. `plugins` is as for `load`. Raises ConfigError if the text cannot be read, is
-    of an unknown version, or holds what no scheduler would have accepted.
+    of an unknown version, or contains values that no scheduler accepted.
     """
-    body = _unwrapped(read(source))
+    body = _unwrap(read(source))
     notes: list[str] = []
     if body.get("apiVersion") == API_VERSION and body.get("kind") == KIND:
         load(body, plugins)
-        return Conversion(_dump(body), False, ("this is a v1 configuration already",))
+        return Conversion(_dump(body), False, ("this is already a v1 configuration",))
     built_in = {n: plugin for n, plugin in plugins.items() if plugin.origin is not Origin.OUTSIDE}
     given = None if policy is None else read(policy)
-    document = _converted(body, given, built_in, notes.append)
+    document = _convert_document(body, given, built_in, notes.append)
     document = {"apiVersion": API_VERSION, "kind": KIND, **document}
     configuration = load(document, plugins, legacy=True)
     used = {name for profile in configuration.profiles for name in profile.plugin_names}
@@ -72,7 +72,7 @@ def convert(
     return Conversion(_dump(document), True, tuple(dict.fromkeys(notes)))
 
 
-def _converted(
+def _convert_document(
     body: Mapping[str, Any],
     policy: Mapping[str, Any] | None,
     built_in: PluginTable,
@@ -80,21 +80,21 @@ def _converted(
 ) -> dict[str, Any]:
     api_version, kind = body.get("apiVersion"), body.get("kind")
     if kind == "Policy" and api_version in _POLICY_VERSIONS:
-        return convert_policy(policy_written(body, note), built_in, note)
+        return convert_policy(read_policy(body, note), built_in, note)
     group, _, version = str(api_version).partition("/")
     if kind != KIND or group not in _GROUPS or version not in _VERSIONS:
         raise ConfigError([Cause("apiVersion", f'cannot convert kind "{kind}" of "{api_version}"')])
-    old = written_as(OldConfiguration, body, note)
+    old = read_as(OldConfiguration, body, note)
     if version == "v1alpha1":
-        given = None if policy is None else policy_written(_unwrapped(policy), note)
+        given = None if policy is None else read_policy(_unwrap(policy), note)
         return convert_v1alpha1(old, given, built_in, note)
     if version == "v1beta3":
         return convert_v1beta3(old, built_in, note)
     return convert_profiles(old, _RELEASES[version], built_in, note)
 
 
-def _unwrapped(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A Policy out of the ConfigMap in which schedulers used to find it."""
+def _unwrap(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The Policy in a ConfigMap, from which earlier schedulers read it."""
     data = body.get("data")
     if body.get("kind") == "ConfigMap" and isinstance(data, Mapping) and _POLICY_KEY in data:
         return read(data[_POLICY_KEY])

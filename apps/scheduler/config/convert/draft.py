@@ -10,7 +10,7 @@ from apps.scheduler.config.convert import names
 from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.config.types import API_VERSION, EXTENSION_POINTS
 
-#: What a plugin's filter and score rely on; these were not always points of their own.
+#: The points that filter and score depend on; earlier releases did not have all of them.
 _PREPARED_BY: Final = {"filter": "preFilter", "score": "preScore"}
 
 
@@ -18,7 +18,7 @@ _PREPARED_BY: Final = {"filter": "preFilter", "score": "preScore"}
 class ProfileDraft:
     """One profile with explicit plugin lists: nothing runs by default."""
 
-    #: the plugins of the tree, those of earlier releases included
+    #: the in-tree plugins, including those of earlier releases
     built_in: PluginTable
     scheduler_name: str | None = None
     #: extension point → plugin → weight (None: none given), in order
@@ -29,7 +29,7 @@ class ProfileDraft:
     args: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def enable(self, point: str, plugin: str, weight: int | None = None) -> None:
-        """Adds a plugin at the end of a point, or gives it this weight where it is."""
+        """Add a plugin at the end of a point, or set its weight if it is there already."""
         self.plugins[point][plugin] = weight
 
     def remove(self, plugin: str) -> None:
@@ -37,7 +37,7 @@ class ProfileDraft:
             plugins.pop(plugin, None)
 
     def rename(self, old: str, new: str) -> None:
-        """Puts one plugin in the place of another; the arguments stay behind."""
+        """Replace one plugin by another; arguments are not renamed."""
         for point, plugins in self.plugins.items():
             self.plugins[point] = {
                 new if name == old else name: weight for name, weight in plugins.items()
@@ -47,7 +47,7 @@ class ProfileDraft:
         return any(plugin in plugins for plugins in self.plugins.values())
 
     def complete(self) -> None:
-        """Makes the lists fit for 1.36: every point a plugin relies on, and none it lost."""
+        """Adjust the lists to 1.36: add points that plugins depend on, remove those they lost."""
         for point, prepared in _PREPARED_BY.items():
             for plugin in self.plugins[point]:
                 if plugin in self.built_in and self._extends(plugin, prepared):
@@ -58,31 +58,31 @@ class ProfileDraft:
                 for name, weight in plugins.items()
                 if name not in self.built_in or self._extends(name, point)
             }
-        # Pods can have scheduling gates here, whatever the scheduler's age.
+        # Pods can have scheduling gates here, in any converted profile.
         self.plugins["preEnqueue"].setdefault(names.SCHEDULING_GATES)
 
-    def rendered(self) -> dict[str, Any]:
-        """The profile as it stands in the v1 configuration."""
+    def render(self) -> dict[str, Any]:
+        """The profile as in a v1 configuration."""
         profile: dict[str, Any] = {}
         if self.scheduler_name is not None:
             profile["schedulerName"] = self.scheduler_name
         profile["plugins"] = {"multiPoint": {"disabled": [{"name": "*"}]}} | {
-            point: {"enabled": [_rendered(name, weight) for name, weight in plugins.items()]}
+            point: {"enabled": [_render_plugin(name, weight) for name, weight in plugins.items()]}
             for point, plugins in self.plugins.items()
             if plugins
         }
         if self.args:
-            profile["pluginConfig"] = rendered_args(self.args, self.built_in)
+            profile["pluginConfig"] = render_args(self.args, self.built_in)
         return profile
 
     def _extends(self, plugin: str, point: str) -> bool:
         return point in self.built_in[plugin].extension_points
 
 
-def rendered_args(
+def render_args(
     args: Mapping[str, Mapping[str, Any]], built_in: PluginTable
 ) -> list[dict[str, Any]]:
-    """`pluginConfig`, with the apiVersion and kind that arguments in the tree have."""
+    """`pluginConfig`, with the apiVersion and kind of in-tree arguments."""
     entries = []
     for plugin, given in args.items():
         meta = {"apiVersion": API_VERSION, "kind": f"{plugin}Args"} if plugin in built_in else {}
@@ -90,5 +90,5 @@ def rendered_args(
     return entries
 
 
-def _rendered(name: str, weight: int | None) -> dict[str, Any]:
+def _render_plugin(name: str, weight: int | None) -> dict[str, Any]:
     return {"name": name} if weight is None else {"name": name, "weight": weight}

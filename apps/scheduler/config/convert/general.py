@@ -1,4 +1,4 @@
-"""The fields outside of profiles, which changed little from version to version."""
+"""The fields outside profiles, which changed little between versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOCK_FIELDS: Final = {
 
 
 def general_fields(old: OldConfiguration, note: Note) -> dict[str, Any]:
-    """The v1 fields besides profiles, those that are given."""
+    """The v1 fields other than profiles that are set."""
     fields = {
         "parallelism": old.parallelism,
         "percentageOfNodesToScore": old.percentage_of_nodes_to_score,
@@ -38,5 +38,5 @@ def _leader_election(given: Mapping[str, Any], note: Note) -> dict[str, Any]:
     lock = election.get("resourceLock")
     if lock and lock != "leases":
         election["resourceLock"] = "leases"
-        note(f"leaderElection.resourceLock {lock} is now leases, the only one left")
+        note(f"leaderElection.resourceLock {lock} is now leases, the only supported lock")
     return election

@@ -1,6 +1,6 @@
 """The names of the plugins that configurations of earlier releases refer to.
 
-A plugin that came after v1beta3 needs no entry unless a conversion has to name it.
+A plugin that was added after v1beta3 needs no entry unless a conversion has to name it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CINDER_LIMITS: Final = "CinderLimits"
 EBS_LIMITS: Final = "EBSLimits"
 GCE_PD_LIMITS: Final = "GCEPDLimits"
 NODE_PREFER_AVOID_PODS: Final = "NodePreferAvoidPods"
-#: Our name for what was NodeResourcesBalancedAllocation up to 1.22: it had another formula.
+#: Our name for NodeResourcesBalancedAllocation up to 1.22, which had another formula.
 NODE_RESOURCES_BALANCED_ALLOCATION_LEGACY: Final = "NodeResourcesBalancedAllocationLegacy"
 NODE_RESOURCES_LEAST_ALLOCATED: Final = "NodeResourcesLeastAllocated"
 NODE_RESOURCES_MOST_ALLOCATED: Final = "NodeResourcesMostAllocated"

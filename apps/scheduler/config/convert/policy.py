@@ -19,7 +19,7 @@ from apps.scheduler.config.durations import format_duration
 from apps.scheduler.config.errors import Problems
 from apps.scheduler.config.plugin_table import PluginTable
 
-#: predicate → the plugins that filter in its place; in the order in which predicates ran
+#: predicate → the plugins that replace it; in the order in which predicates ran
 PREDICATES: Final[dict[str, tuple[str, ...]]] = {
     "CheckNodeUnschedulable": (names.NODE_UNSCHEDULABLE,),
     "GeneralPredicates": (
@@ -45,7 +45,7 @@ PREDICATES: Final[dict[str, tuple[str, ...]]] = {
     "MatchInterPodAffinity": (names.INTER_POD_AFFINITY,),
 }
 MANDATORY_PREDICATES: Final = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
-#: What a Policy without `predicates` meant; an empty list means the mandatory ones alone.
+#: The default of `predicates`; an empty list means only the mandatory ones.
 DEFAULT_PREDICATES: Final = (
     "NoVolumeZoneConflict",
     "MaxEBSVolumeCount",
@@ -62,7 +62,7 @@ _FORMER_PREDICATES: Final = {
     "PodFitsPorts": "PodFitsHostPorts",
     "NoVolumeNodeConflict": "CheckVolumeBinding",
 }
-#: Node conditions have become taints, which the mandatory predicates see to.
+#: Node conditions are now taints, which the mandatory predicates check.
 _CONDITION_PREDICATES: Final = frozenset(
     {
         "CheckNodeCondition",
@@ -72,7 +72,7 @@ _CONDITION_PREDICATES: Final = frozenset(
     }
 )
 
-#: priority → the plugin that scores in its place
+#: priority → the plugin that replaces it
 PRIORITIES: Final[dict[str, str]] = {
     "SelectorSpreadPriority": names.SELECTOR_SPREAD,
     "ServiceSpreadingPriority": names.SELECTOR_SPREAD,
@@ -86,7 +86,7 @@ PRIORITIES: Final[dict[str, str]] = {
     "ImageLocalityPriority": names.IMAGE_LOCALITY,
     "EvenPodsSpreadPriority": names.POD_TOPOLOGY_SPREAD,
 }
-#: What a Policy without `priorities` meant.
+#: The default of `priorities`.
 DEFAULT_PRIORITIES: Final[dict[str, int]] = {
     "SelectorSpreadPriority": 1,
     "InterPodAffinityPriority": 1,
@@ -102,12 +102,12 @@ DEFAULT_PRIORITIES: Final[dict[str, int]] = {
 
 def convert_policy(policy: Policy, built_in: PluginTable, note: Note) -> dict[str, Any]:
     """A Policy as the v1 configuration of the default scheduler."""
-    profile = draft_of_policy(policy, built_in, note).rendered()
-    return {"profiles": [profile], **rendered_extenders(policy)}
+    profile = draft_of_policy(policy, built_in, note).render()
+    return {"profiles": [profile], **render_extenders(policy)}
 
 
 def draft_of_policy(policy: Policy, built_in: PluginTable, note: Note) -> ProfileDraft:
-    """The profile; raises ConfigError for weights that no scheduler would have taken."""
+    """The profile; raises ConfigError for weights that no scheduler accepted."""
     draft = ProfileDraft(built_in)
     draft.enable("queueSort", names.PRIORITY_SORT)
     _add_predicates(draft, policy.predicates, note)
@@ -118,17 +118,19 @@ def draft_of_policy(policy: Policy, built_in: PluginTable, note: Note) -> Profil
     if weight and draft.has(names.INTER_POD_AFFINITY):
         draft.args[names.INTER_POD_AFFINITY] = {"hardPodAffinityWeight": weight}
     elif weight:
-        note("hardPodAffinitySymmetricWeight is left out: nothing here looks at pod affinity")
+        note("hardPodAffinitySymmetricWeight is left out: no enabled plugin uses pod affinity")
     if policy.always_check_all_predicates:
-        note("alwaysCheckAllPredicates is left out: of each node the first refusal is told")
+        note(
+            "alwaysCheckAllPredicates is left out: only the first refusal of each node is reported"
+        )
     if draft.has(names.POD_TOPOLOGY_SPREAD):
-        # The spreading of services was SelectorSpread's; the default constraints came later.
+        # SelectorSpread spread the pods of services before default constraints existed.
         draft.args[names.POD_TOPOLOGY_SPREAD] = {"defaultingType": LIST_DEFAULTING}
     draft.complete()
     return draft
 
 
-def rendered_extenders(policy: Policy) -> dict[str, Any]:
+def render_extenders(policy: Policy) -> dict[str, Any]:
     """The field `extenders` of v1, if there are any."""
     if not policy.extenders:
         return {}
@@ -175,16 +177,16 @@ def _add_predicates(draft: ProfileDraft, given: Sequence[Predicate] | None, note
 
 
 def _known_predicate(predicate: Predicate, note: Note) -> set[str]:
-    """The predicate under its last name; nothing for one that is no longer needed or known."""
+    """The predicate under its last name; empty if it is no longer needed or unknown."""
     name = _FORMER_PREDICATES.get(predicate.name, predicate.name)
     if name in PREDICATES:
         return {name}
     if name in _CONDITION_PREDICATES:
-        note(f"predicate {name}: node conditions are taints by now, which TaintToleration checks")
+        note(f"predicate {name}: node conditions are now taints, which TaintToleration checks")
     elif predicate.argument.service_affinity is not None:
         note(f"predicate {name} (serviceAffinity) has no counterpart and is left out")
     elif predicate.argument.labels_presence is None:
-        note(f"predicate {name} is not known and is left out")
+        note(f"predicate {name} is unknown and is left out")
     return set()
 
 
@@ -205,7 +207,7 @@ def _add_priorities(draft: ProfileDraft, given: Sequence[Priority] | None, note:
 
 
 def _known_priority(draft: ProfileDraft, priority: Priority, note: Note) -> str | None:
-    """The plugin in the place of a priority, with its arguments put into the draft."""
+    """The plugin that replaces a priority; its arguments are added to the draft."""
     name, argument = priority.name, priority.argument
     if name in PRIORITIES:
         return PRIORITIES[name]
@@ -217,11 +219,11 @@ def _known_priority(draft: ProfileDraft, priority: Priority, note: Note) -> str 
         }
         return names.REQUESTED_TO_CAPACITY_RATIO
     if name == "EqualPriority":
-        note("priority EqualPriority scores all nodes alike and is left out")
+        note("priority EqualPriority scores all nodes equally and is left out")
     elif argument.label_preference is not None:
         note(f"priority {name} (labelPreference) has no counterpart and is left out")
     elif argument.service_anti_affinity is not None:
         note(f"priority {name} (serviceAntiAffinity) has no counterpart and is left out")
     else:
-        note(f"priority {name} is not known and is left out")
+        note(f"priority {name} is unknown and is left out")
     return None

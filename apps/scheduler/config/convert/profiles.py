@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.scheduler.config.convert import names
 from apps.scheduler.config.convert.arguments import RENAMED, adapt, args_by_plugin
-from apps.scheduler.config.convert.draft import ProfileDraft, rendered_args
+from apps.scheduler.config.convert.draft import ProfileDraft, render_args
 from apps.scheduler.config.convert.general import general_fields
 from apps.scheduler.config.convert.releases import PluginLists, Release
 from apps.scheduler.config.convert.written import Note, OldConfiguration, OldProfile
@@ -25,7 +25,7 @@ _NEW_SINCE_V1BETA3: Final = (
 def convert_profiles(
     old: OldConfiguration, release: Release, built_in: PluginTable, note: Note
 ) -> dict[str, Any]:
-    """v1alpha2, v1beta1 and v1beta2, whose defaults were others than v1's: all is spelt out."""
+    """v1alpha2, v1beta1 and v1beta2, whose defaults differ from v1's: all plugins are listed."""
     drafts = []
     for profile in old.profiles or (OldProfile(),):
         empty = ProfileDraft(
@@ -35,13 +35,13 @@ def convert_profiles(
         if old.disable_preemption:
             draft.remove(names.DEFAULT_PREEMPTION)
         drafts.append(draft)
-    return general_fields(old, note) | {"profiles": [draft.rendered() for draft in drafts]}
+    return general_fields(old, note) | {"profiles": [draft.render() for draft in drafts]}
 
 
 def convert_v1beta3(old: OldConfiguration, built_in: PluginTable, note: Note) -> dict[str, Any]:
-    """v1beta3 differs from v1 in a few plugins only: the profiles stay as they are written."""
+    """v1beta3 differs from v1 in a few plugins only: the profiles are kept as written."""
     profiles = [_as_written(profile, built_in) for profile in old.profiles or (OldProfile(),)]
-    note(f"plugins that came later run by default, too: {', '.join(_NEW_SINCE_V1BETA3)}")
+    note(f"plugins that were added later also run by default: {', '.join(_NEW_SINCE_V1BETA3)}")
     note(
         "EBSLimits, GCEPDLimits and AzureDiskLimits no longer run by default: "
         "NodeVolumeLimits counts these volumes as CSI volumes"
@@ -57,18 +57,18 @@ def draft_of(
     It names only plugins that exist here.
     """
     for point in EXTENSION_POINTS:
-        draft.plugins[point] = _merged(release.plugins, plugins.get(point, PluginSet()), point)
+        draft.plugins[point] = _merge(release.plugins, plugins.get(point, PluginSet()), point)
     for point in plugins:
-        # What unreserve did, plugins now do along with reserve.
+        # Plugins now implement unreserve together with reserve.
         if point not in EXTENSION_POINTS and point != "unreserve":
-            note(f"plugins.{point} is no extension point of {release.version} and is left out")
+            note(f"plugins.{point} is not an extension point of {release.version} and is left out")
     adapt(draft, release, note)
     draft.complete()
     return draft
 
 
-def _merged(default: PluginLists, written: PluginSet, point: str) -> dict[str, int | None]:
-    """A point's plugins: the default ones, less those disabled, and those enabled."""
+def _merge(default: PluginLists, written: PluginSet, point: str) -> dict[str, int | None]:
+    """A point's plugins: the default ones without those disabled, and those enabled."""
     disabled = {RENAMED.get(plugin.name, plugin.name) for plugin in written.disabled}
     kept = {} if ALL in disabled else default.get(point, {})
     result = {name: weight for name, weight in kept.items() if name not in disabled}
@@ -93,7 +93,7 @@ def _as_written(profile: OldProfile, built_in: PluginTable) -> dict[str, Any]:
             for point, given in profile.plugins.items()
         }
     if profile.plugin_config:
-        rendered["pluginConfig"] = rendered_args(args_by_plugin(profile.plugin_config), built_in)
+        rendered["pluginConfig"] = render_args(args_by_plugin(profile.plugin_config), built_in)
     return rendered
 
 

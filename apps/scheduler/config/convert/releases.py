@@ -14,10 +14,10 @@ PluginLists = Mapping[str, Mapping[str, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What an API version meant in the last release that had it.
+    """The defaults of an API version in its last release.
 
-    `old_formulas`: from before 1.23, when scoring by resources was plugins of its own.
-    `spreads_by_selector`: from before 1.20, when SelectorSpread spread the pods of a service.
+    `old_formulas`: before 1.23, when scoring by resources was done by separate plugins.
+    `spreads_by_selector`: before 1.20, when SelectorSpread spread the pods of a service.
     """
 
     version: str
@@ -26,13 +26,13 @@ class Release:
     spreads_by_selector: bool = False
 
 
-def _unweighted(*plugins: str) -> dict[str, int | None]:
+def _without_weights(*plugins: str) -> dict[str, int | None]:
     return dict.fromkeys(plugins)
 
 
 _COMMON: Final[PluginLists] = {
-    "queueSort": _unweighted(names.PRIORITY_SORT),
-    "preFilter": _unweighted(
+    "queueSort": _without_weights(names.PRIORITY_SORT),
+    "preFilter": _without_weights(
         names.NODE_RESOURCES_FIT,
         names.NODE_PORTS,
         names.VOLUME_RESTRICTIONS,
@@ -41,7 +41,7 @@ _COMMON: Final[PluginLists] = {
         names.VOLUME_BINDING,
         names.NODE_AFFINITY,
     ),
-    "filter": _unweighted(
+    "filter": _without_weights(
         names.NODE_UNSCHEDULABLE,
         names.NODE_NAME,
         names.TAINT_TOLERATION,
@@ -58,16 +58,16 @@ _COMMON: Final[PluginLists] = {
         names.POD_TOPOLOGY_SPREAD,
         names.INTER_POD_AFFINITY,
     ),
-    "postFilter": _unweighted(names.DEFAULT_PREEMPTION),
-    "preScore": _unweighted(
+    "postFilter": _without_weights(names.DEFAULT_PREEMPTION),
+    "preScore": _without_weights(
         names.INTER_POD_AFFINITY,
         names.POD_TOPOLOGY_SPREAD,
         names.TAINT_TOLERATION,
         names.NODE_AFFINITY,
     ),
-    "reserve": _unweighted(names.VOLUME_BINDING),
-    "preBind": _unweighted(names.VOLUME_BINDING),
-    "bind": _unweighted(names.DEFAULT_BINDER),
+    "reserve": _without_weights(names.VOLUME_BINDING),
+    "preBind": _without_weights(names.VOLUME_BINDING),
+    "bind": _without_weights(names.DEFAULT_BINDER),
 }
 
 _SCORE_V1BETA2: Final[Mapping[str, int | None]] = {

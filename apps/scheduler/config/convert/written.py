@@ -1,4 +1,4 @@
-"""What stands in configurations of earlier versions: their fields, typed, and how to read them."""
+"""The fields of configurations of earlier versions, typed, and how to read them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PolicySource:
     def __str__(self) -> str:
         if self.config_map is not None:
             return f"config map {self.config_map.namespace}/{self.config_map.name}"
-        return f"file {self.file.path}" if self.file else "not said where"
+        return f"file {self.file.path}" if self.file else "no source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class AlgorithmSource:
 class OldConfiguration:
     """KubeSchedulerConfiguration v1alpha1 to v1beta3, all their fields in one.
 
-    Those of type Any are handed on as they are, to be checked with the v1 configuration.
+    Fields of type Any are copied unchanged, and checked with the v1 configuration.
     """
 
     api_version: str = ""
@@ -103,7 +103,7 @@ class LabelsPresence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatioArguments:
-    """Handed on to the arguments of RequestedToCapacityRatio."""
+    """Copied to the arguments of RequestedToCapacityRatio."""
 
     shape: Any = None
     resources: Any = None
@@ -137,7 +137,7 @@ class Priority:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyExtender:
-    """An extender's fields as Policy spells them; `http_timeout` is in nanoseconds."""
+    """An extender's fields by their names in a Policy; `http_timeout` is in nanoseconds."""
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -167,7 +167,7 @@ class Policy:
 
 
 class _Notes(Problems):
-    """Faults as always, save that an unknown field is no more than worth a note."""
+    """Collects faults; an unknown field results only in a note."""
 
     def __init__(self, note: Note) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class _Notes(Problems):
         self._note(f"{field} does not exist in v1 and is left out")
 
 
-def written_as(cls: type[T], body: Mapping[str, Any], note: Note, path: str = "") -> T:
+def read_as(cls: type[T], body: Mapping[str, Any], note: Note, path: str = "") -> T:
     """`body` as a value of `cls`; raises ConfigError for values of the wrong type."""
     problems = _Notes(note)
     value = decode(cls, body, path, problems)
@@ -185,7 +185,7 @@ def written_as(cls: type[T], body: Mapping[str, Any], note: Note, path: str = ""
     return value
 
 
-#: Policy's field names in lower case → as they are spelt.
+#: Policy's field names in lower case → in their original case.
 _POLICY_FIELDS: Final = {
     name.lower(): name
     for cls in (
@@ -206,14 +206,14 @@ _POLICY_FIELDS: Final = {
 }
 
 
-def policy_written(body: Mapping[str, Any], note: Note) -> Policy:
-    """A Policy, which was read without regard to the case of its field names."""
-    return written_as(Policy, _folded(body), note)
+def read_policy(body: Mapping[str, Any], note: Note) -> Policy:
+    """Read a Policy, whose field names are case-insensitive."""
+    return read_as(Policy, _fold_case(body), note)
 
 
-def _folded(value: Any) -> Any:
+def _fold_case(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {_POLICY_FIELDS.get(str(k).lower(), str(k)): _folded(v) for k, v in value.items()}
+        return {_POLICY_FIELDS.get(str(k).lower(), str(k)): _fold_case(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_folded(item) for item in value]
+        return [_fold_case(item) for item in value]
     return value

@@ -1,1 +1,5 @@
-"""Computations that several plugins share; plugins do not import each other."""
+"""Computations that several plugins share: storage, taints, node selectors, texts.
+
+Any plugin, `explaining` and the controllers import them. They import the framework and the
+objects, but no plugin.
+"""

@@ -1,7 +1,7 @@
-"""In-tree volumes that CSI drivers stand in for, on nodes whose CSINode says so.
+"""In-tree volumes that are migrated to CSI drivers, on nodes whose CSINode says so.
 
-The facts are those of k8s.io/csi-translation-lib, for the plugins that kube-scheduler 1.36 still
-asks about: EBS, GCE PD, Azure Disk, Cinder and Portworx.
+The data is that of k8s.io/csi-translation-lib, for the plugins that kube-scheduler 1.36 still
+checks: EBS, GCE PD, Azure Disk, Cinder and Portworx.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
-#: between the zones that a volume's label lists
+#: separates the zones in the label of a volume
 ZONE_DELIMITER: Final = "__"
 
 _EBS_ID = re.compile(r"vol-[^/]*")
@@ -28,12 +28,12 @@ _UNSPECIFIED: Final = "UNSPECIFIED"
 
 
 class TranslationError(ValueError):
-    """An in-tree volume that has no CSI equivalent; the message is for people."""
+    """An in-tree volume that has no CSI equivalent; the message is for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class MigratedPlugin:
-    """An in-tree plugin and the driver that stands in for it."""
+    """An in-tree plugin and the CSI driver that replaces it."""
 
     name: str
     driver: str
@@ -43,7 +43,7 @@ class MigratedPlugin:
     handle: Callable[[str, Mapping[str, str]], str]
 
     def is_migrated_on(self, csi_node: CSINode | None) -> bool:
-        """Whether the node serves this plugin's volumes by the driver."""
+        """Whether the node uses the driver for the volumes of this plugin."""
         if csi_node is None:
             return False
         return self.name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
@@ -54,7 +54,7 @@ def _same(volume: str, labels: Mapping[str, str]) -> str:
 
 
 def _ebs_handle(volume: str, labels: Mapping[str, str]) -> str:
-    """The bare id; in-tree volumes may spell it ``aws://zone/vol-1``."""
+    """The bare id; in-tree volumes may write it ``aws://zone/vol-1``."""
     if not volume.startswith("aws://"):
         return volume
     name = volume.removeprefix("aws://").partition("/")[2].strip("/")
@@ -117,7 +117,7 @@ _BY_KIND: Final = {
     MountKind.CINDER_VOLUME: CINDER,
     MountKind.PORTWORX_VOLUME: PORTWORX,
 }
-#: in-tree plugins whose classes cannot be translated away, although no limit counts them
+#: in-tree plugins whose classes count as in-tree, although no limit counts their volumes
 _OTHERS: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
 _BY_NAME: Final = {plugin.name: plugin for plugin in _BY_KIND.values()}
 

@@ -1,4 +1,4 @@
-"""What CSINode objects say of nodes, as columns."""
+"""The data of CSINode objects as columns of nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_LIMIT = -1
 
 
 def attach_limit(driver: str, csi_node: CSINode | None) -> int:
-    """How many volumes of the driver the node takes; NO_LIMIT where it does not say."""
+    """How many volumes of the driver the node can attach; NO_LIMIT if it has no limit."""
     for entry in csi_node.spec.drivers if csi_node is not None else ():
         if entry.name == driver and entry.allocatable is not None:
             return NO_LIMIT if entry.allocatable.count is None else entry.allocatable.count
@@ -30,15 +30,19 @@ def attach_limits(driver: str, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -
     def limit(csi_node: CSINode | None) -> int:
         return attach_limit(driver, csi_node)
 
-    return _column(("attach limits", driver), limit, np.int64, nodes, csi_nodes)
+    return _compute_column(("attach limits", driver), limit, np.int64, nodes, csi_nodes)
 
 
-def migrated(plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]) -> BoolArray:
-    """(n,) bool: nodes on which the plugin's CSI driver stands in for it."""
-    return _column(("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes)
+def find_migrated_nodes(
+    plugin: MigratedPlugin, nodes: NodeColumns, csi_nodes: Lister[CSINode]
+) -> BoolArray:
+    """(n,) bool: nodes on which the plugin is migrated to its CSI driver."""
+    return _compute_column(
+        ("migrated", plugin.name), plugin.is_migrated_on, np.bool_, nodes, csi_nodes
+    )
 
 
-def _column(
+def _compute_column(
     name: tuple[str, str],
     ask: Callable[[CSINode | None], Any],
     dtype: Any,
@@ -47,8 +51,8 @@ def _column(
 ) -> NDArray[Any]:
     def compute(table: NodeColumns) -> NDArray[Any]:
         column = np.full(len(table), ask(None), dtype=dtype)
-        for line in np.flatnonzero(table.alive).tolist():
-            column[line] = ask(csi_nodes.get(table.info(line).name))
+        for row in np.flatnonzero(table.alive).tolist():
+            column[row] = ask(csi_nodes.get(table.info(row).name))
         return column
 
     return nodes.memo(("CSINode", name, csi_nodes.version), compute, depends="node")

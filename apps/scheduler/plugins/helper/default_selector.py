@@ -1,4 +1,4 @@
-"""Which pods belong together with a pod: those of its services and of its controller."""
+"""The selector of the pods that belong to the same services and controller as a pod."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def controller_of(pod: PodInfo) -> OwnerReference | None:
 def default_selector(pod: PodInfo, listers: Listers) -> Selector:
     """The labels of all services that select the pod, and its controller's selector.
 
-    One that selects everything means that the pod belongs to nothing.
+    A selector that selects everything means that the pod belongs to none.
     """
     labels = _service_labels(pod, listers)
     owner = controller_of(pod)
@@ -67,7 +67,7 @@ def _service_labels(pod: PodInfo, listers: Listers) -> Mapping[str, str]:
 def _controller_selector(
     kind: tuple[str, str], name: str, namespace: str, listers: Listers
 ) -> Selector:
-    """What a ReplicaSet or StatefulSet selects; everything where that is not to be had."""
+    """The selector of the controller; selects everything if the controller has none."""
     if kind == _REPLICA_SET:
         replica_set = listers.replica_sets.get(name, namespace)
         written = replica_set.spec.selector if replica_set else None

@@ -1,4 +1,4 @@
-"""Node selectors over columns: requirements are asked of distinct label values, not of nodes."""
+"""Node selectors over columns: a requirement is checked once per distinct label value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def required_node_affinity(pod: PodInfo) -> NodeSelector | None:
 
 
 def matches_selector(selector: NodeSelector, nodes: NodeColumns) -> BoolArray:
-    """(n,) bool: nodes that match any term; a term that cannot be read matches no node."""
+    """(n,) bool: nodes that match any term; an invalid term matches no node."""
     matching = np.zeros(len(nodes), dtype=np.bool_)
     for term in selector.node_selector_terms:
         try:
@@ -47,7 +47,7 @@ def matches_selector(selector: NodeSelector, nodes: NodeColumns) -> BoolArray:
 
 
 def matches_term(term: NodeSelectorTerm, nodes: NodeColumns) -> BoolArray:
-    """(n,) bool: nodes that fulfil every requirement; an empty term matches none."""
+    """(n,) bool: nodes that meet every requirement; an empty term matches none."""
     if is_empty(term):
         return np.zeros(len(nodes), dtype=np.bool_)
     matching = np.ones(len(nodes), dtype=np.bool_)
@@ -63,7 +63,7 @@ def is_empty(term: NodeSelectorTerm) -> bool:
 
 
 def field_requirements(requirements: Sequence[NodeSelectorRequirement]) -> list[Requirement]:
-    """matchFields know the operators In and NotIn with exactly one value."""
+    """matchFields support the operators In and NotIn with exactly one value."""
     for requirement in requirements:
         if requirement.operator not in ("In", "NotIn"):
             raise SelectorError(f'"{requirement.operator}" is not a valid field selector operator')
@@ -73,7 +73,7 @@ def field_requirements(requirements: Sequence[NodeSelectorRequirement]) -> list[
 
 
 def holds(requirement: Requirement, nodes: NodeColumns) -> BoolArray:
-    """(n,) bool: nodes whose labels fulfil the requirement."""
+    """(n,) bool: nodes whose labels meet the requirement."""
     column = nodes.label(requirement.key)
     if requirement.operator == IN:
         return column.is_any_of(requirement.values)
@@ -85,9 +85,9 @@ def holds(requirement: Requirement, nodes: NodeColumns) -> BoolArray:
 
 
 def _name_holds(requirement: Requirement, nodes: NodeColumns) -> BoolArray:
-    """Names are distinct, so the few that are listed are looked up."""
+    """Names are unique, so only the listed ones are looked up."""
     named = np.zeros(len(nodes), dtype=np.bool_)
     if requirement.key == NAME_FIELD:
-        lines = [line for line in map(nodes.row_of, requirement.values) if line >= 0]
-        named[lines] = True
+        rows = [row for row in map(nodes.row_of, requirement.values) if row >= 0]
+        named[rows] = True
     return named if requirement.operator == "In" else ~named

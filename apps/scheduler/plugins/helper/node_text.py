@@ -1,4 +1,4 @@
-"""Labels, taints and selectors of nodes in the words of an explanation."""
+"""Labels, taints and selectors of nodes as text for explanations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.labels.selectors import SelectorError, node_selector_term_matches
 from apps.scheduler.objects import Node, NodeSelectorRequirement, NodeSelectorTerm, Taint
 
-#: names that a sentence lists
+#: the most names listed in a sentence
 _LISTED = 3
 
 
-def listed(names: Sequence[str], limit: int = _LISTED) -> str:
+def list_names(names: Sequence[str], limit: int = _LISTED) -> str:
     """ "a, b, c and 4 more"."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
@@ -36,14 +36,14 @@ def requirement_text(requirement: NodeSelectorRequirement) -> str:
 
 
 def unmet_requirements(term: NodeSelectorTerm, node: Node) -> Iterator[Detail]:
-    """What a node lacks of a term; nothing if the term matches."""
+    """The requirements of a term that a node does not meet; none if the term matches."""
     labels, name = node.metadata.labels, node.metadata.name
     for each in term.match_expressions:
         if not _holds(
             msgspec.structs.replace(term, match_expressions=(each,), match_fields=()), node
         ):
             yield Detail(
-                f"wants {requirement_text(each)}: the node has {label_text(labels, each.key)}",
+                f"requires {requirement_text(each)}: the node has {label_text(labels, each.key)}",
                 {
                     "key": each.key,
                     "operator": each.operator,
@@ -56,7 +56,7 @@ def unmet_requirements(term: NodeSelectorTerm, node: Node) -> Iterator[Detail]:
             msgspec.structs.replace(term, match_expressions=(), match_fields=(each,)), node
         ):
             yield Detail(
-                f"wants {requirement_text(each)}: the node is {name}",
+                f"requires {requirement_text(each)}: the node is {name}",
                 {
                     "key": each.key,
                     "operator": each.operator,

@@ -1,4 +1,4 @@
-"""Bringing raw scores into 0..100."""
+"""Normalization of raw scores to 0..100."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from apps.scheduler.framework.nodes import Int64Array, constant
 
 
 def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int64Array:
-    """Scale non-negative scores so that the greatest becomes 100; ``reverse``: so that 0 does.
+    """Scale non-negative scores so that the highest becomes 100; ``reverse``: so that 0 does.
 
-    ``score * 100 // greatest``, and 100 minus that in reverse. All zero stays 0, or 100 reversed.
+    ``score * 100 // highest``, and 100 minus that in reverse. All zero stays 0, or 100 reversed.
     """
     greatest = int(scores.max(initial=0))
     if greatest == 0:

@@ -1,4 +1,4 @@
-"""Amounts of resources as people write them."""
+"""Amounts of resources as readable text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _IN_BYTES = frozenset({resources.MEMORY, resources.EPHEMERAL_STORAGE})
 
 
 def amount(resource: str, value: int) -> str:
-    """CPU (given in thousandths) as "1.5", bytes as "1.5Gi", anything else as a whole number.
+    """CPU (given in thousandths) as "1.5", bytes as "1.5Gi", everything else as an integer.
 
-    Exact: a unit is only used if three decimals are enough.
+    The text is exact: a unit is used only if three decimals are enough.
     """
     if resource == resources.CPU:
         return _plain(Fraction(value, 1000))

@@ -1,4 +1,4 @@
-"""What several plugins ask of claims and volumes, and the words for what is missing."""
+"""Properties of claims and volumes that several plugins need, and messages for missing objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
-#: the class of claims and volumes before the field existed; it still wins over the field
+#: the annotation for the class, from before the field existed; it takes precedence
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -23,7 +23,7 @@ def class_of_volume(volume: PersistentVolume) -> str:
     return volume.metadata.annotations.get(_CLASS_ANNOTATION, volume.spec.storage_class_name)
 
 
-def is_made_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
+def is_created_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
     """Whether the claim of a generic ephemeral volume belongs to this pod."""
     return any(
         owner.controller is True and owner.uid == pod_uid
@@ -31,7 +31,7 @@ def is_made_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
     )
 
 
-def not_made_for(claim: PersistentVolumeClaim, pod: PodInfo) -> str:
+def claim_not_created_for(claim: PersistentVolumeClaim, pod: PodInfo) -> str:
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 
 

@@ -11,7 +11,7 @@ from apps.scheduler.objects import Taint, Toleration
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
-#: what a cordoned node is taken to carry
+#: the taint that a cordoned node counts as having
 UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 
@@ -34,7 +34,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
             return False
 
 
-def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+def is_tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     """Whether any of the tolerations covers the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
@@ -42,7 +42,7 @@ def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
 def has_untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> bool:
     """Whether some taint with effect NoSchedule or NoExecute is not tolerated."""
     return any(
-        taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(tolerations, taint)
+        taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(tolerations, taint)
         for taint in taints
     )
 

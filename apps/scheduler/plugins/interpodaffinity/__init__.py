@@ -1,4 +1,7 @@
-"""InterPodAffinity: pods that want to be near some pods, or away from them."""
+"""InterPodAffinity: required and preferred affinity and anti-affinity between pods.
+
+The registry imports the class in `plugin`; no other plugin imports this package.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terms of running pods that are about the incoming pod."""
+"""The terms of running pods that match the incoming pod."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.interpodaffinity import NAME
 
-#: answers kept for pods that are alike
+#: the number of cached results for equal pods
 _MAX_KNOWN: Final = 1024
 
 Weights = Mapping[CarriedTerm, int]
@@ -22,7 +22,7 @@ Weights = Mapping[CarriedTerm, int]
 
 @dataclass(frozen=True, eq=False)
 class CarriedTally:
-    """Terms with one topology key, and what a pod that carries one of them counts."""
+    """Terms with one topology key, and the weight of a pod that has one of them."""
 
     topology_key: str
     weights: Weights
@@ -48,14 +48,14 @@ class Existing:
     anti_affinity: tuple[CarriedTally, ...] = ()
     #: weights for scoring, those of anti-affinity negative
     preferred: tuple[CarriedTally, ...] = ()
-    #: how many terms there are, for those of ``preferred`` that can add up to 0
+    #: the number of terms, where the weights in ``preferred`` may add up to 0
     preferred_matches: tuple[CarriedTally, ...] = ()
 
 
 class ExistingTerms:
-    """Finds them; ``hard_pod_affinity_weight`` is what a required affinity term counts in scores.
+    """Finds the terms; ``hard_pod_affinity_weight`` is the score of a required affinity term.
 
-    What was found is kept for pods of the same namespace and labels until a term appears, vanishes
+    Results are cached for pods of the same namespace and labels until a term is added or removed,
     or a namespace changes.
     """
 

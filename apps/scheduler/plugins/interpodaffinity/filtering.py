@@ -1,4 +1,4 @@
-"""Required terms: which nodes are in the wrong domains."""
+"""Required terms: which nodes are in domains that violate them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FlagArray = NDArray[np.uint8]
 REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 REASON_EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
-#: what stands against a node, as flags
+#: the reasons to refuse a node, as flags
 _EXISTING_ANTI_AFFINITY, _ANTI_AFFINITY, _AFFINITY = 1, 2, 4
-#: by the sum of the flags: affinity is told before anti-affinity, and that before that of others
+#: by the sum of the flags: affinity precedes anti-affinity, which precedes that of other pods
 _STATUSES = (
     None,
     unschedulable(REASON_EXISTING_ANTI_AFFINITY),
@@ -59,7 +59,7 @@ Counts = Mapping[str, Count]
 
 @dataclass(frozen=True)
 class PreFilterState:
-    """Never changed: AddPod and RemovePod put another one in its place."""
+    """Immutable: AddPod and RemovePod replace it."""
 
     pod: PodInfo
     namespace_labels: Mapping[str, str]
@@ -98,28 +98,26 @@ class PreFilterState:
         ]
 
     def _is_first_of_its_kind(self) -> bool:
-        """No pod anywhere matches the affinity terms, but the pod does itself.
+        """Whether no running pod matches the affinity terms, but the pod itself does.
 
-        It may then start a group of its own, wherever the topology keys are there.
+        It may then start a new group on any node that has the topology keys.
         """
         return self.incoming.likes_itself(self.pod) and not any(
             count.totals.any() for count in self.affinity.values()
         )
 
-    def changed(
+    def with_change(
         self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
     ) -> PreFilterState:
-        """With ``other`` on (+1) or off (-1) the row."""
+        """The state with ``other`` added to (+1) or removed from (-1) the row."""
         return replace(
             self,
-            affinity=_plus(self.affinity, self.incoming.affinity, other, row, amount),
-            anti_affinity=_plus(
-                self.anti_affinity, self.incoming.anti_affinity, other, row, amount
-            ),
-            existing=self._existing_plus(other, row, amount, domains_of),
+            affinity=_add(self.affinity, self.incoming.affinity, other, row, amount),
+            anti_affinity=_add(self.anti_affinity, self.incoming.anti_affinity, other, row, amount),
+            existing=self._add_to_existing(other, row, amount, domains_of),
         )
 
-    def _existing_plus(
+    def _add_to_existing(
         self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
     ) -> Counts:
         counts = dict(self.existing)
@@ -139,7 +137,7 @@ def pre_filter_state(
     existing: Existing,
     namespace_labels: Mapping[str, str],
 ) -> PreFilterState | None:
-    """None if there is nothing that could refuse a node."""
+    """None if no node can be refused."""
     against: dict[str, Count] = {}
     for tally in existing.anti_affinity:
         domains = snapshot.domains(tally.topology_key)
@@ -159,7 +157,7 @@ def pre_filter_state(
 
 
 def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdicts | None:
-    """``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows."""
+    """``whole``: ``nodes`` is the snapshot itself, so that its positions are the rows."""
     flags: FlagArray | None = None
     for domains, table in state.tables:
         found = table.take(domains.slots if whole else domains.slots[nodes.snapshot_rows])
@@ -176,9 +174,7 @@ def _counts(snapshot: Snapshot, tallies: Iterable[Tally]) -> Counts:
     return counts
 
 
-def _plus(
-    counts: Counts, tallies: Iterable[Tally], other: PodInfo, row: int, amount: int
-) -> Counts:
+def _add(counts: Counts, tallies: Iterable[Tally], other: PodInfo, row: int, amount: int) -> Counts:
     return {
         tally.topology_key: counts[tally.topology_key].plus(row, amount * tally.of(other))
         for tally in tallies

@@ -1,4 +1,4 @@
-"""When a pod that InterPodAffinity rejected is worth another attempt."""
+"""Which events trigger a retry of a pod that InterPodAffinity rejected."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
 
-#: Namespace selectors are asked without the labels of any namespace, as upstream does here: a
-#: selector that names labels never speaks for a retry.
+#: Namespace selectors are evaluated without the labels of any namespace, as upstream does here: a
+#: selector with labels never triggers a retry.
 _NO_LABELS: Mapping[str, str] = {}
 
 
 def hint_pod_changed(pod: PodInfo, old: Pod | None, new: Pod | None) -> QueueingHint:
-    """A running pod has become one to be near, or is no longer one to keep away from.
+    """A running pod matches the affinity now, or no longer matches the anti-affinity.
 
-    New labels of the pod itself may end its conflict with the anti-affinity of running pods.
+    New labels of the pod itself may resolve a conflict with the anti-affinity of running pods.
     """
     if new is not None and new.metadata.uid == pod.uid:
         return QueueingHint.QUEUE
@@ -39,7 +39,7 @@ def hint_pod_changed(pod: PodInfo, old: Pod | None, new: Pod | None) -> Queueing
 def hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
     """The node has joined a domain of an affinity, or left one of an anti-affinity.
 
-    A new node always does: it may be in no domain at all, or in one that nobody is in.
+    A new node always counts: it may be in no domain, or in one without pods.
     """
     near = {term.topology_key for term in pod.terms.required_affinity}
     away = {term.topology_key for term in pod.terms.required_anti_affinity}
@@ -52,7 +52,7 @@ def hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint
 
 
 def _matches_all(terms: tuple[AffinityTerm, ...], pod: Pod | None) -> bool:
-    """Whether the pod is one that all the terms are about; never without any term."""
+    """Whether the pod matches all the terms; False if there are none."""
     return bool(terms) and pod is not None and all(t.matches(pod, _NO_LABELS) for t in terms)
 
 
@@ -67,11 +67,11 @@ EVENTS: Final = (
             Resource.POD, ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL
         ),
         hint_pod_changed,
-        looks_for="that its affinity or anti-affinity is about",
+        looks_for="that matches the pod's affinity or anti-affinity",
     ),
     ClusterEventWithHint(
         ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
         hint_node_changed,
-        looks_for="in a domain of its affinity or anti-affinity",
+        looks_for="in a topology domain of the pod's affinity or anti-affinity",
     ),
 )

@@ -1,4 +1,4 @@
-"""The incoming pod's own terms, ready to be counted over the pods that run."""
+"""The terms of the incoming pod, prepared for counting running pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.scheduler.labels import Selector
 from apps.scheduler.objects import Namespace
 from apps.scheduler.plugins.interpodaffinity import NAME
 
-#: resolved groups of terms kept
+#: the number of cached groups of resolved terms
 _MAX_KNOWN: Final = 1024
 
 
@@ -37,12 +37,12 @@ class ResolvedTerm:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What to count over the pods that run, and by which node label."""
+    """What to count of running pods, and by which node label."""
 
     topology_key: str
-    #: (weight, term): a pod counts the weights of the terms that it matches
+    #: (weight, term): a pod adds the weights of the terms that it matches
     terms: tuple[tuple[int, ResolvedTerm], ...]
-    #: a pod counts only if it matches all the terms, and then once
+    #: a pod counts once, and only if it matches all the terms
     jointly: bool = False
 
     @lazy
@@ -63,7 +63,7 @@ class Tally:
         return self.of(known.example)
 
     def of(self, pod: PodInfo) -> int:
-        """What the pod counts."""
+        """The weight of the pod."""
         if self.jointly:
             return int(all(term.matches(pod) for _, term in self.terms))
         return sum(weight for weight, term in self.terms if term.matches(pod))
@@ -79,7 +79,7 @@ class Incoming:
     anti_affinity: tuple[Tally, ...] = ()
     #: weights of the preferred terms that pods match, those of anti-affinity negative
     preferred: tuple[Tally, ...] = ()
-    #: how many terms pods match, for those of ``preferred`` that can add up to 0
+    #: the number of terms that pods match, where the weights in ``preferred`` may add up to 0
     preferred_matches: tuple[Tally, ...] = ()
 
     def likes_itself(self, pod: PodInfo) -> bool:
@@ -91,7 +91,7 @@ NOTHING_ASKED: Final = Incoming()
 
 
 class IncomingTerms:
-    """Resolved terms, kept for the next pods of the same template."""
+    """Resolved terms, cached for the next pods of the same template."""
 
     def __init__(self, namespaces: Lister[Namespace]) -> None:
         self._namespaces = namespaces
@@ -129,7 +129,7 @@ class IncomingTerms:
         )
 
     def _resolve(self, term: AffinityTerm) -> ResolvedTerm:
-        """Upstream looks for Namespace objects here: a namespace without one is not selected."""
+        """A namespace without a Namespace object is not selected, as upstream."""
         namespaces: frozenset[str] | None = None
         if not term.namespace_selector.everything:
             selected = () if term.namespace_selector.nothing else self._namespaces

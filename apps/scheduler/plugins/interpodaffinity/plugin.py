@@ -1,4 +1,4 @@
-"""The plugin: extension points of InterPodAffinity."""
+"""The extension points of InterPodAffinity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from apps.scheduler.plugins.interpodaffinity.incoming import IncomingTerms
 from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
 from apps.scheduler.plugins.interpodaffinity.scoring import (
     PreScoreState,
-    normalized,
+    normalize,
     pre_score_state,
     raw_scores,
 )
@@ -38,7 +38,7 @@ _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterPodAffinityArgs:
-    #: 0–100: what a required affinity term of a running pod counts when scoring.
+    #: 0–100: the weight of a required affinity term of a running pod in scores.
     hard_pod_affinity_weight: Int32 = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
@@ -101,7 +101,7 @@ class InterPodAffinity:
         return terms.details(status)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         incoming = self._incoming.of(pod.terms)
         if self._ignores_existing and not incoming.preferred:
@@ -113,21 +113,21 @@ class InterPodAffinity:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """Weights of the terms that hold in the node's domains, of the pod and of running pods."""
-        rows = lines if nodes is self._handle.snapshot else nodes.snapshot_rows[lines]
-        return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), rows)
+        """The weights of the terms, the pod's and others', that match in the node's domains."""
+        snapshot_rows = rows if nodes is self._handle.snapshot else nodes.snapshot_rows[rows]
+        return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), snapshot_rows)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
-        return normalized(scores)
+        return normalize(scores)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return hints.EVENTS
 
     def _change(self, state: CycleState, other: PodInfo, nodes: NodeColumns, amount: int) -> None:
         found = state.read(_PRE_FILTER_STATE, PreFilterState)
-        changed = found.changed(
+        changed = found.with_change(
             other, int(nodes.snapshot_rows[0]), amount, self._handle.snapshot.domains
         )
         state.write(_PRE_FILTER_STATE, changed)

@@ -1,4 +1,4 @@
-"""Which pods, or the absence of which, keep a pod off a node."""
+"""Which pods, or which missing pods, make a node unsuitable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.scheduler.framework.affinity_terms import AffinityTerm, TermKind
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
-from apps.scheduler.plugins.helper.node_text import label_text, listed
+from apps.scheduler.plugins.helper.node_text import label_text, list_names
 from apps.scheduler.plugins.interpodaffinity.filtering import (
     REASON_ANTI_AFFINITY,
     REASON_EXISTING_ANTI_AFFINITY,
@@ -23,7 +23,7 @@ class UnmetTerms:
     """The terms of the pod, or of running pods, that a node does not meet."""
 
     pod: PodInfo
-    #: as Filter saw the node, which may be with nominated pods
+    #: the node as Filter saw it, possibly with nominated pods
     node: NodeInfo
     row: int
     snapshot: Snapshot
@@ -41,8 +41,8 @@ class UnmetTerms:
             others = self._matched_in_domain(term)
             if others:
                 yield Detail(
-                    f"anti-affinity term {number} keeps away from {_pods(term)} in the same "
-                    f"{self._domain(term)}: {listed(others)}",
+                    f"anti-affinity term {number} excludes {_pods(term)} in the same "
+                    f"{self._domain(term)}: {list_names(others)}",
                     {"term": number, "key": term.topology_key, "pods": others},
                 )
 
@@ -55,8 +55,8 @@ class UnmetTerms:
                 )
             elif not self._matched_in_domain(term):
                 yield Detail(
-                    f"affinity term {number} wants {_pods(term)} in the same {term.topology_key}: "
-                    f"there are none in {self._labels[term.topology_key]}",
+                    f"affinity term {number} requires {_pods(term)} in the same "
+                    f"{term.topology_key}: there are none in {self._labels[term.topology_key]}",
                     {"term": number, "key": term.topology_key, "pods": []},
                 )
 
@@ -77,7 +77,7 @@ class UnmetTerms:
                     found.setdefault(f"{key}={here}", []).append(other.key)
         for domain, pods in found.items():
             yield Detail(
-                f"pods in {domain} keep away from pods like this one: {listed(pods)}",
+                f"pods in {domain} have anti-affinity to this pod: {list_names(pods)}",
                 {"domain": domain, "pods": pods},
             )
 

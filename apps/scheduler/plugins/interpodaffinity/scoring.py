@@ -1,4 +1,4 @@
-"""Preferred terms: the sum of the weights of the terms that hold in a node's domains."""
+"""Preferred terms: the sum of the weights of the terms that match in a node's domains."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PreScoreState:
 def pre_score_state(
     snapshot: Snapshot, incoming: Incoming, existing: Existing
 ) -> PreScoreState | None:
-    """None if no term holds anywhere; terms that cancel each other out do hold."""
+    """None if no term matches anywhere; terms that cancel each other out do match."""
     sums = tuple(_sums(snapshot, incoming, existing))
     if any(table.any() for _, table in sums):
         return PreScoreState(sums)
@@ -47,7 +47,7 @@ def raw_scores(state: PreScoreState, rows: Int64Array) -> Int64Array:
     return scores
 
 
-def normalized(scores: Int64Array) -> Int64Array:
+def normalize(scores: Int64Array) -> Int64Array:
     """``int(100 * ((score - min) / (max - min)))`` in float64; all 0 if all are equal."""
     if not len(scores):
         return scores

@@ -1,1 +1,5 @@
-"""Plugins of releases before 1.26, for converted profiles: nothing else can name them."""
+"""Plugins of earlier releases that v1 no longer has.
+
+Only converted profiles can enable them. Only the registry imports this package; it may import
+other plugins.
+"""

@@ -1,6 +1,6 @@
 """EBSLimits, GCEPDLimits, AzureDiskLimits, CinderLimits: disks a node can attach (until 1.30).
 
-They count in-tree volumes where no CSI driver serves them; NodeVolumeLimits counts the others.
+They count in-tree volumes that are not migrated to a CSI driver; NodeVolumeLimits counts the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from apps.scheduler.plugins.helper.csi_migration import (
     plugin_of_provisioner,
     plugin_of_volume,
 )
-from apps.scheduler.plugins.helper.csi_nodes import migrated
+from apps.scheduler.plugins.helper.csi_nodes import find_migrated_nodes
 from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
 
@@ -41,10 +41,10 @@ _NITRO_LIMIT: Final = 25
 
 
 class InTreeVolumes:
-    """Which in-tree volume a mount stands for; the plugin's name is put for the driver."""
+    """The in-tree volume of a mount; the name of the plugin takes the place of the driver."""
 
-    #: where the volumes are served does not change what they are
-    asked_csi_nodes = False
+    #: which volume a mount has does not depend on the node
+    depends_on_csi_nodes = False
 
     def __init__(self, plugin: MigratedPlugin, listers: Listers) -> None:
         self._plugin = plugin
@@ -54,7 +54,7 @@ class InTreeVolumes:
         return self._listers.persistent_volume_claims.get(mount.of[1], mount.of[0])
 
     def resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
-        """None for volumes of other plugins, and where it is unknown what the volume is."""
+        """None for volumes of other plugins and for unknown volumes."""
         if plugin_of_mount(mount) is self._plugin:
             return CSIVolume(self._plugin.name, mount.of[0])
         claim = self.claim_of(mount) if mount.kind is MountKind.CLAIM else None
@@ -65,7 +65,7 @@ class InTreeVolumes:
             in_tree = plugin_of_volume(volume)
             known = in_tree is not None and in_tree[0] is self._plugin
             return CSIVolume(self._plugin.name, in_tree[1]) if in_tree and known else None
-        # A claim that is waiting for a volume of the plugin stands for that volume.
+        # A claim that waits for a volume of the plugin counts as that volume.
         storage_class = self._listers.storage_classes.get(claim.spec.storage_class_name or "")
         if storage_class is None:
             return None
@@ -75,13 +75,13 @@ class InTreeVolumes:
 
 
 class _InTreeLimits:
-    """One kind of disk; the limit is the node's own, or that of the cloud's machines."""
+    """One kind of disk; the limit is that of the node, or else of its machine type."""
 
     name: str
     is_legacy = True
     removed_in_v1 = True
     plugin: MigratedPlugin
-    #: how a node's allocatable names the limit
+    #: the name of the limit in a node's allocatable
     resource: str
     default_limit: int
 
@@ -100,23 +100,23 @@ class _InTreeLimits:
         for volume in wanted:
             new[list(self._attached.rows_with(volume))] -= 1
         total = (self._attached.count(self.plugin.name) + new)[nodes.snapshot_rows]
-        for line in nodes.modified_rows:
-            info = nodes.info(line)
-            total[line] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
+        for row in nodes.modified_rows:
+            info = nodes.info(row)
+            total[row] = len(self._attached.volumes_of(info.mounts, info.name) | wanted)
         refused = total > nodes.memo((self.name, "limits"), self._limits, depends="node")
-        refused &= ~migrated(self.plugin, nodes, self._handle.listers.csi_nodes)
+        refused &= ~find_migrated_nodes(self.plugin, nodes, self._handle.listers.csi_nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
     def _limits(self, nodes: NodeColumns) -> Int64Array:
         limits = np.zeros(len(nodes), dtype=np.int64)
-        for line in np.flatnonzero(nodes.alive).tolist():
-            info = nodes.info(line)
+        for row in np.flatnonzero(nodes.alive).tolist():
+            info = nodes.info(row)
             own = info.allocatable.get(self.resource)
-            limits[line] = self.limit_of_machine(info) if own is None else own
+            limits[row] = self.limit_of_machine(info) if own is None else own
         return limits
 
     def limit_of_machine(self, node: NodeInfo) -> int:
-        """What holds for a node that does not say."""
+        """The limit of a node that does not report one."""
         return self.default_limit
 
 
@@ -127,7 +127,7 @@ class EBSLimits(_InTreeLimits):
     default_limit = 39
 
     def limit_of_machine(self, node: NodeInfo) -> int:
-        """Newer machines take fewer."""
+        """Newer machine types have a lower limit."""
         labels = node.node.metadata.labels if node.node is not None else {}
         machine = next((labels[key] for key in _INSTANCE_TYPE if key in labels), "")
         return _NITRO_LIMIT if _NITRO.search(machine) else self.default_limit

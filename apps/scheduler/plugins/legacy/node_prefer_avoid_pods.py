@@ -1,6 +1,6 @@
-"""NodePreferAvoidPods: nodes that ask to be spared a controller's pods (until 1.22).
+"""NodePreferAvoidPods: nodes with an annotation to avoid the pods of a controller (until 1.22).
 
-With its weight of 10000 the answer counts more than everything else together.
+With its weight of 10000 it outweighs all other scores together.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class NodePreferAvoidPods:
         pass
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """0 on nodes that would rather avoid the pod's controller, 100 elsewhere."""
+        """0 on nodes whose annotation names the pod's controller, 100 on others."""
         controller = controller_of(pod)
         if controller is None or controller.kind not in _CONTROLLERS:
-            return constant(len(lines), MAX_NODE_SCORE)
-        asking = nodes.memo(NAME, _has_annotation, depends="node")[lines]
-        scores = np.full(len(lines), MAX_NODE_SCORE, dtype=np.int64)
+            return constant(len(rows), MAX_NODE_SCORE)
+        asking = nodes.memo(NAME, _has_annotation, depends="node")[rows]
+        scores = np.full(len(rows), MAX_NODE_SCORE, dtype=np.int64)
         for place in np.flatnonzero(asking).tolist():
-            if avoids(_annotation(nodes, int(lines[place])), controller):
+            if avoids(_annotation(nodes, int(rows[place])), controller):
                 scores[place] = MIN_NODE_SCORE
         return scores
 
 
 def avoids(annotation: str, controller: OwnerReference) -> bool:
-    """Whether the annotation, a JSON text, names the controller; one that cannot be read does not.
+    """Whether the annotation, a JSON text, names the controller; False if it is invalid.
 
     ``{"preferAvoidPods": [{"podSignature": {"podController": {"kind": …, "uid": …}}}]}``
     """
@@ -62,11 +62,11 @@ def avoids(annotation: str, controller: OwnerReference) -> bool:
 
 def _has_annotation(nodes: NodeColumns) -> BoolArray:
     found = np.zeros(len(nodes), dtype=np.bool_)
-    for line in np.flatnonzero(nodes.alive).tolist():
-        found[line] = bool(_annotation(nodes, line))
+    for row in np.flatnonzero(nodes.alive).tolist():
+        found[row] = bool(_annotation(nodes, row))
     return found
 
 
-def _annotation(nodes: NodeColumns, line: int) -> str:
-    node = nodes.info(line).node
+def _annotation(nodes: NodeColumns, row: int) -> str:
+    node = nodes.info(row).node
     return node.metadata.annotations.get(ANNOTATION, "") if node is not None else ""

@@ -1,7 +1,7 @@
-"""Scorers by the use of resources, as they were before NodeResourcesFit took them in.
+"""Scorers by resource usage, as they were before NodeResourcesFit replaced them.
 
-Each reckons with what is requested when the pod is there, containers without a request counted with
-their defaults. A resource that a node does not have counts as used up.
+Each counts the requests on the node including the pod, with defaults for containers without a
+request. A resource that a node does not have counts as used up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources.amounts import percent
 from apps.scheduler.plugins.noderesources.scoring import broken_line
 
-#: the greatest score of the policy's arithmetic
+#: the highest score in a Policy
 MAX_PRIORITY: Final = 10
 
 #: (requested with the pod, allocatable) of one resource, (n,) int64 each
@@ -63,7 +63,7 @@ def default_args(args: Args) -> Args:
 
 
 class _ByResources(ABC):
-    """A scorer that looks at nothing but the use of some resources."""
+    """A scorer that depends only on the usage of some resources."""
 
     name: str
     is_legacy = True
@@ -72,7 +72,7 @@ class _ByResources(ABC):
         self._resources = tuple(resources)
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
         wanted = tuple(requests.get(resource.name, 0) for resource in self._resources)
@@ -84,11 +84,11 @@ class _ByResources(ABC):
             ]
             return self._scores(uses)
 
-        return take(nodes.memo((self, wanted), scores, depends="pods"), lines)
+        return take(nodes.memo((self, wanted), scores, depends="pods"), rows)
 
     @abstractmethod
     def _scores(self, uses: Sequence[Use]) -> Int64Array:
-        """(n,) int64, from the use of each resource in turn."""
+        """(n,) int64, from the usage of each resource in order."""
 
     def _mean(self, scores: Sequence[Int64Array]) -> Int64Array:
         """The mean by the resources' weights, rounded down."""
@@ -110,7 +110,7 @@ class _ByAllocation(_ByResources):
 
 
 class NodeResourcesLeastAllocated(_ByAllocation):
-    """The weighted mean of the free shares; what is used beyond the capacity leaves 0."""
+    """The weighted mean of the free shares; a resource over capacity scores 0."""
 
     name = "NodeResourcesLeastAllocated"
 
@@ -119,7 +119,7 @@ class NodeResourcesLeastAllocated(_ByAllocation):
 
 
 class NodeResourcesMostAllocated(_ByAllocation):
-    """The weighted mean of the used shares; what is used beyond the capacity counts 0."""
+    """The weighted mean of the used shares; a resource over capacity scores 0."""
 
     name = "NodeResourcesMostAllocated"
 
@@ -128,9 +128,9 @@ class NodeResourcesMostAllocated(_ByAllocation):
 
 
 class RequestedToCapacityRatio(_ByResources):
-    """Utilisation through a broken line, in the policy's arithmetic: 0 to 10.
+    """Utilization mapped by a piecewise linear function to a score of 0 to 10, as in a Policy.
 
-    The mean by weight, rounded, is over resources that score anything. Normalised to 0..100.
+    The rounded weighted mean is over resources that do not score 0. It is normalized to 0..100.
     """
 
     name = "RequestedToCapacityRatio"
@@ -179,19 +179,19 @@ class NodeResourcesBalancedAllocationLegacy(_ByResources):
 
 
 def _use(name: str, amount: int, nodes: NodeColumns) -> Use:
-    line = nodes.resource_index(name)
-    if line < 0:
+    resource_index = nodes.resource_index(name)
+    if resource_index < 0:
         nothing = np.zeros(len(nodes), dtype=np.int64)
         return nothing, nothing
-    requested = nodes.requested[line]
+    requested = nodes.requested[resource_index]
     if name == CPU_NAME:
         requested = nodes.nonzero_requested[CPU]
     elif name == MEMORY_NAME:
         requested = nodes.nonzero_requested[MEMORY]
-    return requested + amount, nodes.allocatable[line]
+    return requested + amount, nodes.allocatable[resource_index]
 
 
 def _share(part: Int64Array, used: Int64Array, capacity: Int64Array) -> Int64Array:
-    """``part * 100 // capacity``; 0 where there is no capacity or more is used than there is."""
+    """``part * 100 // capacity``; 0 where the capacity is 0 or exceeded."""
     there = (capacity > 0) & (used <= capacity)
     return np.where(there, percent(np.where(there, part, 0), np.maximum(capacity, 1)), 0)

@@ -22,7 +22,7 @@ from apps.scheduler.labels import Selector
 from apps.scheduler.plugins.helper.default_selector import default_selector
 
 NAME: Final = "SelectorSpread"
-#: how much the zone counts against the node
+#: the weight of the zone relative to the node
 ZONE_WEIGHTING: Final = 2.0 / 3.0
 NO_ZONE: Final = -1
 _PRE_SCORE_STATE: Final = f"PreScore{NAME}"
@@ -44,7 +44,7 @@ class SiblingPods:
         return selector_tags(self.selector, (self.namespace,))
 
     def weigh(self, known: PodClass[LabelClass]) -> int:
-        """1 for running pods; nothing counts where nothing selects the pod."""
+        """1 for running pods that are not terminating; 0 if no selector selects the pod."""
         namespace, _, terminating = known.key
         if namespace != self.namespace or terminating or self.selector.everything:
             return 0
@@ -54,7 +54,7 @@ class SiblingPods:
 @dataclass(frozen=True, slots=True)
 class PreScoreState:
     siblings: SiblingPods
-    #: (lines to be scored,) int64, NO_ZONE for nodes in no zone
+    #: (rows to be scored,) int64, NO_ZONE for nodes without a zone
     zones: Int64Array
 
     def clone(self) -> PreScoreState:
@@ -70,24 +70,24 @@ class SelectorSpread:
         self._zones: Interner[str] = Interner()
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """A pod with constraints of its own is spread by those: skip."""
+        """Skip for a pod that has its own spread constraints."""
         if pod.pod.spec.topology_spread_constraints:
             return SKIP
         selector = default_selector(pod, self._handle.listers)
-        zones = nodes.memo((self, "zones"), self._zone_ids, depends="node")[lines]
+        zones = nodes.memo((self, "zones"), self._zone_ids, depends="node")[rows]
         siblings = SiblingPods(pod.namespace, selector)
         state.write(_PRE_SCORE_STATE, PreScoreState(siblings, zones))
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The number of such pods on the node."""
         siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
         counts = self._handle.snapshot.pods_by_labels.counts(siblings)
-        return counts[nodes.snapshot_rows[lines]]
+        return counts[nodes.snapshot_rows[rows]]
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return spread(scores, state.read(_PRE_SCORE_STATE, PreScoreState).zones)
@@ -95,16 +95,16 @@ class SelectorSpread:
     def _zone_ids(self, nodes: NodeColumns) -> Int64Array:
         """(n,) int64: a number for each zone of a region."""
         ids = np.full(len(nodes), NO_ZONE, dtype=np.int64)
-        for line in np.flatnonzero(nodes.alive).tolist():
-            node = nodes.info(line).node
+        for row in np.flatnonzero(nodes.alive).tolist():
+            node = nodes.info(row).node
             zone = zone_of(node) if node is not None else ""
             if zone:
-                ids[line] = self._zones.id(zone)
+                ids[row] = self._zones.id(zone)
         return ids
 
 
 def spread(counts: Int64Array, zones: Int64Array) -> Int64Array:
-    """100 where there are no pods of the kind, 0 where there are most; in a zone, 2/3 by the zone.
+    """100 where there are no matching pods, 0 where there are most; in a zone, 2/3 by the zone.
 
     The order of the float operations is upstream's, as the result is truncated.
     """

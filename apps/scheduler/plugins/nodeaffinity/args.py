@@ -25,7 +25,7 @@ _FIELD_OPERATORS: Final = (IN, NOT_IN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAffinityArgs:
-    """`added_affinity` holds for every pod of the profile, besides the pod's own affinity."""
+    """`added_affinity` applies to every pod of the profile, besides the pod's own affinity."""
 
     added_affinity: NodeAffinity | None = None
 
@@ -36,7 +36,7 @@ def check_args(args: NodeAffinityArgs, path: str, problems: Problems) -> None:
 
 
 def _check_affinity(affinity: NodeAffinity, path: str, problems: Problems) -> None:
-    """Checks all terms; preferred ones of weight 0 never count, and are not looked at."""
+    """Check all terms except preferred ones of weight 0, which never count."""
     required = affinity.required_during_scheduling_ignored_during_execution
     if required is not None:
         at = f"{path}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
@@ -58,7 +58,7 @@ def _check_term(term: NodeSelectorTerm, path: str, problems: Problems) -> None:
         if requirement.operator not in _FIELD_OPERATORS:
             problems.unsupported(f"{at}.operator", requirement.operator, _FIELD_OPERATORS)
         elif len(requirement.values) != 1:
-            values = _listed(requirement.values)
+            values = _list_or_none(requirement.values)
             problems.invalid(f"{at}.values", values, "must have one element")
 
 
@@ -73,14 +73,14 @@ def _check_expression(requirement: NodeSelectorRequirement, path: str, problems:
     if operator in (IN, NOT_IN):
         if not values:
             said = "for 'in', 'notin' operators, values set can't be empty"
-            problems.invalid(at, _listed(values), said)
+            problems.invalid(at, _list_or_none(values), said)
     elif operator in (EXISTS, DOES_NOT_EXIST):
         if values:
             said = "values set must be empty for exists and does not exist"
-            problems.invalid(at, _listed(values), said)
+            problems.invalid(at, _list_or_none(values), said)
     elif len(values) != 1:
         said = "for 'Gt', 'Lt' operators, exactly one value is required"
-        problems.invalid(at, _listed(values), said)
+        problems.invalid(at, _list_or_none(values), said)
     _check_values(requirement, at, problems)
 
 
@@ -95,6 +95,6 @@ def _check_values(requirement: NodeSelectorRequirement, path: str, problems: Pro
             problems.invalid(at, value, fault)
 
 
-def _listed(values: Sequence[str]) -> list[str] | None:
-    """An empty list reads null in upstream's messages."""
+def _list_or_none(values: Sequence[str]) -> list[str] | None:
+    """The values; None for an empty list, which is null in upstream's messages."""
     return list(values) or None

@@ -1,4 +1,4 @@
-"""NodeAffinity: nodeSelector and node affinity, the pod's own and those the profile adds."""
+"""NodeAffinity: nodeSelector and node affinity, of the pod and of the profile."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ class NodeAffinity:
         return unmet_rules(pod, node) if node is not None else iter(())
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """Skip where nothing is preferred; an unreadable preference is an error."""
+        """Skip if nothing is preferred; an invalid preference is an error."""
         terms = self._preferred(pod)
         if not terms:
             return SKIP
         try:
-            nothing = nodes.select(lines[:0])
+            nothing = nodes.select(rows[:0])
             for term in terms:
                 matches_term(term.preference, nothing)
         except SelectorError as invalid:
@@ -104,7 +104,7 @@ class NodeAffinity:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The sum of the weights of all preferences the node satisfies."""
         terms = self._preferred(pod)
@@ -116,7 +116,7 @@ class NodeAffinity:
             return total
 
         key = (NAME, "score", self._added_key, msgspec.json.encode(terms))
-        return take(nodes.memo(key, weights, depends="node"), lines)
+        return take(nodes.memo(key, weights, depends="node"), rows)
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores)
@@ -175,7 +175,7 @@ def names_allowed(selector: NodeSelector) -> frozenset[str] | None:
 
 
 def _required_key(pod: PodInfo) -> bytes:
-    """Equal for pods which the filter cannot tell apart."""
+    """Equal for pods with the same result of the filter."""
     return msgspec.json.encode((pod.pod.spec.node_selector, required_node_affinity(pod)))
 
 
@@ -186,7 +186,7 @@ def _prefers(term: PreferredSchedulingTerm, nodes: NodeColumns) -> BoolArray:
 
 
 def _selects(selector: NodeSelector, node: Node) -> bool:
-    """Whether any term matches the node; one that cannot be read does not."""
+    """Whether any term matches the node; invalid terms do not match."""
     for term in selector.node_selector_terms:
         try:
             if node_selector_term_matches(term, node.metadata.labels, node.metadata.name):

@@ -1,4 +1,4 @@
-"""Which rules of a pod about labels a node does not meet."""
+"""The rules of a pod about node labels that a node does not meet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def unmet_rules(pod: PodInfo, node: Node) -> Iterator[Detail]:
     for key, value in pod.pod.spec.node_selector.items():
         if labels.get(key) != value:
             yield Detail(
-                f"the node selector wants {key}={value}: the node has {label_text(labels, key)}",
+                f"the node selector requires {key}={value}: the node has {label_text(labels, key)}",
                 {"key": key, "wanted": [value], "has": labels.get(key)},
             )
     required = required_node_affinity(pod)

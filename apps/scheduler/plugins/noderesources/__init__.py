@@ -1,1 +1,4 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: room for a pod, and how well it is used."""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: free resources, and their even use.
+
+The registry imports the two classes; only the legacy scorers import other modules of this package.
+"""

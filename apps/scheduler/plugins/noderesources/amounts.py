@@ -1,4 +1,4 @@
-"""Requested and allocatable amounts of the resources that take part in scoring, as columns."""
+"""Requested and allocatable amounts of the resources that are scored, as columns."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SAFE = np.iinfo(np.int64).max // 100
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """One resource on every line; ``allocatable`` 0 = does not count there."""
+    """One resource on every row; ``allocatable`` 0 = does not count there."""
 
     weight: int
-    #: (n,) int64, by the pods that are there
+    #: (n,) int64, by the pods on the node
     requested: Int64Array
     #: by the incoming pod
     pod: int
@@ -41,21 +41,23 @@ def amounts(
 ) -> list[Amounts]:
     """The resources that count for this pod, in the configured order.
 
-    An extended resource that the pod does not ask for is left out. ``nonzero``: count containers
+    An extended resource that the pod does not request is left out. ``nonzero``: count containers
     without a request for CPU or memory with their defaults.
     """
     columns = []
     for resource in resources:
         wanted = pod_requests.get(resource.name, 0)
-        line = nodes.resource_index(resource.name)
-        if line < 0 or (wanted == 0 and is_scalar(resource.name)):
+        resource_index = nodes.resource_index(resource.name)
+        if resource_index < 0 or (wanted == 0 and is_scalar(resource.name)):
             continue
-        requested = nodes.requested[line]
+        requested = nodes.requested[resource_index]
         if nonzero and resource.name == CPU_NAME:
             requested = nodes.nonzero_requested[CPU]
         elif nonzero and resource.name == MEMORY_NAME:
             requested = nodes.nonzero_requested[MEMORY]
-        columns.append(Amounts(resource.weight, requested, wanted, nodes.allocatable[line]))
+        columns.append(
+            Amounts(resource.weight, requested, wanted, nodes.allocatable[resource_index])
+        )
     return columns
 
 

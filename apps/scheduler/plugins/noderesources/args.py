@@ -31,7 +31,7 @@ class RequestedToCapacityRatioParam:
 class ScoringStrategy:
     """How NodeResourcesFit scores; `type` is one of SCORING_STRATEGIES.
 
-    A strategy that is written without a type has none, and is refused.
+    A strategy without a type is refused.
     `requested_to_capacity_ratio` is set exactly when the type is RequestedToCapacityRatio.
     """
 
@@ -42,7 +42,7 @@ class ScoringStrategy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeResourcesFitArgs:
-    """The two `ignored…` lists concern Filter only; a group is what precedes the slash."""
+    """The `ignored…` lists apply to Filter only; a group is the part before the slash."""
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def check_args(args: NodeResourcesFitArgs, path: str, problems: Problems) -> Non
 def ignore_resources(
     args: NodeResourcesFitArgs, resources: tuple[str, ...]
 ) -> NodeResourcesFitArgs:
-    """Extenders look after these resources, which take the place of `ignoredResources`."""
+    """Extenders manage these resources, which replace `ignoredResources`."""
     return replace(args, ignored_resources=resources)
 
 

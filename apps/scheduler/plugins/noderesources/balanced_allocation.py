@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: nodes on which the pod evens out the use of resources."""
+"""NodeResourcesBalancedAllocation: prefers nodes with balanced resource usage."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class NodeResourcesBalancedAllocation:
                 problems.invalid(f"{at}.weight", spec.weight, "must be 1")
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        """Pods that ask for none of the resources would all go to the most uneven node: skip."""
+        """Skip pods that request none of the resources: they would all select the same node."""
         return None if any(self._requests(pod)) else SKIP
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """50 to 100: ``50 + (50 + evenness with the pod - evenness without it) / 2``."""
         wanted = self._requests(pod)
@@ -80,7 +80,7 @@ class NodeResourcesBalancedAllocation:
             return 50 + (50 + with_pod - without) // 2
 
         key = (NAME, self._resources, tuple(wanted))
-        return take(nodes.memo(key, scores, depends="pods"), lines)
+        return take(nodes.memo(key, scores, depends="pods"), rows)
 
     def _requests(self, pod: PodInfo) -> list[int]:
         return [pod.requests.get(resource.name, 0) for resource in self._resources]
@@ -90,20 +90,20 @@ def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeColumn
     """``int((1 - standard deviation of the used shares) * 100)`` for (requested, allocatable).
 
     A share is at most 1; a resource that a node does not have does not count there. The order of
-    the float operations is upstream's, as the last digit decides about truncation.
+    the float operations is upstream's, as the result is truncated.
     """
-    lines = len(nodes)
+    rows = len(nodes)
     shares = [_share(requested, allocatable) for requested, allocatable in columns]
     present = [allocatable != 0 for _, allocatable in columns]
-    count = np.zeros(lines, dtype=np.int64)
-    total = np.zeros(lines)
+    count = np.zeros(rows, dtype=np.int64)
+    total = np.zeros(rows)
     for share, there in zip(shares, present, strict=True):
         count += there
         total += share
-    deviation = np.zeros(lines)
+    deviation = np.zeros(rows)
     if len(columns) > 2:
         mean = total / np.maximum(count, 1)
-        squares = np.zeros(lines)
+        squares = np.zeros(rows)
         for share, there in zip(shares, present, strict=True):
             squares += np.where(there, (share - mean) * (share - mean), 0.0)
         deviation = np.where(count > 2, np.sqrt(squares / np.maximum(count, 1)), 0.0)
@@ -113,7 +113,7 @@ def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeColumn
 
 
 def _share(requested: Int64Array, allocatable: Int64Array) -> _Float64Array:
-    """(n,) float64 in 0..1; 0 where there is nothing."""
+    """(n,) float64 in 0..1; 0 where the capacity is 0."""
     share = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
     return np.where(allocatable != 0, share, 0.0)
 

@@ -34,7 +34,7 @@ from apps.scheduler.plugins.noderesources.scoring import scorer_for
 NAME: Final = "NodeResourcesFit"
 _NATIVE_ORDER: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 
-#: (resource, amount > 0) in the order in which reasons are given
+#: (resource, amount > 0) in the order of the reasons
 _Wanted = tuple[tuple[str, int], ...]
 
 
@@ -60,7 +60,7 @@ class NodeResourcesFit:
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
-        state.write(NAME, _PreFilterState(self._wanted(pod.spec_requests)))
+        state.write(NAME, _PreFilterState(self._find_wanted(pod.spec_requests)))
         return None, None
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
@@ -77,12 +77,12 @@ class NodeResourcesFit:
         return missing_room(pod, node, status, nominated)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         requests = pod.fit_scoring_requests
 
@@ -91,13 +91,13 @@ class NodeResourcesFit:
             return self._scorer(columns, len(table))
 
         key = (NAME, "score", self._strategy, tuple(requests.items()))
-        return take(nodes.memo(key, scores, depends="pods"), lines)
+        return take(nodes.memo(key, scores, depends="pods"), rows)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return fit_hints.EVENTS
 
-    def _wanted(self, requests: Mapping[str, int]) -> _Wanted:
-        """What has to be free: what is asked for, without what the profile ignores."""
+    def _find_wanted(self, requests: Mapping[str, int]) -> _Wanted:
+        """The requests, without the resources that the profile ignores."""
         ordered = [name for name in _NATIVE_ORDER if name in requests]
         ordered += [name for name in requests if name not in _NATIVE_ORDER]
         return tuple(
@@ -116,27 +116,27 @@ class NodeResourcesFit:
         refused = short[0].copy()
         unresolvable = np.zeros(len(nodes), dtype=np.bool_)
         for name, amount in wanted:
-            line = nodes.resource_index(name)
-            if line < 0:
+            resource_index = nodes.resource_index(name)
+            if resource_index < 0:
                 lacking = exceeds = np.ones(len(nodes), dtype=np.bool_)
             else:
-                allocatable = nodes.allocatable[line]
+                allocatable = nodes.allocatable[resource_index]
                 exceeds = allocatable < amount
-                lacking = allocatable - nodes.requested[line] < amount
+                lacking = allocatable - nodes.requested[resource_index] < amount
             short.append(lacking)
             refused |= lacking
             unresolvable |= lacking & exceeds
         ids = np.zeros(len(nodes), dtype=np.uint16)
-        lines = np.flatnonzero(refused)
-        if len(lines):
-            answers = np.array([*short, unresolvable])[:, lines]
-            ids[lines] = self._intern(wanted, answers)
+        rows = np.flatnonzero(refused)
+        if len(rows):
+            answers = np.array([*short, unresolvable])[:, rows]
+            ids[rows] = self._intern(wanted, answers)
         return ids
 
     def _intern(self, wanted: _Wanted, answers: BoolArray) -> UInt16Array:
         """The status of each column of ``answers``: pods, every resource wanted, unresolvable.
 
-        There are few distinct columns, so texts are made once for each.
+        There are few distinct columns, so texts are created once for each.
         """
         reasons = [REASON_TOO_MANY_PODS, *(insufficient(name) for name, _ in wanted)]
         codes = np.zeros(answers.shape[1], dtype=np.int64 if len(answers) < 63 else object)
@@ -159,7 +159,7 @@ class NodeResourcesFit:
 
 
 class _PreFilterState:
-    """What the pod wants; never changes."""
+    """The requests of the pod; immutable."""
 
     __slots__ = ("wanted",)
 

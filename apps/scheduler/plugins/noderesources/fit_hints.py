@@ -1,4 +1,4 @@
-"""When a pod that did not fit is worth another attempt: somebody left, shrank, or a node grew."""
+"""Which events trigger a retry of a pod that did not fit: resources were released or added."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _hint(helps: bool) -> QueueingHint:
 
 
 def hint_pod_changed(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
-    """A pod on a node was deleted, or asks for less of something that this pod wants."""
+    """A pod on a node was deleted, or requests less of a resource that this pod requests."""
     if new is None:
         return _hint(bool(old.spec.node_name or old.status.nominated_node_name))
     if new.metadata.uid == pod.uid:
@@ -39,7 +39,7 @@ def hint_pod_changed(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
 
 
 def hint_node_changed(pod: PodInfo, old: Node | None, new: Node) -> QueueingHint:
-    """The empty node could take the pod, and is new or has more of what the pod wants."""
+    """The empty node could run the pod, and is new or has more of a requested resource."""
     wanted = pod.spec_requests
     now, slots_now = resources.node_allocatable(new.status.allocatable)
     if not _fits_empty(wanted, now, slots_now):
@@ -66,12 +66,12 @@ EVENTS: Final = (
     ClusterEventWithHint(
         ClusterEvent(Resource.POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN),
         hint_pod_changed,
-        looks_for="that holds something this pod asks for",
+        looks_for="that uses a resource this pod requests",
     ),
     ClusterEventWithHint(
         ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE),
         hint_node_changed,
-        looks_for="that could take the pod if it were empty",
+        looks_for="that could run the pod if it were empty",
     ),
     ClusterEventWithHint(
         ClusterEvent(Resource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE),

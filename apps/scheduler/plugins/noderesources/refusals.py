@@ -1,4 +1,4 @@
-"""What a node has too little of: resources, or places for pods."""
+"""The resources, or pod slots, of which a node has too little."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.types import NodeInfo, PodInfo
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.helper.resource_text import amount
 
 REASON_TOO_MANY_PODS: Final = "Too many pods"
@@ -23,9 +23,9 @@ def insufficient(resource: str) -> str:
 def missing_room(
     pod: PodInfo, node: NodeInfo, status: Status, nominated: Collection[str]
 ) -> Iterator[Detail]:
-    """ "needs cpu 2, free 1.5 of 4; held by default/a (1.5), default/b (1)".
+    """ "needs cpu 2, free 1.5 of 4; requested by default/a (1.5), default/b (1)".
 
-    ``nominated``: uids of pods that have room on the node, but do not run there.
+    ``nominated``: uids of pods that are nominated to the node, but do not run there.
     """
     for reason in status.reasons:
         if reason == REASON_TOO_MANY_PODS:
@@ -37,7 +37,7 @@ def missing_room(
 def _too_many_pods(node: NodeInfo) -> Detail:
     count, allowed = len(node.pods), node.allowed_pods
     return Detail(
-        f"has {count} pods and takes {allowed}",
+        f"has {count} pods and allows {allowed}",
         {"resource": "pods", "has": count, "takes": allowed},
     )
 
@@ -81,10 +81,10 @@ def _room(
     free = f"needs {name} {amount(name, needed)}, free {amount(name, has - requested)} of "
     free += amount(name, has)
     if needed > has:
-        return f"{free}: more than the whole node"
+        return f"{free}: exceeds the node's allocatable {name}"
     held = [
         f"{pod.key} ({amount(name, pod.requests[name])}"
         f"{', nominated' if pod.uid in nominated else ''})"
         for pod in holders
     ]
-    return f"{free}; held by {listed(held)}"
+    return f"{free}; requested by {list_names(held)}"

@@ -17,7 +17,7 @@ from apps.scheduler.plugins.noderesources.args import (
     ScoringStrategy,
 )
 
-#: (resources, number of lines) -> (lines,) int64
+#: (resources, number of rows) -> (rows,) int64
 Scorer = Callable[[Sequence[Amounts], int], Int64Array]
 
 
@@ -32,33 +32,33 @@ def scorer_for(strategy: ScoringStrategy) -> Scorer:
     return requested_to_capacity_ratio(strategy.requested_to_capacity_ratio.shape)
 
 
-def least_allocated(resources: Sequence[Amounts], lines: int) -> Int64Array:
+def least_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
     """The weighted mean of the free shares: ``(capacity - requested) * 100 / capacity``."""
 
     def free_share(requested: Int64Array, capacity: Int64Array, counts: Int64Array) -> Int64Array:
         return percent(np.maximum(capacity - requested, 0), counts)
 
-    return _weighted_mean(resources, lines, free_share)
+    return _weighted_mean(resources, rows, free_share)
 
 
-def most_allocated(resources: Sequence[Amounts], lines: int) -> Int64Array:
-    """The weighted mean of the used shares; what exceeds the capacity does not count."""
+def most_allocated(resources: Sequence[Amounts], rows: int) -> Int64Array:
+    """The weighted mean of the used shares; usage beyond the capacity does not count."""
 
     def used_share(requested: Int64Array, capacity: Int64Array, counts: Int64Array) -> Int64Array:
         return percent(np.minimum(requested, capacity), counts)
 
-    return _weighted_mean(resources, lines, used_share)
+    return _weighted_mean(resources, rows, used_share)
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Scorer:
-    """Utilisation in percent through a broken line, then the rounded mean of what is not zero."""
+    """The rounded weighted mean of the shape at each utilization; zeros are left out."""
     scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
     points = [(point.utilization, point.score * scale) for point in shape]
     line = np.array([broken_line(points, percent) for percent in range(101)], dtype=np.int64)
 
-    def score(resources: Sequence[Amounts], lines: int) -> Int64Array:
-        total = np.zeros(lines, dtype=np.int64)
-        weights = np.zeros(lines, dtype=np.int64)
+    def score(resources: Sequence[Amounts], rows: int) -> Int64Array:
+        total = np.zeros(rows, dtype=np.int64)
+        weights = np.zeros(rows, dtype=np.int64)
         for resource in resources:
             capacity, requested = resource.allocatable, resource.requested + resource.pod
             used = percent(np.minimum(requested, capacity), np.maximum(capacity, 1))
@@ -87,15 +87,15 @@ def broken_line(points: Sequence[tuple[int, int]], at: int) -> int:
 
 def _weighted_mean(
     resources: Sequence[Amounts],
-    lines: int,
+    rows: int,
     share: Callable[[Int64Array, Int64Array, Int64Array], Int64Array],
 ) -> Int64Array:
     """``share(requested, capacity, max(capacity, 1))`` of each resource, by weight, rounded down.
 
-    A resource does not count on lines where its capacity is 0.
+    A resource does not count on rows where its capacity is 0.
     """
-    total = np.zeros(lines, dtype=np.int64)
-    weights = np.zeros(lines, dtype=np.int64)
+    total = np.zeros(rows, dtype=np.int64)
+    weights = np.zeros(rows, dtype=np.int64)
     for resource in resources:
         capacity = resource.allocatable
         counts = np.maximum(capacity, 1)

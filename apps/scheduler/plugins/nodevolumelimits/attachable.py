@@ -15,12 +15,12 @@ from apps.scheduler.plugins.helper.csi_migration import (
     plugin_of_provisioner,
     plugin_of_volume,
 )
-from apps.scheduler.plugins.helper.storage import class_of_claim, is_made_for
+from apps.scheduler.plugins.helper.storage import class_of_claim, is_created_for
 
 
 @dataclass(frozen=True, slots=True)
 class CSIVolume:
-    """What a driver attaches once to a node, however many pods there use it."""
+    """A volume, attached once to a node for all pods there that use it."""
 
     driver: str
     handle: str
@@ -35,19 +35,19 @@ class Attachable:
 
 
 class AttachableVolumes:
-    """Looks mounts up in the lists of claims, volumes and classes."""
+    """Finds the volumes of mounts through claims, volumes and classes."""
 
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
-        #: whether CSINodes had a say in what was resolved so far
-        self.asked_csi_nodes = False
+        #: whether any result so far depended on CSINodes
+        self.depends_on_csi_nodes = False
 
     def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None:
         """The claim that a claim or an ephemeral volume names."""
         return self._listers.persistent_volume_claims.get(mount.of[1], mount.of[0])
 
     def of(self, mount: Mount) -> Attachable | None:
-        """None where no driver counts it, or what would tell is missing.
+        """None if no driver counts it, or if a claim or class is missing.
 
         Raises TranslationError for an inline volume that has no CSI equivalent.
         """
@@ -59,7 +59,7 @@ class AttachableVolumes:
         claim = self.claim_of(mount)
         if claim is None:
             return None
-        if mount.kind is MountKind.EPHEMERAL and not is_made_for(claim, mount.of[2]):
+        if mount.kind is MountKind.EPHEMERAL and not is_created_for(claim, mount.of[2]):
             return None
         found = self._of_claim(claim)
         if found is None or not found.volume.driver or not found.volume.handle:
@@ -67,26 +67,26 @@ class AttachableVolumes:
         return found
 
     def resolve(self, mount: Mount, node_name: str) -> CSIVolume | None:
-        """What is attached to a node for the mount, None if nothing that counts."""
+        """The volume that is attached to the node, None if it does not count."""
         try:
             found = self.of(mount)
         except TranslationError:
             return None
         if found is None or found.plugin is None:
             return None if found is None else found.volume
-        self.asked_csi_nodes = True
+        self.depends_on_csi_nodes = True
         csi_node = self._listers.csi_nodes.get(node_name)
         return found.volume if found.plugin.is_migrated_on(csi_node) else None
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachable | None:
-        """By the claim's volume, else by the provisioner that will make it."""
+        """By the claim's volume, else by the provisioner that will create it."""
         volume = self._listers.persistent_volumes.get(claim.spec.volume_name)
         if volume is not None:
             return of_volume(volume)
         storage_class = self._listers.storage_classes.get(class_of_claim(claim))
         if storage_class is None:
             return None
-        # No handle of a driver begins like this: the claim stands for the volume it will get.
+        # No driver has handles like this one: the claim counts as the volume it will get.
         handle = f"\0{claim.key}"
         provisioner = storage_class.provisioner
         if not is_in_tree(provisioner):
@@ -96,7 +96,7 @@ class AttachableVolumes:
 
 
 def of_volume(volume: PersistentVolume) -> Attachable | None:
-    """None for a volume that is neither CSI's nor can be translated."""
+    """None for a volume that is neither a CSI volume nor can be translated."""
     csi = volume.spec.csi
     if csi is not None:
         return Attachable(CSIVolume(csi.driver, csi.volume_handle))

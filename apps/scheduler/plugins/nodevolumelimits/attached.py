@@ -22,11 +22,11 @@ ClaimKey = tuple[str, str]
 
 
 class Resolver(Protocol):
-    """Says what a mount stands for."""
+    """Finds the volume of a mount."""
 
     @property
-    def asked_csi_nodes(self) -> bool:
-        """Whether CSINodes had a say in it so far."""
+    def depends_on_csi_nodes(self) -> bool:
+        """Whether any result so far depended on CSINodes."""
 
     def claim_of(self, mount: Mount) -> PersistentVolumeClaim | None: ...
 
@@ -37,8 +37,8 @@ class Resolver(Protocol):
 class AttachedVolumes:
     """Counts distinct volumes per driver and row: pods that share a volume share its attachment.
 
-    What a mount stands for can change without its pod: claims get volumes, classes change.
-    ``refresh`` looks again at the uses that the changes since the last call are about.
+    The volume of a mount can change without its pod: claims get volumes, classes change.
+    ``refresh`` updates the uses that are affected by changes since the last call.
     """
 
     def __init__(self, snapshot: Snapshot, listers: Listers, resolver: Resolver) -> None:
@@ -52,9 +52,9 @@ class AttachedVolumes:
         self._forget_all()
 
     def _forget_all(self) -> None:
-        #: what each use is counted as
+        #: the volume that each use counts as
         self._counted: dict[Use, CSIVolume] = {}
-        #: volume -> row -> number of uses that are counted as it
+        #: volume -> row -> number of uses that count as it
         self._rows: dict[CSIVolume, dict[int, int]] = {}
         #: driver -> (at least rows,) int64, distinct volumes in use
         self._counts: dict[str, Int64Array] = {}
@@ -64,7 +64,7 @@ class AttachedVolumes:
         self._volume_of: dict[ClaimKey, str] = {}
         self._by_volume: dict[str, set[ClaimKey]] = {}
 
-    # -- what it knows -------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------
 
     def count(self, driver: str) -> Int64Array:
         """(rows,) int64: distinct volumes of the driver in use; read-only."""
@@ -75,14 +75,14 @@ class AttachedVolumes:
         return self._rows.get(volume, {}).keys()
 
     def volumes_of(self, mounts: Iterable[Mount], node_name: str) -> set[CSIVolume]:
-        """What the mounts stand for on a node, those left out that do not count there."""
+        """The volumes of the mounts that count on the node."""
         found = (self._resolver.resolve(mount, node_name) for mount in mounts)
         return {volume for volume in found if volume is not None}
 
-    # -- keeping up ----------------------------------------------------------------------------
+    # -- updating ------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take over what changed since the last call."""
+        """Apply the changes since the last call."""
         uses = self._changed_uses()
         if uses is None:
             self._forget_all()
@@ -102,7 +102,7 @@ class AttachedVolumes:
         uses, claims, volumes, classes, csi_nodes = news
         if uses is None or claims is None or volumes is None or classes is None or classes:
             return None
-        if self._resolver.asked_csi_nodes and (csi_nodes is None or csi_nodes):
+        if self._resolver.depends_on_csi_nodes and (csi_nodes is None or csi_nodes):
             return None
         for volume in volumes:
             claims.extend(self._by_volume.get(volume[1], ()))
@@ -137,7 +137,7 @@ class AttachedVolumes:
             self._count(volume.driver)[row] += sign
 
     def _remember(self, mount: Mount) -> None:
-        """Note which objects say what the mount stands for."""
+        """Remember the objects that the volume of the mount depends on."""
         key = _claim_key(mount)
         if key is None:
             return
@@ -146,7 +146,7 @@ class AttachedVolumes:
         self._bind(key, claim.spec.volume_name if claim is not None else "")
 
     def _forget(self, mount: Mount) -> None:
-        """No pod has the mount any more."""
+        """Called when no pod has the mount any more."""
         key = _claim_key(mount)
         mounts = self._by_claim.get(key) if key is not None else None
         if key is None or mounts is None:
@@ -157,7 +157,7 @@ class AttachedVolumes:
             self._bind(key, "")
 
     def _bind(self, claim: ClaimKey, volume: str) -> None:
-        """The claim names this volume now, "" for none."""
+        """Record that the claim names this volume, "" for none."""
         before = self._volume_of.pop(claim, "")
         if before and before != volume:
             self._by_volume[before].discard(claim)

@@ -9,7 +9,7 @@ from apps.scheduler.plugins.nodevolumelimits.attachable import CSIVolume
 
 
 class Attachments:
-    """Read anew when an attachment or a persistent volume changes; few clusters have any."""
+    """Read again when an attachment or a persistent volume changes; few clusters have any."""
 
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
@@ -25,11 +25,11 @@ class Attachments:
         if versions != self._versions:
             self._versions = versions
             self._by_node = {}
-            for node_name, volume in self._attached():
+            for node_name, volume in self._find_attached():
                 self._by_node.setdefault(node_name, set()).add(volume)
         return self._by_node
 
-    def _attached(self) -> Iterator[tuple[str, CSIVolume]]:
+    def _find_attached(self) -> Iterator[tuple[str, CSIVolume]]:
         for attachment in self._listers.volume_attachments:
             spec = attachment.spec
             volume = self._listers.persistent_volumes.get(spec.source.persistent_volume_name or "")

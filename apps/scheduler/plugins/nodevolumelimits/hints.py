@@ -1,4 +1,4 @@
-"""When a pod that NodeVolumeLimits rejected is worth another attempt."""
+"""Which events trigger a retry of a pod that NodeVolumeLimits rejected."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def _hint(helps: bool) -> QueueingHint:
 
 
 def hint_csi_node_changed(pod: PodInfo, old: CSINode, new: CSINode) -> QueueingHint:
-    """The node takes more volumes of some driver than before."""
+    """The node can attach more volumes of some driver than before."""
     before, now = _limits(old), _limits(new)
     return _hint(any(limit > before.get(driver, 0) for driver, limit in now.items()))
 
 
 def hint_pod_deleted(pod: PodInfo, old: Pod, new: Pod | None) -> QueueingHint:
-    """A running pod with a volume that may count against a driver's limit is gone."""
+    """A running pod with a volume that may count against a driver's limit was deleted."""
     return _hint(bool(old.spec.node_name) and any(map(may_be_attached, old.spec.volumes)))
 
 
 def hint_claim_added(
     pod: PodInfo, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
 ) -> QueueingHint:
-    """One of the pod's claims, without which its driver is unknown, was made."""
+    """One of the pod's claims, without which its driver is unknown, was created."""
     own = new.metadata.namespace == pod.namespace and new.metadata.name in pod.claim_names
     return _hint(own)
 
@@ -56,7 +56,7 @@ def hint_volume_detached(
 
 
 def may_be_attached(volume: Volume) -> bool:
-    """Whether a CSI driver serves the volume, by a claim or in place of an in-tree source."""
+    """Whether a CSI driver serves the volume, through a claim or in place of an in-tree source."""
     return (
         volume.persistent_volume_claim is not None
         or volume.ephemeral is not None
@@ -65,7 +65,7 @@ def may_be_attached(volume: Volume) -> bool:
 
 
 def is_migratable(volume: Volume) -> bool:
-    """Whether the in-tree source has a CSI driver that stands in for it."""
+    """Whether the in-tree source can be migrated to a CSI driver."""
     return any(
         source is not None
         for source in (

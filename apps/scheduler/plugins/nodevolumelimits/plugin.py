@@ -1,4 +1,4 @@
-"""The plugin: extension points of NodeVolumeLimits."""
+"""The extension points of NodeVolumeLimits."""
 
 from __future__ import annotations
 
@@ -32,9 +32,13 @@ from apps.scheduler.plugins.helper.csi_nodes import (
     NO_LIMIT,
     attach_limit,
     attach_limits,
-    migrated,
+    find_migrated_nodes,
 )
-from apps.scheduler.plugins.helper.storage import claim_not_found, is_made_for, not_made_for
+from apps.scheduler.plugins.helper.storage import (
+    claim_not_created_for,
+    claim_not_found,
+    is_created_for,
+)
 from apps.scheduler.plugins.nodevolumelimits import hints
 from apps.scheduler.plugins.nodevolumelimits.attachable import AttachableVolumes, CSIVolume
 from apps.scheduler.plugins.nodevolumelimits.attached import AttachedVolumes
@@ -44,7 +48,7 @@ NAME: Final = "NodeVolumeLimits"
 REASON: Final = "node(s) exceed max volume count"
 _STATUSES = (None, unschedulable(REASON))
 
-#: the volumes a pod would attach; the plugin says that a volume counts only where it is migrated
+#: the volumes a pod would attach; one with a plugin counts only where that is migrated
 Wanted = Mapping[CSIVolume, MigratedPlugin | None]
 
 
@@ -64,25 +68,25 @@ class NodeVolumeLimits:
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         for mount in pod.mounts:
-            if missing := self._missing(mount):
+            if missing := self._describe_missing(mount):
                 everywhere = np.ones(len(nodes), dtype=np.uint16)
                 return Verdicts(everywhere, (None, unresolvable(missing)))
-        wanted = self._wanted(pod, nodes)
+        wanted = self._find_wanted(pod, nodes)
         if not wanted:
             return None
         self._attached.refresh()
         refused = np.zeros(len(nodes), dtype=np.bool_)
         for driver in dict.fromkeys(volume.driver for volume in wanted):
             refused |= self._exceeds(driver, wanted, nodes)
-        for line in nodes.modified_rows:
-            refused[line] = self._exceeds_on(line, wanted, nodes)
+        for row in nodes.modified_rows:
+            refused[row] = self._exceeds_on(row, wanted, nodes)
         return Verdicts(refused.astype(np.uint16), _STATUSES)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return hints.EVENTS
 
-    def _missing(self, mount: Mount) -> str:
-        """What keeps the pod from running anywhere: a claim that is not there."""
+    def _describe_missing(self, mount: Mount) -> str:
+        """The message for a missing claim, which refuses all nodes; "" if there is none."""
         if mount.kind not in (MountKind.CLAIM, MountKind.EPHEMERAL):
             return ""
         if self._attachable.claim_of(mount) is not None:
@@ -90,13 +94,13 @@ class NodeVolumeLimits:
         namespace, name = mount.of[:2]
         return f"looking up PVC {namespace}/{name}: {claim_not_found(name)}"
 
-    def _wanted(self, pod: PodInfo, nodes: NodeColumns) -> Wanted:
+    def _find_wanted(self, pod: PodInfo, nodes: NodeColumns) -> Wanted:
         """Raises StatusError (an internal error) for a volume that cannot be the pod's."""
         wanted = {}
         for mount in pod.mounts:
             claim = self._attachable.claim_of(mount) if mount.kind is MountKind.EPHEMERAL else None
-            if claim is not None and not is_made_for(claim, pod.uid):
-                raise StatusError(error(not_made_for(claim, pod)))
+            if claim is not None and not is_created_for(claim, pod.uid):
+                raise StatusError(error(claim_not_created_for(claim, pod)))
             try:
                 found = self._attachable.of(mount)
             except TranslationError as unknown:
@@ -109,24 +113,27 @@ class NodeVolumeLimits:
     def _refuse_untranslatable(
         self, mount: Mount, unknown: TranslationError, nodes: NodeColumns
     ) -> None:
-        """An internal error where a node would have to serve the volume by its driver."""
+        """An internal error if a node would have to use the driver for the volume."""
         plugin = plugin_of_mount(mount)
-        if plugin is not None and migrated(plugin, nodes, self._handle.listers.csi_nodes).any():
+        if (
+            plugin is not None
+            and find_migrated_nodes(plugin, nodes, self._handle.listers.csi_nodes).any()
+        ):
             reason = f"converting volume({mount.of[0]}) from inline to csi: {unknown}"
             raise StatusError(error(reason))
 
     def _exceeds(self, driver: str, wanted: Wanted, nodes: NodeColumns) -> BoolArray:
-        """(n,) bool: nodes that cannot attach what the pod wants of the driver."""
+        """(n,) bool: nodes that cannot attach the pod's volumes of the driver."""
         limits = attach_limits(driver, nodes, self._handle.listers.csi_nodes)
         new, used = (
-            self._new(driver, wanted)[nodes.snapshot_rows],
-            self._used(driver)[nodes.snapshot_rows],
+            self._count_new(driver, wanted)[nodes.snapshot_rows],
+            self._count_used(driver)[nodes.snapshot_rows],
         )
         exceeds: BoolArray = (limits != NO_LIMIT) & (new > 0) & (used + new > limits)
         return exceeds
 
-    def _new(self, driver: str, wanted: Wanted) -> Int64Array:
-        """(rows,) int64: how many volumes of the driver the pod would attach, not being there."""
+    def _count_new(self, driver: str, wanted: Wanted) -> Int64Array:
+        """(rows,) int64: how many volumes of the driver the pod would newly attach."""
         snapshot = self._handle.snapshot
         new = np.zeros(len(snapshot), dtype=np.int64)
         for volume, plugin in wanted.items():
@@ -134,15 +141,15 @@ class NodeVolumeLimits:
                 continue
             counts = np.ones(len(new), dtype=np.bool_)
             if plugin is not None:
-                counts &= migrated(plugin, snapshot, self._handle.listers.csi_nodes)
+                counts &= find_migrated_nodes(plugin, snapshot, self._handle.listers.csi_nodes)
             counts[list(self._attached.rows_with(volume))] = False
             new += counts
         return new
 
-    def _used(self, driver: str) -> Int64Array:
+    def _count_used(self, driver: str) -> Int64Array:
         """(rows,) int64: how many volumes of the driver are attached.
 
-        Those count as well that are attached although no pod there uses them.
+        Volumes that are attached but not used by a pod on the node count too.
         """
         used = self._attached.count(driver).copy()
         for node_name, volumes in self._attachments.by_node().items():
@@ -155,9 +162,9 @@ class NodeVolumeLimits:
                 used[row] += idle
         return used
 
-    def _exceeds_on(self, line: int, wanted: Wanted, nodes: NodeColumns) -> bool:
-        """The same for one line, all drivers, with the pods that the line shows."""
-        info = nodes.info(line)
+    def _exceeds_on(self, row: int, wanted: Wanted, nodes: NodeColumns) -> bool:
+        """The same for one row and all drivers, with the pods shown on that row."""
+        info = nodes.info(row)
         csi_node = self._handle.listers.csi_nodes.get(info.name)
         attached = self._attached.volumes_of(info.mounts, info.name)
         new = {
@@ -165,13 +172,13 @@ class NodeVolumeLimits:
             for volume, plugin in wanted.items()
             if volume not in attached and (plugin is None or plugin.is_migrated_on(csi_node))
         }
-        used = _by_driver(attached | self._attachments.by_node().get(info.name, set()))
+        used = _count_by_driver(attached | self._attachments.by_node().get(info.name, set()))
         return any(
             attach_limit(driver, csi_node) != NO_LIMIT
             and used[driver] + count > attach_limit(driver, csi_node)
-            for driver, count in _by_driver(new).items()
+            for driver, count in _count_by_driver(new).items()
         )
 
 
-def _by_driver(volumes: Iterable[CSIVolume]) -> Counter[str]:
+def _count_by_driver(volumes: Iterable[CSIVolume]) -> Counter[str]:
     return Counter(volume.driver for volume in volumes)

@@ -16,9 +16,9 @@ LIST_DEFAULTING: Final = "List"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodTopologySpreadArgs:
-    """`default_constraints` hold for pods without constraints of their own.
+    """`default_constraints` apply to pods without constraints of their own.
 
-    They carry no label selector: it follows from the pod's owners. With `defaulting_type` System
+    They have no label selector: it is derived from the pod's owners. With `defaulting_type` System
     the list is empty and upstream's two soft constraints (hostname, zone) apply.
     """
 

@@ -29,11 +29,11 @@ class SpreadConstraint:
     #: pods of this namespace, the incoming pod's, that match the selector are counted
     namespace: str
     selector: Selector
-    #: with fewer domains than this the least count is taken to be 0
+    #: with fewer domains than this the global minimum is 0
     min_domains: int
-    #: only nodes that the pod's node selector and affinity allow are looked at
+    #: only nodes that match the pod's node selector and affinity are included
     honors_affinity: bool
-    #: only nodes without a taint that the pod does not tolerate are looked at
+    #: only nodes without untolerated taints are included
     honors_taints: bool
 
     #: see cache.pod_index.Counted
@@ -48,7 +48,7 @@ class SpreadConstraint:
     def weigh(self, known: PodClass[LabelClass]) -> int:
         """1 if running pods of this class are counted: terminating ones are not.
 
-        A selector that selects everything counts nothing, as upstream has it.
+        A selector that selects everything counts nothing, as upstream.
         """
         namespace, _, terminating = known.key
         if namespace != self.namespace or terminating or self.selector.everything:
@@ -65,7 +65,7 @@ def compile_constraints(
 ) -> tuple[SpreadConstraint, ...]:
     """Those for ``action``, of a pod with these labels; raises SelectorError.
 
-    The same objects for all pods of one template.
+    Pods of one template share the same objects.
     """
     keys = {key for constraint in written for key in constraint.match_label_keys}
     merged = tuple(sorted((key, labels[key]) for key in keys if key in labels))

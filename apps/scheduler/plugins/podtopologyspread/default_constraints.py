@@ -1,4 +1,4 @@
-"""Default constraints: what the pod's services and its controller select is spread."""
+"""Default constraints: spread the pods that the pod's services and controller select."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from apps.scheduler.plugins.podtopologyspread.constraints import (
 )
 
 _ZONE: Final = "topology.kubernetes.io/zone"
-#: what holds with defaultingType System
+#: the constraints with defaultingType System
 SYSTEM_DEFAULTS: Final = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY),
     TopologySpreadConstraint(max_skew=5, topology_key=_ZONE, when_unsatisfiable=SCHEDULE_ANYWAY),
 )
 
-#: answers kept for pods that are alike
+#: the number of cached results for equal pods
 _MAX_KNOWN: Final = 4096
 
 
 class DefaultConstraints:
-    """A profile's constraints for pods without any; their selector follows from the pod's owners.
+    """A profile's constraints for pods without any; the selector is derived from the pod's owners.
 
-    They are kept for pods of equal namespace, labels and controller, until a service or a
+    They are cached for pods of equal namespace, labels and controller, until a service or a
     controller changes.
     """
 
@@ -50,7 +50,7 @@ class DefaultConstraints:
         self._version: tuple[int, ...] = ()
 
     def of(self, pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
-        """Those for ``action``; none where nothing selects the pod."""
+        """The constraints for ``action``; none if no service or controller selects the pod."""
         unselected = self._unselected[action]
         if not unselected:
             return ()

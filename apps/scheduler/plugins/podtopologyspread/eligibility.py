@@ -1,4 +1,4 @@
-"""Which nodes a constraint looks at."""
+"""Which nodes a constraint includes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.scheduler.plugins.helper.taints import has_untolerated
 from apps.scheduler.plugins.podtopologyspread.constraints import NAME, SpreadConstraint
 
 
-def counted_domains(
+def find_counted_domains(
     snapshot: Snapshot,
     pod: PodInfo,
     constraint: SpreadConstraint,
@@ -24,7 +24,7 @@ def counted_domains(
     *,
     absent_is_empty: bool = False,
 ) -> Domains:
-    """The domains of a constraint, made of the nodes on which pods are counted.
+    """The domains of a constraint, which consist of the nodes on which pods are counted.
 
     These nodes have a label for each of ``keys`` and pass the constraint's inclusion policies.
     """
@@ -37,23 +37,23 @@ def counted_domains(
         return every
     name = (NAME, others, affinity, tolerations)
 
-    def eligible(nodes: NodeColumns) -> NDArray[np.bool_]:
+    def is_eligible(nodes: NodeColumns) -> NDArray[np.bool_]:
         mask = np.ones(len(nodes), dtype=np.bool_)
         for key in others:
             mask &= nodes.label(key).ids >= 0
         if affinity is not None:
             mask &= matches_pod(pod, nodes)
         if tolerations is not None:
-            mask &= _tolerated(pod, nodes)
+            mask &= _find_tolerated(pod, nodes)
         return mask
 
-    among = snapshot.memo(name, eligible, depends="node")
+    among = snapshot.memo(name, is_eligible, depends="node")
     counted = snapshot.domains(topology_key, among=(name, among), absent_is_empty=absent_is_empty)
     return every if counted.outside == every.outside else counted
 
 
 def _node_selection(pod: PodInfo) -> Hashable | None:
-    """What the pod asks of nodes; None if nothing."""
+    """The node selector and affinity of the pod; None if it has neither."""
     required = required_node_affinity(pod)
     selector = pod.pod.spec.node_selector
     if required is None and not selector:
@@ -61,7 +61,7 @@ def _node_selection(pod: PodInfo) -> Hashable | None:
     return (frozenset(selector.items()), required)
 
 
-def _tolerated(pod: PodInfo, nodes: NodeColumns) -> BoolArray:
+def _find_tolerated(pod: PodInfo, nodes: NodeColumns) -> BoolArray:
     tolerations = pod.pod.spec.tolerations
     fine = [not has_untolerated(taints, tolerations) for taints in nodes.taint_sets]
     return np.array(fine, dtype=np.bool_)[nodes.taint_ids]

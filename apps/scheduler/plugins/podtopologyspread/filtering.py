@@ -1,4 +1,4 @@
-"""Hard constraints: which nodes would spread the pods too unevenly."""
+"""Hard constraints: on which nodes the skew would be too large."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns, UInt16Array
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.podtopologyspread.constraints import SpreadConstraint
-from apps.scheduler.plugins.podtopologyspread.eligibility import counted_domains
+from apps.scheduler.plugins.podtopologyspread.eligibility import find_counted_domains
 
 REASON_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
 REASON_NODE_LABEL_NOT_MATCH: Final = f"{REASON_CONSTRAINTS_NOT_MATCH} (missing required label)"
@@ -31,14 +31,14 @@ _STATUSES = (
 
 @dataclass(frozen=True, eq=False)
 class HardConstraint:
-    """A constraint and how many pods it counts where."""
+    """A constraint with the number of matching pods in each domain."""
 
     constraint: SpreadConstraint
-    #: 1 if the incoming pod is itself counted
+    #: 1 if the constraint counts the incoming pod itself
     self_match: int
     #: all nodes by the topology key
     domains: Domains
-    #: the same without the nodes that are not looked at
+    #: the same without the nodes that are not included
     counted: Domains
     #: (size + 1,) int64: matching pods in each domain
     totals: Int64Array
@@ -54,18 +54,21 @@ class HardConstraint:
 
     @property
     def least(self) -> int:
-        """The global minimum: matching pods in the domain that has fewest of them."""
+        """The global minimum: the matching pods in the domain with the fewest."""
         if len(self.counted.inhabited) < max(self.constraint.min_domains, 1):
             return 0
         return self.counted.least(self.totals)
 
     @lazy
     def refuses(self) -> bool:
-        """Whether any node at all is refused."""
+        """Whether any node is refused."""
         return bool(np.logical_and(self.table, self.domains.occupied).any())
 
-    def changed(self, pod: PodInfo, row: int, amount: int) -> HardConstraint:
-        """With ``pod`` on (+1) or off (-1) the row; terminating pods count here, as upstream."""
+    def with_change(self, pod: PodInfo, row: int, amount: int) -> HardConstraint:
+        """With ``pod`` added to (+1) or removed from (-1) the row.
+
+        Terminating pods count here, as upstream.
+        """
         slot = self.counted.slots[row]
         if slot == self.counted.size or not self.constraint.selector.matches(pod.labels):
             return self
@@ -76,17 +79,17 @@ class HardConstraint:
 
 @dataclass(frozen=True, slots=True)
 class PreFilterState:
-    """Never changed: AddPod and RemovePod put another one in its place."""
+    """Immutable: AddPod and RemovePod replace it."""
 
     constraints: tuple[HardConstraint, ...]
 
     def clone(self) -> PreFilterState:
         return self
 
-    def changed(self, pod: PodInfo, row: int, amount: int) -> PreFilterState:
-        """With ``pod`` (of the incoming pod's namespace) on or off the row."""
+    def with_change(self, pod: PodInfo, row: int, amount: int) -> PreFilterState:
+        """With ``pod`` (of the incoming pod's namespace) added to or removed from the row."""
         return PreFilterState(
-            tuple(each.changed(pod, row, amount) for each in self.constraints),
+            tuple(each.with_change(pod, row, amount) for each in self.constraints),
         )
 
 
@@ -96,7 +99,7 @@ def pre_filter_state(
     keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
     found = []
     for constraint in constraints:
-        counted = counted_domains(snapshot, pod, constraint, keys)
+        counted = find_counted_domains(snapshot, pod, constraint, keys)
         totals = snapshot.pods_by_labels.totals(constraint, counted)
         found.append(
             HardConstraint(
@@ -113,7 +116,7 @@ def pre_filter_state(
 def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdicts | None:
     """The first constraint that refuses a node gives its reason.
 
-    ``whole``: ``nodes`` is the snapshot itself, so that its lines are the rows.
+    ``whole``: ``nodes`` is the snapshot itself, so that its positions are the rows.
     """
     ids: UInt16Array | None = None
     for each in state.constraints:

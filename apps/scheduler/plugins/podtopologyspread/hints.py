@@ -1,4 +1,4 @@
-"""When a pod that PodTopologySpread rejected is worth another attempt."""
+"""Which events trigger a retry of a pod that PodTopologySpread rejected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.scheduler.objects import Node, Pod
 
 
 class HardConstraint(Protocol):
-    """What the hints ask of a DoNotSchedule constraint."""
+    """The fields of a DoNotSchedule constraint that hints use."""
 
     @property
     def topology_key(self) -> str: ...
@@ -55,20 +55,20 @@ class SpreadHints:
             ClusterEventWithHint(
                 ClusterEvent(Resource.POD, pod),
                 self.pod_changed,
-                looks_for="that one of its spread constraints counts",
+                looks_for="that one of the pod's spread constraints counts",
             ),
             ClusterEventWithHint(
                 ClusterEvent(Resource.NODE, node),
                 self.node_changed,
-                looks_for="in a domain of every spread constraint",
+                looks_for="in a topology domain of every spread constraint",
             ),
         )
 
     def pod_changed(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> QueueingHint:
-        """A pod that some constraint counts came, went, or is (not) counted any more.
+        """A pod that a constraint counts was added or deleted, or is now (not) counted.
 
         Only running pods of the same namespace are counted. The pod's own new toleration helps
-        where a constraint looks at taints.
+        where a constraint honors taints.
         """
         if not all(each is None or _is_involved(each, pod) for each in (old, new)):
             return QueueingHint.QUEUE_SKIP
@@ -83,7 +83,7 @@ class SpreadHints:
         return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
 
     def node_changed(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-        """A node that is in a domain of every constraint came, went, changed domain or taints."""
+        """A node in a domain of every constraint changed: its existence, domains or taints."""
         keys = [constraint.topology_key for constraint in self._constraints_of(pod)]
         was, now = _is_in_domains(old, keys), _is_in_domains(new, keys)
         helps = was != now

@@ -1,4 +1,4 @@
-"""The plugin: extension points of PodTopologySpread."""
+"""The extension points of PodTopologySpread."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class PodTopologySpread:
         return too_uneven(found, int(nodes.snapshot_rows[0]), self._handle.snapshot)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         if not constraints:
@@ -97,9 +97,9 @@ class PodTopologySpread:
         found = pre_score_state(
             snapshot,
             pod,
-            lines if nodes is snapshot else nodes.snapshot_rows[lines],
+            rows if nodes is snapshot else nodes.snapshot_rows[rows],
             constraints,
-            # With system defaults, nodes without a zone are still spread over by host.
+            # With system defaults, nodes without a zone are still scored by host.
             require_all_topologies=bool(pod.pod.spec.topology_spread_constraints)
             or not self._system_defaulted,
         )
@@ -107,9 +107,9 @@ class PodTopologySpread:
         return None
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        """Matching pods in the node's domains, weighted: the fewer the better."""
+        """The weighted number of matching pods in the node's domains; fewer is better."""
         return state.read(_PRE_SCORE_STATE, PreScoreState).raw
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
@@ -136,4 +136,6 @@ class PodTopologySpread:
     ) -> None:
         if other.namespace == pod.namespace:
             found = state.read(PRE_FILTER_STATE, PreFilterState)
-            state.write(PRE_FILTER_STATE, found.changed(other, int(nodes.snapshot_rows[0]), amount))
+            state.write(
+                PRE_FILTER_STATE, found.with_change(other, int(nodes.snapshot_rows[0]), amount)
+            )

@@ -1,4 +1,4 @@
-"""By how much one more pod in a node's domains would break a spread constraint."""
+"""The skew that one more pod in a node's domains would cause."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.explanation import Detail
-from apps.scheduler.plugins.helper.node_text import listed
+from apps.scheduler.plugins.helper.node_text import list_names
 from apps.scheduler.plugins.podtopologyspread.filtering import HardConstraint, PreFilterState
 
-#: domains whose counts are named in a sentence
+#: the most domains listed in a sentence
 _DOMAINS: Final = 6
 
 
@@ -32,12 +32,12 @@ def _constraint_not_met(snapshot: Snapshot, number: int, each: HardConstraint, s
     here, name = int(each.totals[slot]), values[slot]
     skew = here + each.self_match - each.least
     ordered = sorted(counts.items(), key=lambda item: (item[1], item[0]))
-    shown = listed([f"{domain} {count}" for domain, count in ordered], _DOMAINS)
-    least = f"the fewest count as {each.least}"
+    shown = list_names([f"{domain} {count}" for domain, count in ordered], _DOMAINS)
+    least = f"the minimum is {each.least}"
     if len(counts) < constraint.min_domains:
         least += f" (only {len(counts)} of at least {constraint.min_domains} domains)"
     return Detail(
-        f"{head}: {name} has {here} matching pods, {least}; one more there makes a skew of {skew} "
+        f"{head}: {name} has {here} matching pods, {least}; one more results in a skew of {skew} "
         f"(pods by domain: {shown})",
         {
             "constraint": number,

@@ -1,4 +1,4 @@
-"""Soft constraints: the fewer matching pods in a node's domains, the better."""
+"""Soft constraints: nodes with fewer matching pods in their domains score higher."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, take
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.podtopologyspread.constraints import HOSTNAME, SpreadConstraint
-from apps.scheduler.plugins.podtopologyspread.eligibility import counted_domains
+from apps.scheduler.plugins.podtopologyspread.eligibility import find_counted_domains
 
 Float64Array = NDArray[np.float64]
 _INT64_MAX: Final = np.iinfo(np.int64).max
@@ -45,62 +45,62 @@ def pre_score_state(
 ) -> PreScoreState:
     """Score the feasible ``rows`` (ascending).
 
-    With ``require_all_topologies`` a node that lacks any of the topology keys takes no part;
+    With ``require_all_topologies`` a node that lacks any of the topology keys is ignored;
     otherwise it is scored by those it has.
     """
     keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
-    ignored = _lacking(snapshot, keys, rows) if require_all_topologies else None
+    ignored = _find_lacking(snapshot, keys, rows) if require_all_topologies else None
     scored = rows if ignored is None else rows[~ignored]
     if len(constraints) == 1 and require_all_topologies and keys[0] != HOSTNAME:
-        return _by_domain_alone(snapshot, pod, constraints[0], rows, scored)
+        return _score_single_constraint(snapshot, pod, constraints[0], rows, scored)
     score = np.zeros(len(rows), dtype=np.float64)
     for constraint in constraints:
         if constraint.topology_key == HOSTNAME:
-            score += _by_host(snapshot, constraint, rows, len(scored))
+            score += _score_by_host(snapshot, constraint, rows, len(scored))
         else:
             asked = keys if require_all_topologies else ()
-            table, domains = _by_domain(snapshot, pod, constraint, scored, asked)
+            table, domains = _score_by_domain(snapshot, pod, constraint, scored, asked)
             score += table.take(take(domains.slots, rows))
-    raw = _rounded(score)
+    raw = _round_half_away(score)
     if ignored is None:
-        return PreScoreState(raw, _normalized(raw, raw))
+        return PreScoreState(raw, _normalize(raw, raw))
     raw[ignored] = 0
-    normalized = _normalized(raw, raw[~ignored])
+    normalized = _normalize(raw, raw[~ignored])
     normalized[ignored] = 0
     return PreScoreState(raw, normalized)
 
 
-def _by_domain_alone(
+def _score_single_constraint(
     snapshot: Snapshot,
     pod: PodInfo,
     constraint: SpreadConstraint,
     rows: Int64Array,
     scored: Int64Array,
 ) -> PreScoreState:
-    """With a single constraint all is computed for domains, and then spread over the rows."""
-    table, domains = _by_domain(snapshot, pod, constraint, scored, (constraint.topology_key,))
-    raw = _rounded(table)
-    normalized = _normalized(raw, raw[_seen(domains, scored, snapshot.total_nodes)])
+    """With a single constraint, scores are computed per domain and then assigned to the rows."""
+    table, domains = _score_by_domain(snapshot, pod, constraint, scored, (constraint.topology_key,))
+    raw = _round_half_away(table)
+    normalized = _normalize(raw, raw[_find_domains(domains, scored, snapshot.total_nodes)])
     normalized[domains.size] = 0
     slots = take(domains.slots, rows)
     return PreScoreState(raw.take(slots), normalized.take(slots))
 
 
-def _rounded(scores: Float64Array) -> Int64Array:
-    """Half away from zero, which for sums of counts times logarithms is the same."""
+def _round_half_away(scores: Float64Array) -> Int64Array:
+    """Round half away from zero; for sums of counts times logarithms this is the same."""
     return np.floor(scores + 0.5).astype(np.int64)
 
 
-def _normalized(scores: Int64Array, scored: Int64Array) -> Int64Array:
-    """Turned round: ``100 * (max + min - score) // max`` of those scored; 100 if all are 0."""
+def _normalize(scores: Int64Array, scored: Int64Array) -> Int64Array:
+    """Reversed: ``100 * (max + min - score) // max`` of those scored; 100 if all are 0."""
     greatest, least = int(scored.max(initial=0)), int(scored.min(initial=_INT64_MAX))
     if greatest == 0:
         return np.full_like(scores, MAX_NODE_SCORE)
     return MAX_NODE_SCORE * (greatest + least - scores) // greatest
 
 
-def _lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> BoolArray | None:
-    """(len(rows),) bool: rows without one of the labels; None if there is no such node at all."""
+def _find_lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> BoolArray | None:
+    """(len(rows),) bool: rows without one of the labels; None if there is no such node."""
     lacking: BoolArray | None = None
     for key in keys:
         domains = snapshot.domains(key)
@@ -110,10 +110,10 @@ def _lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> BoolA
     return lacking
 
 
-def _by_host(
+def _score_by_host(
     snapshot: Snapshot, constraint: SpreadConstraint, rows: Int64Array, scored: int
 ) -> Float64Array:
-    """(len(rows),) float64 by the pods on the node itself, whether or not they are looked at."""
+    """(len(rows),) float64 by the pods on the node itself, included or not."""
     counts = snapshot.pods_by_labels.counts(constraint)
     scores = _score(take(counts, rows), constraint, scored)
     hosts = snapshot.domains(HOSTNAME)
@@ -122,7 +122,7 @@ def _by_host(
     return scores
 
 
-def _by_domain(
+def _score_by_domain(
     snapshot: Snapshot,
     pod: PodInfo,
     constraint: SpreadConstraint,
@@ -131,27 +131,30 @@ def _by_domain(
 ) -> tuple[Float64Array, Domains]:
     """(size + 1,) float64 by the pods in each domain, 0 outside; and the domains.
 
-    Without ``keys`` (all of which a node must have to be looked at), nodes that lack the topology
-    key make a domain of their own, which has a part in the weight but is not scored.
+    Without ``keys`` (all of which a node must have to be included), nodes that lack the topology
+    key form a domain of their own, which counts in the weight but is not scored.
     """
     every = snapshot.domains(constraint.topology_key, absent_is_empty=not keys)
-    counted = counted_domains(snapshot, pod, constraint, keys, absent_is_empty=not keys)
+    counted = find_counted_domains(snapshot, pod, constraint, keys, absent_is_empty=not keys)
     totals = snapshot.pods_by_labels.totals(constraint, counted)
-    number = int(np.count_nonzero(_seen(every, scored, snapshot.total_nodes)))
+    number = int(np.count_nonzero(_find_domains(every, scored, snapshot.total_nodes)))
     scores = _score(totals, constraint, number)
     scores[every.size] = 0
     return scores, snapshot.domains(constraint.topology_key)
 
 
 def _score(counts: Int64Array, constraint: SpreadConstraint, domains: int) -> Float64Array:
-    """``count * log(domains + 2) + (maxSkew - 1)``: many small domains do not water down few."""
+    """``count * log(domains + 2) + (maxSkew - 1)``, (n,) float64.
+
+    The logarithm balances constraints with many domains against those with few.
+    """
     scores = counts.astype(np.float64) * math.log(domains + 2)
     scores += constraint.max_skew - 1
     return scores
 
 
-def _seen(domains: Domains, rows: Int64Array, nodes: int) -> BoolArray:
-    """(size + 1,) bool: the domains that the rows are in; being in none is the last."""
+def _find_domains(domains: Domains, rows: Int64Array, nodes: int) -> BoolArray:
+    """(size + 1,) bool: the domains of the rows; the last is for rows in no domain."""
     if len(rows) == nodes:
         return domains.occupied
     seen = np.zeros(domains.size + 1, dtype=np.bool_)

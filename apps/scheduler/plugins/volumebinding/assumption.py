@@ -1,4 +1,4 @@
-"""What Reserve assumes of volumes and claims, and what PreBind asks to be written for it."""
+"""The changes to volumes and claims that Reserve assumes and PreBind requests."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from apps.scheduler.plugins.volumebinding.volumes import is_meant_for
 
 T = TypeVar("T", bound=KubeObject)
 
-#: set on a volume whose claim was not named by its owner
+#: set on a volume that the scheduler, not its owner, bound to a claim
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """New versions of volumes and claims; what the cluster has like this is not among them."""
+    """New versions of volumes and claims, without those that are already in the cluster."""
 
     volumes: tuple[Volume, ...] = ()
     claims: tuple[Claim, ...] = ()
-    #: the same, assumed for another pod already and not known to be written yet
+    #: versions that are assumed for another pod already, and may not be written yet
     shared_volumes: tuple[Volume, ...] = ()
     shared_claims: tuple[Claim, ...] = ()
 
@@ -39,10 +39,10 @@ class Assumption:
         return self
 
     def patches(self) -> Iterator[MergePatch]:
-        """The writes that make it true: volumes name their claims, claims their node.
+        """The writes of the assumption: volumes name their claims, claims their node.
 
-        Each is about the version that was looked at: if the object has changed, the write fails.
-        What is shared may be written by whoever comes first.
+        A write fails if the object has changed since it was read, except for shared ones, which
+        may be written by any of the pods.
         """
         for volume in self.volumes:
             yield _volume_patch(volume, locked=True)
@@ -55,7 +55,7 @@ class Assumption:
 
 
 def assume(found: PodVolumes, node_name: str, listers: Listers) -> Assumption:
-    """For ``found`` of a table whose only line is the node."""
+    """The assumption for ``found``, the outcome for a table whose only row is the node."""
     volumes, claims = [], []
     for pick in found.picks:
         slot = int(pick.slots[0])
@@ -68,8 +68,8 @@ def assume(found: PodVolumes, node_name: str, listers: Listers) -> Assumption:
     return Assumption(
         volumes=tuple(new for old, new in volumes if new is not old),
         claims=tuple(new for old, new in claims if new is not old),
-        shared_volumes=_unknown(known_volumes, [new for old, new in volumes if new is old]),
-        shared_claims=_unknown(known_claims, [new for old, new in claims if new is old]),
+        shared_volumes=_find_unwritten(known_volumes, [new for old, new in volumes if new is old]),
+        shared_claims=_find_unwritten(known_claims, [new for old, new in claims if new is old]),
     )
 
 
@@ -77,11 +77,11 @@ def select(claim: Claim, node_name: str) -> Claim:
     """The claim with this node; the claim itself if it names the node already."""
     if selected_node(claim) == node_name:
         return claim
-    return _annotated(claim, SELECTED_NODE, node_name)
+    return _annotate(claim, SELECTED_NODE, node_name)
 
 
-def _unknown(known: Lister[T], items: Sequence[T]) -> tuple[T, ...]:
-    """Those that the cluster does not have in this version."""
+def _find_unwritten(known: Lister[T], items: Sequence[T]) -> tuple[T, ...]:
+    """The items whose version is not in the cluster yet."""
     return tuple(
         each for each in items if known.get(each.metadata.name, each.metadata.namespace) is not each
     )
@@ -91,7 +91,7 @@ def bind(volume: Volume, claim: Claim) -> Volume:
     """The volume naming the claim; the volume itself if it does so already."""
     meta, reference = claim.metadata, volume.spec.claim_ref
     if not is_meant_for(volume, claim):
-        volume = _annotated(volume, BOUND_BY_CONTROLLER, "yes")
+        volume = _annotate(volume, BOUND_BY_CONTROLLER, "yes")
     elif reference is not None and reference.uid == meta.uid:
         return volume
     reference = ObjectReference(
@@ -106,7 +106,7 @@ def bind(volume: Volume, claim: Claim) -> Volume:
     return msgspec.structs.replace(volume, spec=spec)
 
 
-def _annotated(item: T, key: str, value: str) -> T:
+def _annotate(item: T, key: str, value: str) -> T:
     annotations = {**item.metadata.annotations, key: value}
     meta = msgspec.structs.replace(item.metadata, annotations=annotations)
     return msgspec.structs.replace(item, metadata=meta)

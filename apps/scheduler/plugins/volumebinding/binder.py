@@ -1,4 +1,4 @@
-"""What becomes of a pod's claims on each node: volumes found, or made, or why not."""
+"""The outcome of a pod's claims on each node: bind, provision, or the reason why not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.labels import SelectorError
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 from apps.scheduler.plugins.helper.csi_migration import TranslationError, plugin_of_volume
-from apps.scheduler.plugins.helper.csi_nodes import migrated
+from apps.scheduler.plugins.helper.csi_nodes import find_migrated_nodes
 from apps.scheduler.plugins.helper.storage import class_of_claim
 from apps.scheduler.plugins.volumebinding.claims import (
     PodClaims,
@@ -23,15 +23,15 @@ from apps.scheduler.plugins.volumebinding.claims import (
 from apps.scheduler.plugins.volumebinding.matching import NO_VOLUME, match
 from apps.scheduler.plugins.volumebinding.provisioning import Provisioning
 from apps.scheduler.plugins.volumebinding.topology import (
+    find_reachable,
     migrated_affinity,
     node_affinity,
-    reachable,
 )
 from apps.scheduler.plugins.volumebinding.volumes import ClassVolumes, VolumeTables
 
-#: of claims that are bound: all is well, a volume is out of reach, a volume is missing
+#: bound claims: no problem, a volume is not accessible, a volume is missing
 BOUND_OK, OUT_OF_REACH, MISSING = 0, 1, 2
-#: of the other claims: all is well, nothing to bind to, no room to make a volume
+#: other claims: no problem, nothing to bind to, not enough capacity to provision a volume
 DELAYED_OK, NOTHING_TO_BIND, NO_SPACE = 0, 1, 2
 
 
@@ -41,20 +41,20 @@ class Pick:
 
     claim: PersistentVolumeClaim
     volumes: ClassVolumes
-    #: (n,) int64, NO_VOLUME where none was found
+    #: (n,) int64, NO_VOLUME where there is none
     slots: Int64Array
 
 
 @dataclass(slots=True)
 class PodVolumes:
-    """The outcome for n lines of a table."""
+    """The outcome for n rows of a table."""
 
     #: (n,) uint16, BOUND_OK, OUT_OF_REACH or MISSING
     bound: UInt16Array
     #: (n,) uint16, DELAYED_OK, NOTHING_TO_BIND or NO_SPACE
     delayed: UInt16Array
     picks: list[Pick] = field(default_factory=list)
-    #: claims with the nodes, (n,) bool, for which a volume has to be made
+    #: claims with the nodes, (n,) bool, for which a volume has to be provisioned
     provisions: list[tuple[PersistentVolumeClaim, BoolArray]] = field(default_factory=list)
 
 
@@ -65,14 +65,14 @@ class VolumeBinder:
         self._provisioning = Provisioning(listers)
 
     def find_pod_volumes(self, claims: PodClaims, nodes: NodeColumns) -> PodVolumes:
-        """Raises StatusError where something is broken rather than out of reach."""
+        """Raises StatusError for errors other than volumes that are not accessible."""
         none = np.zeros(len(nodes), dtype=np.uint16)
         found = PodVolumes(self._check_bound_claims(claims.bound, nodes), none)
         if claims.delayed:
             self._place_delayed_claims(claims.delayed, nodes, found)
         return found
 
-    # -- claims that have a volume -------------------------------------------------------------
+    # -- bound claims --------------------------------------------------------------------------
 
     def _check_bound_claims(
         self, claims: Sequence[PersistentVolumeClaim], nodes: NodeColumns
@@ -92,31 +92,31 @@ class VolumeBinder:
     def _reach_of(self, volume: PersistentVolume, nodes: NodeColumns) -> BoolArray | None:
         """(n,) bool: nodes that can use the volume; None for all of them."""
         selector = node_affinity(volume)
-        own = reachable(selector, nodes) if selector is not None else None
+        own = find_reachable(selector, nodes) if selector is not None else None
         in_tree = plugin_of_volume(volume)
         if in_tree is None:
             return own
         plugin, name = in_tree
-        served = migrated(plugin, nodes, self._listers.csi_nodes)
+        served = find_migrated_nodes(plugin, nodes, self._listers.csi_nodes)
         if not served.any():
             return own
         try:
             plugin.handle(name, volume.metadata.labels)
         except TranslationError as unknown:
             raise StatusError(error(f"could not translate pv: {unknown}")) from unknown
-        by_driver = reachable(migrated_affinity(volume, plugin), nodes)
+        by_driver = find_reachable(migrated_affinity(volume, plugin), nodes)
         return np.where(served, by_driver, True if own is None else own)
 
-    # -- claims that get one -------------------------------------------------------------------
+    # -- unbound claims ------------------------------------------------------------------------
 
     def _place_delayed_claims(
         self, claims: Sequence[PersistentVolumeClaim], nodes: NodeColumns, found: PodVolumes
     ) -> None:
-        """Bind what can be bound, the smallest claim first; have volumes made for the others."""
+        """Match claims with volumes, the smallest claim first; provision volumes for the others."""
         to_make = [claim for claim in claims if selected_node(claim) is not None]
         for claim in to_make:
             elsewhere = np.ones(len(nodes), dtype=np.bool_)
-            elsewhere[_lines(nodes, selected_node(claim))] = False
+            elsewhere[_rows_of(nodes, selected_node(claim))] = False
             found.delayed[elsewhere] = NOTHING_TO_BIND
         to_match = [claim for claim in claims if selected_node(claim) is None]
         for claim in sorted(to_match, key=requested_storage):
@@ -145,7 +145,7 @@ class VolumeBinder:
         nodes: NodeColumns,
         found: PodVolumes,
     ) -> None:
-        """Where a volume has to be made for the claim, see whether it can be."""
+        """Check where a volume can be provisioned for the claim."""
         needed = needed & (found.delayed == DELAYED_OK)
         if not needed.any():
             return
@@ -159,6 +159,6 @@ class VolumeBinder:
         found.provisions.append((claim, needed & has_room))
 
 
-def _lines(nodes: NodeColumns, name: str | None) -> list[int]:
-    line = nodes.row_of(name) if name is not None else -1
-    return [line] if line >= 0 else []
+def _rows_of(nodes: NodeColumns, name: str | None) -> list[int]:
+    row = nodes.row_of(name) if name is not None else -1
+    return [row] if row >= 0 else []

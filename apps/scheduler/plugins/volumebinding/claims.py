@@ -11,10 +11,10 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolumeClaim, Volume
 from apps.scheduler.plugins.helper.storage import (
     WAIT_FOR_FIRST_CONSUMER,
+    claim_not_created_for,
     claim_not_found,
     class_of_claim,
-    is_made_for,
-    not_made_for,
+    is_created_for,
 )
 
 #: set on a claim by the controller when claim and volume name each other
@@ -26,12 +26,12 @@ _LOST: Final = "Lost"
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """In the order of the pod's volumes; a claim that is named twice is there twice."""
+    """In the order of the pod's volumes; a claim that is named twice is included twice."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     #: without a volume, in a class that waits for the first consumer
     delayed: tuple[PersistentVolumeClaim, ...]
-    #: without a volume, which a controller should have given it before the pod is scheduled
+    #: without a volume, which a controller should have provided before the pod is scheduled
     immediate: tuple[PersistentVolumeClaim, ...]
 
     def clone(self) -> PodClaims:
@@ -57,13 +57,13 @@ def unusable_claim(pod: PodInfo, listers: Listers) -> str:
             return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{lost}"'
         if claim.metadata.deletion_timestamp is not None:
             return f'persistentvolumeclaim "{name}" is being deleted'
-        if volume.ephemeral is not None and not is_made_for(claim, pod.uid):
-            return not_made_for(claim, pod)
+        if volume.ephemeral is not None and not is_created_for(claim, pod.uid):
+            return claim_not_created_for(claim, pod)
     return ""
 
 
 def pod_claims(pod: PodInfo, listers: Listers) -> PodClaims:
-    """The claims, all of which must exist, as they are assumed to be."""
+    """The claims in their assumed versions; all of them must exist."""
     bound, delayed, immediate = [], [], []
     for volume in pod.pod.spec.volumes:
         name = claim_name(pod, volume)
@@ -80,14 +80,14 @@ def pod_claims(pod: PodInfo, listers: Listers) -> PodClaims:
 
 
 def claim_name(pod: PodInfo, volume: Volume) -> str | None:
-    """The claim that a volume of the pod names, None if it is no claim's."""
+    """The claim that a volume of the pod names, None if it has no claim."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     return f"{pod.name}-{volume.name}" if volume.ephemeral is not None else None
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether claim and volume have been brought together for good."""
+    """Whether the binding of claim and volume is completed."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
@@ -97,7 +97,7 @@ def selected_node(claim: PersistentVolumeClaim) -> str | None:
 
 
 def requested_storage(claim: PersistentVolumeClaim) -> int:
-    """The size asked for in 10⁻⁹ bytes, 0 if none is."""
+    """The requested size in 10⁻⁹ bytes, 0 if none."""
     return quantity.parse(claim.spec.resources.requests.get("storage", 0)).nanos
 
 

@@ -1,4 +1,4 @@
-"""When a pod that VolumeBinding rejected is worth another attempt."""
+"""Which events trigger a retry of a pod that VolumeBinding rejected."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def _hint(helps: bool) -> QueueingHint:
 def hint_storage_class_changed(
     pod: PodInfo, old: StorageClass | None, new: StorageClass
 ) -> QueueingHint:
-    """A class is new, or its volumes are allowed elsewhere; the binding mode cannot change."""
+    """The class is new, or its allowed topologies changed; the binding mode is immutable."""
     return _hint(old is None or old.allowed_topologies != new.allowed_topologies)
 
 
 def hint_claim_changed(
     pod: PodInfo, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
 ) -> QueueingHint:
-    """One of the pod's claims was made or changed."""
+    """One of the pod's claims was created or updated."""
     own = new.metadata.namespace == pod.namespace and new.metadata.name in pod.claim_names
     return _hint(own)
 
 
 def hint_csi_node_changed(pod: PodInfo, old: CSINode | None, new: CSINode) -> QueueingHint:
-    """A node has got its CSI drivers, or serves other in-tree volumes by them."""
+    """The CSINode is new, or its list of migrated plugins changed."""
     if old is None:
         return QueueingHint.QUEUE
     before, now = old.metadata.annotations, new.metadata.annotations
@@ -53,7 +53,7 @@ def hint_csi_node_changed(pod: PodInfo, old: CSINode | None, new: CSINode) -> Qu
 
 
 def hint_csi_driver_changed(pod: PodInfo, old: CSIDriver, new: CSIDriver) -> QueueingHint:
-    """A driver that the pod uses inline no longer asks for capacity to be tracked."""
+    """A driver of the pod's inline volumes no longer requires capacity tracking."""
     uses = any(
         volume.csi is not None and volume.csi.driver == new.metadata.name
         for volume in pod.pod.spec.volumes
@@ -64,7 +64,7 @@ def hint_csi_driver_changed(pod: PodInfo, old: CSIDriver, new: CSIDriver) -> Que
 def hint_capacity_changed(
     pod: PodInfo, old: CSIStorageCapacity | None, new: CSIStorageCapacity
 ) -> QueueingHint:
-    """Larger volumes can be had than before."""
+    """Larger volumes can be provisioned than before."""
     before, now = None if old is None else volume_limit(old), volume_limit(new)
     return _hint(old is None or (now is not None and (before is None or now > before)))
 
@@ -76,7 +76,7 @@ EVENTS: Final = (
     ClusterEventWithHint(
         ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, _ADD_OR_UPDATE), hint_claim_changed
     ),
-    # Which claims a volume may be bound to takes the binder to find out.
+    # Only the binder can determine to which claims a volume may be bound.
     ClusterEventWithHint(ClusterEvent(Resource.PERSISTENT_VOLUME, _ADD_OR_UPDATE)),
     ClusterEventWithHint(
         ClusterEvent(Resource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)

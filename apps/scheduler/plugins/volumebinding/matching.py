@@ -1,4 +1,4 @@
-"""Finds the smallest volume for a claim, for all nodes at once."""
+"""Find the smallest volume for a claim, for all nodes at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.labels import EVERYTHING, Selector, from_label_selector
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim
 from apps.scheduler.plugins.volumebinding.claims import requested_storage
-from apps.scheduler.plugins.volumebinding.topology import node_affinity, reachable
+from apps.scheduler.plugins.volumebinding.topology import find_reachable, node_affinity
 from apps.scheduler.plugins.volumebinding.volumes import ClassVolumes, Traits, traits_of
 
 NO_VOLUME: Final = -1
@@ -22,7 +22,7 @@ _NONE: Final = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a claim asks of a volume."""
+    """The requirements of a claim for a volume."""
 
     #: size in 10⁻⁹ bytes
     nanos: int
@@ -32,7 +32,7 @@ class Demand:
     selector: Selector
 
     def takes(self, traits: Traits) -> bool:
-        """Whether a volume that nobody has been promised will do."""
+        """Whether a volume without a claim matches."""
         return (
             self.takes_promised(traits)
             and self.access_modes <= traits.access_modes
@@ -40,7 +40,7 @@ class Demand:
         )
 
     def takes_promised(self, traits: Traits) -> bool:
-        """Whether a volume will do that is meant for the claim."""
+        """Whether a volume that names the claim matches."""
         return (
             traits.nanos >= self.nanos
             and traits.mode == self.mode
@@ -49,7 +49,7 @@ class Demand:
 
 
 def demand_of(claim: PersistentVolumeClaim) -> Demand:
-    """Raises SelectorError for a selector that cannot be read."""
+    """Raises SelectorError for an invalid selector."""
     spec = claim.spec
     return Demand(
         nanos=requested_storage(claim),
@@ -68,25 +68,25 @@ def match(
 ) -> Int64Array:
     """(n,) int64: the slot of the volume that each node would get, NO_VOLUME if it gets none.
 
-    A volume meant for the claim, or else the smallest that will do (among equals the first by
-    name). ``taken``: what the pod's other claims of this class would get.
+    A volume that names the claim, or else the smallest that matches (among equals the first by
+    name). ``taken``: the volumes that the pod's other claims of this class would get.
     """
     demand = demand_of(claim)
-    promised = _promised(claim, demand, volumes)
+    promised = _find_promised(claim, demand, volumes)
     if promised is None:
-        return _smallest_open(demand, volumes, nodes, taken)
+        return _find_smallest_open(demand, volumes, nodes, taken)
     slot = volumes.slot_of(promised.metadata.name)
-    in_reach = reachable(node_affinity(promised), nodes)
+    in_reach = find_reachable(node_affinity(promised), nodes)
     if any((others == slot).any() for others in taken):
         # The pod names the claim twice; upstream looks for a second volume then.
-        return np.where(in_reach, _smallest_open(demand, volumes, nodes, taken), NO_VOLUME)
+        return np.where(in_reach, _find_smallest_open(demand, volumes, nodes, taken), NO_VOLUME)
     return np.where(in_reach, slot, NO_VOLUME)
 
 
-def _smallest_open(
+def _find_smallest_open(
     demand: Demand, volumes: ClassVolumes, nodes: NodeColumns, taken: Sequence[Int64Array]
 ) -> Int64Array:
-    slots = _candidates(demand, volumes)
+    slots = _rank_candidates(demand, volumes)
     best = np.full(len(nodes), _NONE, dtype=np.int64)
     for ranks in _offers(volumes, slots, nodes, depth=len(taken) + 1):
         offered = ranks < best
@@ -99,7 +99,7 @@ def _smallest_open(
     return chosen
 
 
-def _promised(
+def _find_promised(
     claim: PersistentVolumeClaim, demand: Demand, volumes: ClassVolumes
 ) -> PersistentVolume | None:
     for volume in volumes.meant_for(claim):
@@ -108,8 +108,8 @@ def _promised(
     return None
 
 
-def _candidates(demand: Demand, volumes: ClassVolumes) -> Int64Array:
-    """Slots of the volumes that will do, the best first: the position is a volume's *rank*."""
+def _rank_candidates(demand: Demand, volumes: ClassVolumes) -> Int64Array:
+    """Slots of the matching volumes, the best first: the position is a volume's *rank*."""
     if not len(volumes):
         return np.empty(0, dtype=np.int64)
     will_do = np.array([demand.takes(traits) for traits in volumes.traits.values], dtype=np.bool_)
@@ -126,10 +126,10 @@ def _offers(
     """
     reaches = volumes.reaches
     ranks = np.arange(len(slots), dtype=np.int64)
-    of_reach = _smallest(volumes.reach_ids[slots].astype(np.int64), ranks, len(reaches), depth)
+    of_reach = _find_smallest(volumes.reach_ids[slots].astype(np.int64), ranks, len(reaches), depth)
     for number in reaches.others:
         if of_reach[0, number] != _NONE:
-            in_reach = reachable(reaches[number], nodes)
+            in_reach = find_reachable(reaches[number], nodes)
             for rank in of_reach[:, number]:
                 yield np.where(in_reach, rank, _NONE)
     for key, listed in reaches.by_label.items():
@@ -137,11 +137,13 @@ def _offers(
         numbers, value_ids = listed.pairs(column)
         offered = of_reach[:, numbers]
         levels, pairs = np.nonzero(offered != _NONE)
-        of_value = _smallest(value_ids[pairs], offered[levels, pairs], len(column.values), depth)
+        of_value = _find_smallest(
+            value_ids[pairs], offered[levels, pairs], len(column.values), depth
+        )
         yield from of_value[:, column.ids]
 
 
-def _smallest(groups: Int64Array, ranks: Int64Array, size: int, depth: int) -> Int64Array:
+def _find_smallest(groups: Int64Array, ranks: Int64Array, size: int, depth: int) -> Int64Array:
     """(depth, size + 1) int64: the smallest ranks of each group, ascending, then _NONE.
 
     ``groups[i]`` in 0..size-1 is the group of ``ranks[i]``. The last column is _NONE, so that an

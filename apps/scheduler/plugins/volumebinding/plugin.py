@@ -1,4 +1,4 @@
-"""The plugin: extension points of VolumeBinding."""
+"""The extension points of VolumeBinding."""
 
 from __future__ import annotations
 
@@ -110,18 +110,18 @@ class VolumeBinding:
         return volumes_out_of_reach(pod, node, self._handle.listers)
 
     def pre_score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
         """Storage is scored behind a feature gate that is off in 1.36 (StorageCapacityScoring)."""
         return SKIP
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, lines: Int64Array
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
-        return constant(len(lines), 0)
+        return constant(len(rows), 0)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Take the volumes, for pods that follow before anything is written."""
+        """Assume the volumes, so that following pods do not get them before they are written."""
         claims = state.find(_STATE, PodClaims)
         row = self._handle.snapshot.row_of(node_name)
         if claims is None or not claims.delayed or row < 0:

@@ -1,4 +1,4 @@
-"""The distinct node affinities of volumes, sorted by how nodes are asked about them."""
+"""The distinct node affinities of volumes, grouped by how they are evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.scheduler.plugins.volumebinding.topology import label_requirements
 
 
 class LabelReaches:
-    """Reaches that ask for nothing but one of some values of one label, as local volumes do."""
+    """Reaches that require one of some values of a single label, as local volumes do."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
@@ -26,8 +26,8 @@ class LabelReaches:
         self._values.extend(distinct)
 
     def pairs(self, column: LabelColumn) -> tuple[Int64Array, Int64Array]:
-        """(pairs,) int64 each: reach, and the id of a value in it; values that no node has ever had
-        are left out."""
+        """(pairs,) int64 each: reach, and the id of a value in it; values that no node
+        has ever had are left out."""
         size = (len(self._values), len(column.values))
         if size != self._size:
             value_ids = np.array(list(map(column.find, self._values)), dtype=np.int64)
@@ -42,9 +42,9 @@ class Reaches:
 
     def __init__(self) -> None:
         self._selectors: Interner[NodeSelector | None] = Interner()
-        #: label -> the reaches that ask for its values
+        #: label -> the reaches that require its values
         self.by_label: dict[str, LabelReaches] = {}
-        #: the other ones
+        #: the other reaches
         self.others: list[int] = []
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class Reaches:
 
 
 def _listed_values(selector: NodeSelector | None) -> Requirement | None:
-    """The requirement, if all that is asked of a node is one of some values of a label."""
+    """The requirement, if the selector only requires one of some values of a label."""
     if selector is None or len(selector.node_selector_terms) != 1:
         return None
     requirements = label_requirements(selector.node_selector_terms[0])

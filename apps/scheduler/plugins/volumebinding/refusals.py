@@ -22,7 +22,7 @@ def volumes_out_of_reach(pod: PodInfo, node: Node, listers: Listers) -> Iterator
             continue
         unmet = [list(unmet_requirements(term, node)) for term in selector.node_selector_terms]
         if all(unmet):
-            said = unmet[0][0].sentence if unmet else "no node will do"
+            said = unmet[0][0].sentence if unmet else "matches no node"
             yield Detail(
                 f"claim {name} is bound to volume {volume.metadata.name}, which {said}",
                 {"claim": name, "volume": volume.metadata.name},

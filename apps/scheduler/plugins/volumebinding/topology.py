@@ -1,4 +1,4 @@
-"""On which nodes a volume can be used, or made."""
+"""On which nodes a volume can be used or provisioned."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from apps.scheduler.plugins.helper.node_selection import field_requirements, hol
 
 
 def node_affinity(volume: PersistentVolume) -> NodeSelector | None:
-    """The nodes that can reach the volume, None for all of them."""
+    """The nodes that can access the volume, None for all."""
     affinity = volume.spec.node_affinity
     return affinity.required if affinity is not None else None
 
 
-def reachable(selector: NodeSelector | None, nodes: NodeColumns) -> BoolArray:
+def find_reachable(selector: NodeSelector | None, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes that match a volume's node affinity by their labels.
 
-    As upstream, which does not tell the node's name here: fields hold whatever they ask for.
+    matchFields always match, as upstream does not evaluate the node's name here.
     """
     if selector is None:
         return np.ones(len(nodes), dtype=np.bool_)
@@ -48,7 +48,7 @@ def reachable(selector: NodeSelector | None, nodes: NodeColumns) -> BoolArray:
 
 
 def label_requirements(term: NodeSelectorTerm) -> tuple[Requirement, ...] | None:
-    """What a term asks of labels; None if it matches no node: empty, or impossible to read."""
+    """The label requirements of a term; None if it is empty or invalid, and matches no node."""
     if is_empty(term):
         return None
     try:
@@ -58,8 +58,8 @@ def label_requirements(term: NodeSelectorTerm) -> tuple[Requirement, ...] | None
         return None
 
 
-def allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeColumns) -> BoolArray:
-    """(n,) bool: nodes for which a class's ``allowedTopologies`` let a volume be made."""
+def find_allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeColumns) -> BoolArray:
+    """(n,) bool: nodes for which a class's ``allowedTopologies`` permit a volume."""
     if not terms:
         return np.ones(len(nodes), dtype=np.bool_)
     matching = np.zeros(len(nodes), dtype=np.bool_)
@@ -71,7 +71,7 @@ def allowed(terms: Sequence[TopologySelectorTerm], nodes: NodeColumns) -> BoolAr
     return matching
 
 
-def selected(selector: Selector, nodes: NodeColumns) -> BoolArray:
+def find_selected(selector: Selector, nodes: NodeColumns) -> BoolArray:
     """(n,) bool: nodes whose labels a label selector matches."""
     if selector.nothing:
         return np.zeros(len(nodes), dtype=np.bool_)
@@ -91,7 +91,7 @@ def _all_hold(requirements: Sequence[Requirement], nodes: NodeColumns) -> BoolAr
 def migrated_affinity(volume: PersistentVolume, plugin: MigratedPlugin) -> NodeSelector | None:
     """The volume's node affinity in terms of the driver's zone label.
 
-    Zones of the affinity are renamed; else the zones of the volume's labels are asked for as well.
+    Zones of the affinity are renamed; otherwise the zones of the volume's labels are added.
     """
     affinity = node_affinity(volume)
     if not plugin.zone_key:
@@ -109,16 +109,16 @@ def migrated_affinity(volume: PersistentVolume, plugin: MigratedPlugin) -> NodeS
 
 
 def _topology_labels(volume: PersistentVolume) -> tuple[str, str]:
-    """The labels for zone and region that the volume uses: today's, or those of old."""
+    """The labels for zone and region that the volume uses: the current or the deprecated ones."""
     affinity, labels = node_affinity(volume), volume.metadata.labels
-    today, of_old = (ZONE, REGION), (BETA_ZONE, BETA_REGION)
+    current, deprecated = (ZONE, REGION), (BETA_ZONE, BETA_REGION)
     keys = {requirement.key for requirement in _requirements(affinity)}
     for names in (keys, labels):
         if ZONE in names:
-            return today
+            return current
         if BETA_ZONE in names:
-            return of_old
-    return today
+            return deprecated
+    return current
 
 
 def _requirements(affinity: NodeSelector | None) -> list[NodeSelectorRequirement]:

@@ -26,7 +26,7 @@ _SPARE = 16
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Everything that a claim looks at: volumes with equal traits are equally good for it."""
+    """Everything that matching reads: volumes with equal traits match the same claims."""
 
     #: capacity in 10⁻⁹ bytes
     nanos: int
@@ -37,9 +37,9 @@ class Traits:
 
 
 class ClassVolumes:
-    """The volumes of one storage class. A slot is a volume's place as long as it exists.
+    """The volumes of one storage class. A slot is the position of a volume while it exists.
 
-    Columns are dictionary encoded: what a claim asks is answered once per distinct value.
+    Columns are dictionary encoded: a claim is evaluated once per distinct value.
     """
 
     def __init__(self) -> None:
@@ -52,14 +52,14 @@ class ClassVolumes:
         #: (slots,) int32, number among ``traits`` and among ``reaches``
         self._trait_ids: Int32Array = np.zeros(_SPARE, dtype=np.int32)
         self._reach_ids: Int32Array = np.zeros(_SPARE, dtype=np.int32)
-        #: (slots,) bool, the volume is available and nobody's yet
+        #: (slots,) bool, the volume is available and has no claim
         self._open: BoolArray = np.zeros(_SPARE, dtype=np.bool_)
-        #: (namespace, claim) -> names of the volumes that are meant for the claim
+        #: (namespace, claim) -> names of the volumes that name the claim
         self._meant_for: dict[tuple[str, str], set[str]] = {}
         self._ranks_of_sizes: Int64Array = np.empty(0, dtype=np.int64)
         self._ranks_of_names: Int64Array | None = None
 
-    # -- what claims ask -----------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Number of slots, free ones included."""
@@ -87,11 +87,11 @@ class ClassVolumes:
 
     @property
     def is_worn(self) -> bool:
-        """Whether most of the values it knows are those of volumes that are gone."""
+        """Whether most of the known values belong to deleted volumes."""
         known = max(len(self.traits), len(self.reaches))
         return known > 2 * len(self._slot_of) + _SPARE
 
-    def renewed(self) -> ClassVolumes:
+    def rebuild(self) -> ClassVolumes:
         """The same volumes in new slots."""
         fresh = ClassVolumes()
         for volume in self._volumes:
@@ -120,17 +120,17 @@ class ClassVolumes:
         return self._ranks_of_sizes
 
     def _name_ranks(self) -> Int64Array:
-        """(slots,) int64: place of the volume's name among all names."""
+        """(slots,) int64: rank of the volume's name among all names."""
         if self._ranks_of_names is None:
             self._ranks_of_names = np.zeros(len(self), dtype=np.int64)
             for rank, name in enumerate(sorted(self._slot_of)):
                 self._ranks_of_names[self._slot_of[name]] = rank
         return self._ranks_of_names
 
-    # -- keeping up ----------------------------------------------------------------------------
+    # -- updating ------------------------------------------------------------------------------
 
     def put(self, volume: PersistentVolume) -> None:
-        """The volume is new, or a new version of one that is here."""
+        """Add a volume, or replace its earlier version."""
         name = volume.metadata.name
         slot = self._slot_of.get(name)
         if slot is None:
@@ -155,7 +155,7 @@ class ClassVolumes:
         self._ranks_of_names = None
 
     def _release(self, slot: int) -> None:
-        """Forget for whom the volume was meant."""
+        """Forget the claim that the volume names."""
         volume = self.at(slot)
         reference = volume.spec.claim_ref
         if reference is not None:
@@ -175,7 +175,7 @@ class ClassVolumes:
 
 
 class VolumeTables:
-    """The volumes of all classes, as the scheduler assumes them to be."""
+    """The volumes of all classes, in their assumed versions."""
 
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
@@ -191,7 +191,7 @@ class VolumeTables:
         if table is None:
             return ClassVolumes()
         if table.is_worn:
-            table = self._tables[name] = table.renewed()
+            table = self._tables[name] = table.rebuild()
         return table
 
     def _refresh(self) -> None:
@@ -232,7 +232,7 @@ def is_available(volume: PersistentVolume) -> bool:
 
 
 def is_meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume names the claim; a reference without uid is meant for any of its name."""
+    """Whether the volume names the claim; a reference without uid matches any such claim."""
     reference: ObjectReference | None = volume.spec.claim_ref
     if reference is None:
         return False

@@ -108,7 +108,7 @@ def test_the_documented_example_becomes_a_legacy_profile() -> None:
 def test_what_the_example_says_and_v1_cannot_say_is_noted() -> None:
     assert convert(EXAMPLE, TABLE).notes == (
         "extenders[0].apiVersion does not exist in v1 and is left out",
-        "priority EqualPriority scores all nodes alike and is left out",
+        "priority EqualPriority scores all nodes equally and is left out",
         "these plugins of earlier releases are kept: NodeResourcesBalancedAllocationLegacy, "
         "NodeResourcesLeastAllocated, SelectorSpread",
     )
@@ -241,7 +241,7 @@ def test_demanded_labels_become_added_affinity() -> None:
 def test_demanded_labels_are_left_out_where_node_affinity_does_not_run() -> None:
     presence = {"labels": ["zone"], "presence": True}
     conversion = policy(predicates=[{"name": "P", "argument": {"labelsPresence": presence}}])
-    assert any("(zone Exists) is left out" in note for note in conversion.notes)
+    assert any("(zone Exists) are left out" in note for note in conversion.notes)
     assert "NodeAffinity" not in plugins(conversion)["filter"]
 
 
@@ -252,10 +252,10 @@ def test_demanded_labels_are_left_out_where_node_affinity_does_not_run() -> None
             {"predicates": [{"name": "S", "argument": {"serviceAffinity": {"labels": ["a"]}}}]},
             "predicate S (serviceAffinity) has no counterpart and is left out",
         ),
-        ({"predicates": [{"name": "Mine"}]}, "predicate Mine is not known and is left out"),
+        ({"predicates": [{"name": "Mine"}]}, "predicate Mine is unknown and is left out"),
         (
             {"predicates": [{"name": "CheckNodeDiskPressure"}]},
-            "predicate CheckNodeDiskPressure: node conditions are taints by now, which "
+            "predicate CheckNodeDiskPressure: node conditions are now taints, which "
             "TaintToleration checks",
         ),
         (
@@ -284,15 +284,15 @@ def test_demanded_labels_are_left_out_where_node_affinity_does_not_run() -> None
         ),
         (
             {"priorities": [{"name": "ResourceLimitsPriority", "weight": 1}]},
-            "priority ResourceLimitsPriority is not known and is left out",
+            "priority ResourceLimitsPriority is unknown and is left out",
         ),
         (
             {"alwaysCheckAllPredicates": True},
-            "alwaysCheckAllPredicates is left out: of each node the first refusal is told",
+            "alwaysCheckAllPredicates is left out: only the first refusal of each node is reported",
         ),
         (
             {"predicates": [], "priorities": [], "hardPodAffinitySymmetricWeight": 10},
-            "hardPodAffinitySymmetricWeight is left out: nothing here looks at pod affinity",
+            "hardPodAffinitySymmetricWeight is left out: no enabled plugin uses pod affinity",
         ),
         ({"other": 1}, "other does not exist in v1 and is left out"),
     ],

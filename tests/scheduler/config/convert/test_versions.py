@@ -86,7 +86,7 @@ def test_v1alpha1_settings_without_meaning_are_noted() -> None:
     assert convert(V1ALPHA1, TABLE).notes[:3] == (
         "healthzBindAddress does not exist in v1 and is left out",
         "metricsBindAddress does not exist in v1 and is left out",
-        "leaderElection.resourceLock endpoints is now leases, the only one left",
+        "leaderElection.resourceLock endpoints is now leases, the only supported lock",
     )
 
 
@@ -100,7 +100,7 @@ def test_the_cluster_autoscaler_provider_packs_nodes() -> None:
 
 def test_an_unknown_provider_is_noted() -> None:
     conversion = converted("v1alpha1", algorithmSource={"provider": "Mine"})
-    assert "algorithmSource.provider Mine is not known; DefaultProvider is used" in conversion.notes
+    assert "algorithmSource.provider Mine is unknown; DefaultProvider is used" in conversion.notes
 
 
 def test_v1alpha1_with_its_policy_runs_the_policys_plugins() -> None:
@@ -120,7 +120,7 @@ def test_v1alpha1_with_its_policy_runs_the_policys_plugins() -> None:
     }
     conversion = convert(body, TABLE, policy=policy)
     assert scores(conversion) == {"ImageLocality": 4}
-    assert "plugins and pluginConfig are left out: a Policy goes before them" in conversion.notes
+    assert "plugins and pluginConfig are left out: a Policy takes precedence" in conversion.notes
     assert (
         load(conversion.configuration_yaml, TABLE, legacy=True).extenders[0].url_prefix
         == "http://x"
@@ -137,11 +137,11 @@ def test_v1alpha1_with_its_policy_runs_the_policys_plugins() -> None:
         ),
     ],
 )
-def test_a_policy_that_is_elsewhere_is_asked_for(policy: dict[str, Any], place: str) -> None:
+def test_a_policy_outside_the_text_is_noted(policy: dict[str, Any], place: str) -> None:
     conversion = converted("v1alpha1", algorithmSource={"policy": policy})
     assert conversion.notes[0] == (
         f"the Policy of algorithmSource ({place}) is not part of this text; the default plugins "
-        "take its place. Convert the two together"
+        "are used instead. Convert the two together"
     )
 
 
@@ -152,7 +152,7 @@ def test_v1alpha1s_post_filter_is_the_pre_score_of_today() -> None:
     )
     [profile] = profiles(conversion)
     assert profile.plugins["postFilter"] == ("DefaultPreemption",)
-    assert "plugins.postFilter is now preScore, as this point has been called since" in (
+    assert "plugins.postFilter is now preScore: the extension point was renamed" in (
         conversion.notes
     )
 
