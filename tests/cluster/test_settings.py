@@ -23,7 +23,7 @@ from apps.cluster.settings import CHANGEABLE, SETTINGS, Setting
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.management.commands.create_cluster import Command
-from apps.controlplane.management.settings import option
+from apps.controlplane.management.settings import option_name
 from apps.dashboard.forms.new_cluster import WAYS
 from apps.dashboard.forms.settings import ClusterSettingsForm
 
@@ -54,7 +54,7 @@ def another_value(setting: Setting) -> Any:
 
 def as_option(setting: Setting, value: Any) -> list[str]:
     text = PLUGIN if setting.kind == "plugins" else {True: "on", False: "off"}.get(value, value)
-    return [option(setting), str(text)]
+    return [option_name(setting), str(text)]
 
 
 def as_typed(setting: Setting, value: Any) -> dict[str, str]:
