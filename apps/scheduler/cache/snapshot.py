@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 _SPARE = 64
+_NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
 #: groupings by a node label at most; the oldest one is dropped first
 _MAX_DOMAINS = 256
 
@@ -84,6 +85,8 @@ class Snapshot(NodeColumns):
         self.total_nodes = 0
         #: increases with every update that changed anything
         self.version = 0
+        #: increases when anything but the pods of a row changed: nodes, images, rows, resources
+        self.node_version = 0
         self._grow(_SPARE)
         self._show()
 
@@ -144,6 +147,30 @@ class Snapshot(NodeColumns):
     def select(self, rows: Int64Array) -> Overlay:
         return Overlay(self, rows)
 
+    @property
+    def pods_position(self) -> int:
+        """Counts the changes of rows; for ``rows_changed_since``."""
+        return self._pods_log.position
+
+    def rows_changed_since(self, position: int) -> Int64Array | None:
+        """The rows that changed since ``pods_position`` was ``position``, ascending.
+
+        None if they are not known any more or too many to be worth treating one by one.
+        """
+        if position == self._pods_log.position:
+            return _NO_ROWS
+        return self._pods_log.since(position, limit=self._used // 4)
+
+    def amounts_of(self, row: int) -> Hashable:
+        """Equal for rows with the same allocatable and requested amounts and numbers of pods."""
+        return (
+            self.allocatable[:, row].tobytes(),
+            self.requested[:, row].tobytes(),
+            self.nonzero_requested[:, row].tobytes(),
+            int(self.pod_count[row]),
+            int(self.allowed_pods[row]),
+        )
+
     def fork(self, rows: Int64Array) -> Overlay:
         """The same as ``select``: no pod is added or removed in a snapshot itself."""
         return Overlay(self, rows)
@@ -182,7 +209,7 @@ class Snapshot(NodeColumns):
         if not changes:
             return
         self.version += 1
-        nodes_before = self._node_log.position
+        before = self._node_log.position, self._images_version, self._order_version
         self._image_states = cache.image_states
         if cache.images_version != self._images_version:
             self._images.clear()
@@ -196,8 +223,10 @@ class Snapshot(NodeColumns):
         if cache.order_version != self._order_version:
             self._reorder(cache)
             self._order_version = cache.order_version
-        if self._node_log.position != nodes_before:
+        if self._node_log.position != before[0]:
             self._domains.clear()
+        if (self._node_log.position, self._images_version, self._order_version) != before:
+            self.node_version += 1
         self._node_log.forget(4096)
         self._pods_log.forget(4096)
 
@@ -335,6 +364,7 @@ class Snapshot(NodeColumns):
         self.pods_by_labels.resize(self._used)
         self.pods_by_term.resize(self._used)
         self._memos.clear()
+        self.node_version += 1
 
     def _read_label(self, key: str) -> tuple[Interner[str], Int32Array]:
         interner: Interner[str] = Interner()
