@@ -75,8 +75,7 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
 def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> None:
     """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
     decision, snapshot = attempt.decision, context.snapshot
-    statuses = NodeStatuses.empty(len(snapshot))
-    attempt.diagnosis = diagnosis = Diagnosis(statuses)
+    attempt.diagnosis = diagnosis = Diagnosis(NodeStatuses.empty(0))
     if context.reuses_results and not context.extenders:
         attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     narrowed, outcome, narrowing = attempt.framework.run_pre_filter_plugins(
@@ -87,7 +86,8 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
     if not outcome.is_success:
         if not outcome.is_rejected:
             raise StatusError(outcome)
-        statuses.absent = outcome
+        diagnosis.node_statuses = NodeStatuses.empty(len(snapshot))
+        diagnosis.node_statuses.absent = outcome
         diagnosis.pre_filter_message = outcome.message
         diagnosis.add_plugin(outcome)
     else:
@@ -124,7 +124,7 @@ def evaluate_nodes(
 ) -> None:
     """Filter the nodes that PreFilter allows, starting where the last search ended."""
     snapshot, decision = context.snapshot, attempt.decision
-    statuses = NodeStatuses.empty(len(snapshot))
+    statuses = NodeStatuses.empty(len(snapshot) if narrowed.node_names is not None else 0)
     rows: Int64Array | None = None
     if narrowed.node_names is not None:
         rows = np.array(
@@ -306,6 +306,6 @@ def select_host(context: SchedulingContext, attempt: Attempt) -> None:
     """One of the nodes with the greatest total, at random or the first by name."""
     decision = attempt.decision
     total = decision.total
-    decision.ties = decision.feasible[np.flatnonzero(total == total.max())]
+    decision.ties = decision.feasible.take((total == total.max()).nonzero()[0])
     decision.draw = context.tie_breaker.choose_row(decision.ties, context.snapshot.name_rank)
     decision.node = decision.nodes[decision.ties[decision.draw]]

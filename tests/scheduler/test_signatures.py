@@ -9,13 +9,13 @@ import msgspec
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from apps.scheduler.config import load
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.framework.status import error
-from apps.scheduler.objects import Node, Pod
+from apps.scheduler.objects import Node, Pod, Taint
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
@@ -28,8 +28,10 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: %d
 """
+Template = Callable[[PodBuilder], PodBuilder]
+
 #: what the pods of one template have in common
-TEMPLATES: list[Callable[[PodBuilder], PodBuilder]] = [
+TEMPLATES: list[Template] = [
     lambda pod: pod.req(cpu="500m", memory="1Gi"),
     lambda pod: pod.req(cpu="1"),
     lambda pod: pod,
@@ -52,14 +54,14 @@ taints = st.sampled_from([("a", "x", "NoSchedule"), ("b", "y", "PreferNoSchedule
 @st.composite
 def nodes(draw: Any, name: str) -> Node:
     node: NodeBuilder = make_node(name).hostname().zone(draw(st.sampled_from("ab")))
-    node.capacity(cpu=draw(st.sampled_from(["1", "2", "4"])), memory="8Gi", pods="4")
+    node.capacity(cpu=draw(st.sampled_from(["1", "4", "8"])), memory="8Gi", pods="7")
     if draw(st.booleans()):
         node.capacity({"example.com/gpu": "2"})
     if draw(st.booleans()):
         node.label("disk", draw(st.sampled_from(["ssd", "hdd"])))
     for key, value, effect in draw(st.lists(taints, max_size=1)):
         node.taint(key, value, effect)
-    if draw(st.integers(0, 5)) == 0:
+    if draw(st.integers(0, 3)) == 0:
         node.unschedulable()
     if draw(st.booleans()):
         node.image(300 * 1024 * 1024, "app:v1")
@@ -101,6 +103,7 @@ class Twins(RuleBasedStateMachine):
         self.clock = FakeClock(1000.0)
         self.both = [Scheduler(configuration, clock=self.clock, seed=1) for _ in range(2)]
         self.both[1].context.reuses_results = False
+        self.templates = TEMPLATES
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.count = 0
@@ -115,11 +118,36 @@ class Twins(RuleBasedStateMachine):
         self.handle("Pod", self.pods.get(pod.metadata.uid), pod)
         self.pods[pod.metadata.uid] = pod
 
-    @rule(data=st.data(), number=st.integers(0, 5))
+    @initialize(
+        data=st.data(),
+        templates=st.lists(st.sampled_from(TEMPLATES), min_size=1, max_size=3, unique=True),
+    )
+    def begin(self, data: st.DataObject, templates: list[Template]) -> None:
+        """Few kinds of pods, so that most pods are not the first of their kind."""
+        self.templates = templates
+        for number in range(data.draw(st.integers(1, 4))):
+            self.put_node(data, number)
+
     def put_node(self, data: st.DataObject, number: int) -> None:
         node = data.draw(nodes(f"n{number}"))
         self.handle("Node", self.nodes.get(node.metadata.name), node)
         self.nodes[node.metadata.name] = node
+
+    @rule(data=st.data(), number=st.integers(0, 5))
+    def create_or_update_node(self, data: st.DataObject, number: int) -> None:
+        self.put_node(data, number)
+
+    @precondition(lambda self: self.nodes)
+    @rule(data=st.data(), cordoned=st.booleans(), tainted=st.booleans())
+    def update_spec(self, data: st.DataObject, cordoned: bool, tainted: bool) -> None:
+        node = self.nodes[data.draw(st.sampled_from(sorted(self.nodes)))]
+        taint = Taint(key="a", value="x", effect="NoSchedule")
+        spec = msgspec.structs.replace(
+            node.spec, unschedulable=cordoned, taints=(taint,) if tainted else ()
+        )
+        updated = msgspec.structs.replace(node, spec=spec)
+        self.handle("Node", node, updated)
+        self.nodes[node.metadata.name] = updated
 
     @precondition(lambda self: self.nodes)
     @rule(data=st.data())
@@ -127,13 +155,15 @@ class Twins(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.nodes)))
         self.handle("Node", self.nodes.pop(name), None)
 
-    @rule(template=st.sampled_from(TEMPLATES), app=st.sampled_from("ab"), count=st.integers(1, 4))
-    def create_pods(
-        self, template: Callable[[PodBuilder], PodBuilder], app: str, count: int
-    ) -> None:
+    @rule(data=st.data(), app=st.sampled_from("ab"), count=st.integers(1, 6))
+    def create_pods(self, data: st.DataObject, app: str, count: int) -> None:
         for _ in range(count):
-            self.count += 1
-            self.put_pod(template(make_pod(f"p{self.count}").label("app", app)).obj())
+            self.create_pod(data.draw(st.sampled_from(self.templates)), app)
+        self.take_cycles(count)
+
+    def create_pod(self, template: Template, app: str) -> None:
+        self.count += 1
+        self.put_pod(template(make_pod(f"p{self.count}").label("app", app)).obj())
 
     @precondition(lambda self: self.pods)
     @rule(data=st.data())
@@ -154,6 +184,9 @@ class Twins(RuleBasedStateMachine):
 
     @rule(cycles=st.integers(1, 6), fails=st.booleans())
     def schedule(self, cycles: int, fails: bool) -> None:
+        self.take_cycles(cycles, fails)
+
+    def take_cycles(self, cycles: int, fails: bool = False) -> None:
         for _ in range(cycles):
             found, plain = (scheduler.schedule_one() for scheduler in self.both)
             if found is None or plain is None:
@@ -214,8 +247,9 @@ def test_a_part_of_the_nodes_is_searched_as_without_reuse() -> None:
         twins.handle("Node", None, node.label("disk", "ssd" if number % 3 else "hdd").obj())
     for _ in range(4):
         for template in (TEMPLATES[0], TEMPLATES[5], TEMPLATES[6], TEMPLATES[11]):
-            twins.create_pods.__wrapped__(twins, template, "a", 3)  # type: ignore[attr-defined]
-    twins.schedule.__wrapped__(twins, 48, False)  # type: ignore[attr-defined]
+            for _ in range(3):
+                twins.create_pod(template, "a")
+    twins.take_cycles(48)
     assert {decision.evaluated for decision, _ in twins.taken} != {260}
     assert all(isinstance(decision.feasible, np.ndarray) for decision, _ in twins.taken)
     twins.teardown()

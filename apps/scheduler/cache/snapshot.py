@@ -69,6 +69,8 @@ class Snapshot(NodeColumns):
         self._pods_log = RowLog()
         self._memos = Memos()
         self._ports = PortIndex()
+        #: see ``amounts_of``
+        self._amounts: dict[int, Hashable] = {}
         self._domains: dict[Hashable, Domains] = {}
         #: pods by (namespace, labels, terminating): what label selectors distinguish
         self.pods_by_labels = LabelIndex()
@@ -163,13 +165,16 @@ class Snapshot(NodeColumns):
 
     def amounts_of(self, row: int) -> Hashable:
         """Equal for rows with the same allocatable and requested amounts and numbers of pods."""
-        return (
-            self.allocatable[:, row].tobytes(),
-            self.requested[:, row].tobytes(),
-            self.nonzero_requested[:, row].tobytes(),
-            int(self.pod_count[row]),
-            int(self.allowed_pods[row]),
-        )
+        known = self._amounts.get(row)
+        if known is None:
+            known = self._amounts[row] = (
+                self.allocatable[:, row].tobytes(),
+                self.requested[:, row].tobytes(),
+                self.nonzero_requested[:, row].tobytes(),
+                int(self.pod_count[row]),
+                int(self.allowed_pods[row]),
+            )
+        return known
 
     def fork(self, rows: Int64Array) -> Overlay:
         """The same as ``select``: no pod is added or removed in a snapshot itself."""
@@ -245,6 +250,7 @@ class Snapshot(NodeColumns):
             self._node_log.append(row)
         self._write_pods(row, info)
         self._pods_log.append(row)
+        self._amounts.pop(row, None)
 
     def _add_row(self, name: str, info: NodeInfo) -> int:
         if self._free:
@@ -272,6 +278,7 @@ class Snapshot(NodeColumns):
         for _, ids in self._labels.values():
             ids[row] = -1
         self._ports.replace(row, {})
+        self._amounts.pop(row, None)
         self._node_log.append(row)
         self._pods_log.append(row)
 
@@ -364,6 +371,7 @@ class Snapshot(NodeColumns):
         self.pods_by_labels.resize(self._used)
         self.pods_by_term.resize(self._used)
         self._memos.clear()
+        self._amounts.clear()
         self.node_version += 1
 
     def _read_label(self, key: str) -> tuple[Interner[str], Int32Array]:

@@ -66,15 +66,16 @@ class SignedScores:
         self._update_raw(signed, cycle)
         self._update_columns(signed, cycle, rows)
         if len(signed) == len(scorers):
-            _note(scorers, watch)
+            _time(scorers, self._reads, watch)
             return dict(self._columns), self._total
+        _time(scorers, self._reads, watch)
         columns, total = {}, self._total.copy()
         for each in scorers:
             column = self._columns.get(each.name)
             if column is None:
                 column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
                 total += column.normalized if column.weight == 1 else column.weighted
-            watch.lap(each.name)
+                watch.lap(each.name)
             columns[each.name] = column
         return columns, total
 
@@ -178,9 +179,16 @@ class SignedScores:
         return [(row, at) for row, at in pairs if at < len(rows) and rows[at] == row]
 
 
-def _note(scorers: Sequence[Scorer], watch: Stopwatch) -> None:
+def _time(scorers: Sequence[Scorer], reads: Mapping[str, Reads], watch: Stopwatch) -> None:
+    """List all; the time since the last lap goes to the last one that had rows to compute."""
+    last = ""
     for each in scorers:
-        watch.lap(each.name)
+        watch.note(each.name)
+        what = reads.get(each.name)
+        if what is not None and (what != "nodes" or not last):
+            last = each.name
+    if last:
+        watch.lap(last)
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:
