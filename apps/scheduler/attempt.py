@@ -10,6 +10,7 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.runtime import Framework
+from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.steps import Steps
 from apps.scheduler.framework.types import PodInfo
@@ -27,6 +28,8 @@ class Attempt:
     queued: QueuedPodInfo | None = None
     state: CycleState = field(default_factory=CycleState)
     diagnosis: Diagnosis | None = None
+    #: what is known for pods of the same signature; None if nothing is
+    results: SignedResults | None = None
     #: the pod with its node, from Reserve on
     assumed: PodInfo | None = None
     #: the binding cycle, once it has started, and the step it waits for

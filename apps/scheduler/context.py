@@ -34,6 +34,8 @@ class SchedulingContext:
     tie_breaker: TieBreaker
     #: of the configuration; a profile's own comes first. 0 and None: adaptive
     percentage_of_nodes_to_score: int | None
+    #: whether cycles use what is known for pods of the same signature; decisions are the same
+    reuses_results: bool = True
     #: index in the visiting order at which the next search starts
     next_start_node_index: int = 0
     #: runs the slow steps of a binding; None: they run in the scheduler's thread

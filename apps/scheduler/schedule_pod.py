@@ -75,17 +75,19 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
 def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> None:
     """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
     decision, snapshot = attempt.decision, context.snapshot
-    statuses = NodeStatuses.empty(len(snapshot))
-    attempt.diagnosis = diagnosis = Diagnosis(statuses)
+    attempt.diagnosis = diagnosis = Diagnosis(NodeStatuses.empty(0))
+    if context.reuses_results and not context.extenders:
+        attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     narrowed, outcome, narrowing = attempt.framework.run_pre_filter_plugins(
-        attempt.state, attempt.pod, snapshot
+        attempt.state, attempt.pod, snapshot, attempt.results
     )
     diagnosis.unschedulable_plugins |= narrowing
     decision.pre_filter = outcome
     if not outcome.is_success:
         if not outcome.is_rejected:
             raise StatusError(outcome)
-        statuses.absent = outcome
+        diagnosis.node_statuses = NodeStatuses.empty(len(snapshot))
+        diagnosis.node_statuses.absent = outcome
         diagnosis.pre_filter_message = outcome.message
         diagnosis.add_plugin(outcome)
     else:
@@ -122,7 +124,7 @@ def evaluate_nodes(
 ) -> None:
     """Filter the nodes that PreFilter allows, starting where the last search ended."""
     snapshot, decision = context.snapshot, attempt.decision
-    statuses = NodeStatuses.empty(len(snapshot))
+    statuses = NodeStatuses.empty(len(snapshot) if narrowed.node_names is not None else 0)
     rows: Int64Array | None = None
     if narrowed.node_names is not None:
         rows = np.array(
@@ -159,9 +161,15 @@ def find_nodes_that_pass_filters(
     nodes = snapshot if rows is None else snapshot.select(rows)
     # If a nominated node is refused, a search among all nodes follows: the time of both counts.
     watch = Stopwatch(attempt.state, "Filter")
-    answers = framework.filters.run_filter_plugins_with_nominated_pods(
-        attempt.state, attempt.pod, nodes, watch
-    )
+    answers = None
+    if attempt.results is not None and rows is None:
+        answers = framework.filters.run_signed_filter_plugins(
+            attempt.state, attempt.pod, snapshot, watch, attempt.results
+        )
+    if answers is None:
+        answers = framework.filters.run_filter_plugins_with_nominated_pods(
+            attempt.state, attempt.pod, nodes, watch
+        )
     watch.stop()
     statuses.statuses = answers.statuses
     if rows is None:
@@ -170,10 +178,15 @@ def find_nodes_that_pass_filters(
     else:
         statuses.ids[rows] = answers.ids
         order = rows
-    feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+    if attempt.results is not None:
+        feasible = attempt.results.feasible(statuses)
+    else:
+        feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
     enough = feasible_nodes_needed(context, framework, len(order))
     if len(feasible) <= enough:
         return feasible
+    if not statuses.ids.flags.writeable:
+        statuses.ids = statuses.ids.copy()
     return stop_when_enough(context.next_start_node_index, statuses, order, enough)
 
 
@@ -256,9 +269,15 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
     if not framework.has_score_plugins and not context.extenders:
         decision.total = np.ones(len(rows), dtype=np.int64)
         return
-    status = framework.run_pre_score_plugins(state, pod, context.snapshot, rows)
+    results = attempt.results if not decision.nominated_fast_path else None
+    status = framework.run_pre_score_plugins(state, pod, context.snapshot, rows, results)
     if not status.is_success:
         raise StatusError(status)
+    if results is not None:
+        decision.scores, decision.total = framework.run_signed_score_plugins(
+            state, pod, context.snapshot, rows, results
+        )
+        return
     decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows)
     for extender in context.extenders:
         # As upstream, extenders are not asked to score a single node.
@@ -287,6 +306,6 @@ def select_host(context: SchedulingContext, attempt: Attempt) -> None:
     """One of the nodes with the greatest total, at random or the first by name."""
     decision = attempt.decision
     total = decision.total
-    decision.ties = decision.feasible[np.flatnonzero(total == total.max())]
+    decision.ties = decision.feasible.take((total == total.max()).nonzero()[0])
     decision.draw = context.tie_breaker.choose_row(decision.ties, context.snapshot.name_rank)
     decision.node = decision.nodes[decision.ties[decision.draw]]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 _SPARE = 64
+_NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
 #: groupings by a node label at most; the oldest one is dropped first
 _MAX_DOMAINS = 256
 
@@ -68,6 +69,8 @@ class Snapshot(NodeColumns):
         self._pods_log = RowLog()
         self._memos = Memos()
         self._ports = PortIndex()
+        #: see ``amounts_of``
+        self._amounts: dict[int, Hashable] = {}
         self._domains: dict[Hashable, Domains] = {}
         #: pods by (namespace, labels, terminating): what label selectors distinguish
         self.pods_by_labels = LabelIndex()
@@ -84,6 +87,8 @@ class Snapshot(NodeColumns):
         self.total_nodes = 0
         #: increases with every update that changed anything
         self.version = 0
+        #: increases when anything but the pods of a row changed: nodes, images, rows, resources
+        self.node_version = 0
         self._grow(_SPARE)
         self._show()
 
@@ -144,6 +149,33 @@ class Snapshot(NodeColumns):
     def select(self, rows: Int64Array) -> Overlay:
         return Overlay(self, rows)
 
+    @property
+    def pods_position(self) -> int:
+        """Counts the changes of rows; for ``rows_changed_since``."""
+        return self._pods_log.position
+
+    def rows_changed_since(self, position: int) -> Int64Array | None:
+        """The rows that changed since ``pods_position`` was ``position``, ascending.
+
+        None if they are not known any more or too many to be worth treating one by one.
+        """
+        if position == self._pods_log.position:
+            return _NO_ROWS
+        return self._pods_log.since(position, limit=self._used // 4)
+
+    def amounts_of(self, row: int) -> Hashable:
+        """Equal for rows with the same allocatable and requested amounts and numbers of pods."""
+        known = self._amounts.get(row)
+        if known is None:
+            known = self._amounts[row] = (
+                self.allocatable[:, row].tobytes(),
+                self.requested[:, row].tobytes(),
+                self.nonzero_requested[:, row].tobytes(),
+                int(self.pod_count[row]),
+                int(self.allowed_pods[row]),
+            )
+        return known
+
     def fork(self, rows: Int64Array) -> Overlay:
         """The same as ``select``: no pod is added or removed in a snapshot itself."""
         return Overlay(self, rows)
@@ -182,7 +214,7 @@ class Snapshot(NodeColumns):
         if not changes:
             return
         self.version += 1
-        nodes_before = self._node_log.position
+        before = self._node_log.position, self._images_version, self._order_version
         self._image_states = cache.image_states
         if cache.images_version != self._images_version:
             self._images.clear()
@@ -196,8 +228,10 @@ class Snapshot(NodeColumns):
         if cache.order_version != self._order_version:
             self._reorder(cache)
             self._order_version = cache.order_version
-        if self._node_log.position != nodes_before:
+        if self._node_log.position != before[0]:
             self._domains.clear()
+        if (self._node_log.position, self._images_version, self._order_version) != before:
+            self.node_version += 1
         self._node_log.forget(4096)
         self._pods_log.forget(4096)
 
@@ -216,6 +250,7 @@ class Snapshot(NodeColumns):
             self._node_log.append(row)
         self._write_pods(row, info)
         self._pods_log.append(row)
+        self._amounts.pop(row, None)
 
     def _add_row(self, name: str, info: NodeInfo) -> int:
         if self._free:
@@ -243,6 +278,7 @@ class Snapshot(NodeColumns):
         for _, ids in self._labels.values():
             ids[row] = -1
         self._ports.replace(row, {})
+        self._amounts.pop(row, None)
         self._node_log.append(row)
         self._pods_log.append(row)
 
@@ -335,6 +371,8 @@ class Snapshot(NodeColumns):
         self.pods_by_labels.resize(self._used)
         self.pods_by_term.resize(self._used)
         self._memos.clear()
+        self._amounts.clear()
+        self.node_version += 1
 
     def _read_label(self, key: str) -> tuple[Interner[str], Int32Array]:
         interner: Interner[str] = Interner()

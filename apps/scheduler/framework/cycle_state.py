@@ -51,6 +51,13 @@ class CycleState:
         data: Any = self._data.get(key)
         return data if isinstance(data, kind) else None
 
+    def keys(self) -> frozenset[str]:
+        return frozenset(self._data)
+
+    def written_since(self, keys: frozenset[str]) -> dict[str, StateData]:
+        """What was stored under other keys than these."""
+        return {key: data for key, data in self._data.items() if key not in keys}
+
     def clone(self) -> CycleState:
         """A copy for a dry run: changes made through AddPod/RemovePod stay in the copy."""
         copy = CycleState()

@@ -36,6 +36,14 @@ class NodeStatuses:
     def empty(cls, rows: int) -> NodeStatuses:
         return cls(np.full(rows, cls.NOT_EVALUATED, dtype=np.int32), [None])
 
+    @classmethod
+    def untouched(cls, alive: BoolArray) -> NodeStatuses:
+        """Before the first filter: every row that is alive passes."""
+        return cls(np.where(alive, cls.FEASIBLE, cls.NOT_EVALUATED), [None])
+
+    def copy(self) -> NodeStatuses:
+        return NodeStatuses(self.ids.copy(), list(self.statuses), self.absent)
+
     def intern(self, status: Status) -> int:
         """The id of ``status`` in ``ids``."""
         for number, known in enumerate(self.statuses):
@@ -80,7 +88,7 @@ class NodeStatuses:
     @property
     def rejected(self) -> int:
         """Number of rows that were evaluated and refused."""
-        return int(np.count_nonzero(self.ids > 0))
+        return int(np.count_nonzero(self.ids > 0)) if len(self.statuses) > 1 else 0
 
     def used(self) -> Iterator[tuple[Status, int]]:
         """(status, number of rows) of every status that some row has."""

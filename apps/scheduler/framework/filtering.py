@@ -23,6 +23,7 @@ from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
+from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.status import Code, StatusError
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -85,6 +86,33 @@ class Filters:
         statuses.overrule(nominated.rows, others)
         return statuses
 
+    def run_signed_filter_plugins(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        watch: Stopwatch,
+        results: SignedResults,
+    ) -> NodeStatuses | None:
+        """The same for the whole snapshot, with what is known for pods of this signature.
+
+        The statuses may be read-only. None if there are nominated pods to respect: they are not
+        among what a signature stands for.
+        """
+        if self.nominated_pods(pod, snapshot) is not None:
+            return None
+
+        def run(
+            filters: Sequence[FilterPlugin],
+            statuses: NodeStatuses,
+            among: NodeColumns,
+            watch: Stopwatch | None,
+        ) -> int:
+            return self._continue(statuses, filters, state, pod, among, None, watch)
+
+        active = [each for each in self._filters if each.name not in state.skip_filter]
+        return results.filter(active, snapshot, run, watch)
+
     def nominated_pods(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
         """The pods nominated to rows of ``nodes`` that ``pod`` has to respect, if any."""
         return self._nominated.pods_to_respect(pod, nodes)
@@ -130,10 +158,27 @@ class Filters:
         own: OwnStates | None,
         watch: Stopwatch | None = None,
     ) -> NodeStatuses:
-        statuses = NodeStatuses(np.where(nodes.alive, 0, NodeStatuses.NOT_EVALUATED), [None])
+        statuses = NodeStatuses.untouched(nodes.alive)
+        active = (each for each in plugins if each.name not in state.skip_filter)
+        self._continue(statuses, active, state, pod, nodes, own, watch)
+        return statuses
+
+    def _continue(
+        self,
+        statuses: NodeStatuses,
+        plugins: Iterable[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        own: OwnStates | None,
+        watch: Stopwatch | None,
+    ) -> int:
+        """Enter the refusals of ``plugins`` into ``statuses`` until no row is left.
+
+        Returns how many plugins ran.
+        """
+        ran = 0
         for plugin in plugins:
-            if plugin.name in state.skip_filter:
-                continue
             try:
                 verdicts = self._ask(plugin, state, pod, nodes, own, statuses)
                 any_left = verdicts is None or _add_refusals(statuses, verdicts, plugin.name)
@@ -141,9 +186,10 @@ class Filters:
                 raise guard.running_error(plugin.name, "filter", raised) from raised
             if watch is not None:
                 watch.lap(plugin.name)
+            ran += 1
             if not any_left:
                 break
-        return statuses
+        return ran
 
     def _ask(
         self,

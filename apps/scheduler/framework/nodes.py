@@ -27,6 +27,11 @@ CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 #: what a memoized column is computed from: the Node objects alone, or their pods as well
 Depends = Literal["node", "pods"]
 
+#: what answers about a node depend on: Node objects alone; or also the amounts of the row
+#: (allocatable, requested, nonzero_requested, pod_count, allowed_pods) and nothing else of its
+#: pods; or the pods themselves
+Reads = Literal["nodes", "amounts", "pods"]
+
 
 @dataclass(frozen=True, slots=True)
 class LabelColumn:

@@ -214,5 +214,18 @@ class Overlay(NodeColumns):
         self.pod_count[row] += amounts[-1]
 
 
+class RecomputingOverlay(Overlay):
+    """Rows that changed: columns are computed for them alone, and no cached one is updated."""
+
+    def memo(
+        self,
+        key: Hashable,
+        compute: Callable[[NodeColumns], NDArray[Any]],
+        *,
+        depends: Depends,
+    ) -> NDArray[Any]:
+        return compute(self)
+
+
 def _ascending(rows: Int64Array) -> bool:
     return bool((rows[1:] > rows[:-1]).all())

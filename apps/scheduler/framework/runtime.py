@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.scheduler.config.types import Profile
 from apps.scheduler.framework import guard
@@ -29,11 +29,17 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.profile_plugins import PluginFactory, ProfilePlugins
 from apps.scheduler.framework.scoring import ScoreColumn
+from apps.scheduler.framework.signed_results import NOTHING_KNOWN, SignedResults
+from apps.scheduler.framework.signed_scores import Cycle
+from apps.scheduler.framework.signing import Signing
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, error, unresolvable
 from apps.scheduler.framework.steps import Step, Steps
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
+
+if TYPE_CHECKING:
+    from apps.scheduler.cache.snapshot import Snapshot
 
 #: the extension points at which a pod can be rejected
 _REJECTING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
@@ -60,6 +66,8 @@ class Framework:
         nominated = NominatedPods(handle.nominator, handle.snapshot)
         self.filters = Filters(self._at.filter, self._at.pre_filter, nominated)
         handle.attach(self.filters)
+        #: what is known for pods by signature
+        self.signing = Signing(self.plugins.values())
 
     # -- the profile ---------------------------------------------------------------------------
 
@@ -124,18 +132,30 @@ class Framework:
     # -- filtering -----------------------------------------------------------------------------
 
     def run_pre_filter_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        results: SignedResults | None = None,
     ) -> tuple[PreFilterResult, Status, set[str]]:
         """The nodes still allowed, the outcome, and the plugins that narrowed the nodes.
 
         If the plugins together leave no node, the outcome is a rejection that names them.
+        ``results``: what is known for pods of this signature.
         """
         watch = Stopwatch(state, "PreFilter")
         result, narrowing = PreFilterResult(), set[str]()
         outcome = SUCCESS
+        known = results.pre_filter if results is not None else NOTHING_KNOWN
         for plugin in self._at.pre_filter:
+            if known.answers_for(plugin.name, state, state.skip_filter):
+                watch.note(plugin.name)
+                continue
+            before = state.keys()
             narrowed, status = _pre_filter(plugin, state, pod, nodes)
             watch.lap(plugin.name)
+            if narrowed is None:
+                known.add(plugin.name, status, state.written_since(before))
             if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -181,15 +201,26 @@ class Framework:
     # -- scoring -------------------------------------------------------------------------------
 
     def run_pre_score_plugins(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        rows: Int64Array,
+        results: SignedResults | None = None,
     ) -> Status:
         watch = Stopwatch(state, "PreScore")
+        known = results.pre_score if results is not None else NOTHING_KNOWN
         for plugin in self._at.pre_score:
+            if known.answers_for(plugin.name, state, state.skip_score):
+                watch.note(plugin.name)
+                continue
+            before = state.keys()
             try:
                 status = plugin.pre_score(state, pod, nodes, rows)
             except Exception as raised:
                 status = guard.failure(plugin.name, "PreScore", raised)
             watch.lap(plugin.name)
+            known.add(plugin.name, status or SUCCESS, state.written_since(before))
             if status is None or status.is_success:
                 continue
             if not status.is_skip:
@@ -210,6 +241,21 @@ class Framework:
                 watch.lap(scorer.name)
         watch.stop()
         return columns
+
+    def run_signed_score_plugins(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        rows: Int64Array,
+        results: SignedResults,
+    ) -> tuple[dict[str, ScoreColumn], Int64Array]:
+        """The same with what is known for pods of this signature, and the totals."""
+        watch = Stopwatch(state, "Score")
+        scorers = [each for each in self._at.score if each.name not in state.skip_score]
+        found = results.scores.score(scorers, Cycle(state, pod, snapshot), rows, watch)
+        watch.stop()
+        return found
 
     # -- with a node ---------------------------------------------------------------------------
 

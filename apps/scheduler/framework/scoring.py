@@ -45,22 +45,36 @@ class Scorer:
 
         Raises StatusError if the plugin fails or a normalized score is not in 0..100.
         """
+        return self.normalize(state, pod, self.raw(state, pod, nodes, rows))
+
+    def raw(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+    ) -> Int64Array:
+        """What Score returns; raises StatusError if it fails."""
         try:
-            raw = normalized = self.plugin.score(state, pod, nodes, rows)
-            if self.normalizer is not None:
-                normalized = self.normalizer.normalize_score(state, pod, raw)
-            _check_shape(raw, normalized, rows)
+            raw = self.plugin.score(state, pod, nodes, rows)
+            _check_shape(raw, rows)
         except Exception as raised:
             raise guard.running_error(self.name, "Score", raised) from raised
+        return raw
+
+    def normalize(self, state: CycleState, pod: PodInfo, raw: Int64Array) -> ScoreColumn:
+        """The column for raw scores; raises StatusError as ``score`` does."""
+        normalized = raw
+        if self.normalizer is not None:
+            try:
+                normalized = self.normalizer.normalize_score(state, pod, raw)
+                _check_shape(normalized, raw)
+            except Exception as raised:
+                raise guard.running_error(self.name, "Score", raised) from raised
         _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
 
 
-def _check_shape(raw: Int64Array, normalized: Int64Array, rows: Int64Array) -> None:
-    for column in (raw, normalized):
-        if column.dtype != np.int64 or column.shape != rows.shape:
-            wanted = f"{len(rows)} scores of type int64"
-            raise TypeError(f"{wanted} are wanted, not {column.shape} of type {column.dtype}")
+def _check_shape(column: Int64Array, rows: Int64Array) -> None:
+    if column.dtype != np.int64 or column.shape != rows.shape:
+        wanted = f"{len(rows)} scores of type int64"
+        raise TypeError(f"{wanted} are wanted, not {column.shape} of type {column.dtype}")
 
 
 def _check_range(plugin: str, scores: Int64Array) -> None:

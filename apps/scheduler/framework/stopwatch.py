@@ -26,6 +26,10 @@ class Stopwatch:
         self._spent[plugin] = self._spent.get(plugin, 0) + now - self._before
         self._before = now
 
+    def note(self, plugin: str) -> None:
+        """List the plugin, which takes no time unless a ``lap`` follows."""
+        self._spent.setdefault(plugin, 0)
+
     def stop(self) -> None:
         durations = self._state.durations
         durations[self._point] = durations.get(self._point, 0) + perf_counter_ns() - self._start

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -58,8 +57,8 @@ class PodInfo:
 
     def with_pod(self, pod: Pod) -> PodInfo:
         """The same for another version of the pod, with equal computed values."""
-        other = copy(self)
-        other.pod = pod
+        other = PodInfo.__new__(PodInfo)
+        other.__dict__.update(self.__dict__, pod=pod)
         return other
 
     def has_same_footprint(self, other: PodInfo) -> bool:

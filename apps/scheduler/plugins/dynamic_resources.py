@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PostFilterResult, PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
 
@@ -48,11 +48,15 @@ class DynamicResources:
     """Behaves as upstream for pods without claims, and refuses the others."""
 
     name = NAME
+    sign_reads: Reads = "nodes"
     args_type = DynamicResourcesArgs
     default_weight = 2
 
     def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
         pass
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return None if pod.pod.spec.resource_claims else ()
 
     @staticmethod
     def check_args(args: DynamicResourcesArgs, path: str, problems: Problems) -> None:

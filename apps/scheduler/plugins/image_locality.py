@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 
@@ -25,10 +25,15 @@ MAX_CONTAINER_THRESHOLD: Final = 1000 * _MEGABYTE
 
 class ImageLocality:
     name = NAME
+    sign_reads: Reads = "nodes"
     default_weight = 1
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        spec = pod.pod.spec
+        return tuple(image_names(pod.pod)), len(spec.init_containers) + len(spec.containers)
 
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import (
 )
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import NodeColumns, UInt16Array
+from apps.scheduler.framework.nodes import NodeColumns, Reads, UInt16Array
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
@@ -30,9 +30,13 @@ USER_NAMESPACES_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
 class NodeDeclaredFeatures:
     name = NAME
+    sign_reads: Reads = "nodes"
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return required_features(pod.pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

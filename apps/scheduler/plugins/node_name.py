@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.nodes import NodeColumns, Reads
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
@@ -30,9 +30,13 @@ _STATUSES = (None, unresolvable(REASON))
 
 class NodeName:
     name = NAME
+    sign_reads: Reads = "nodes"
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return pod.pod.spec.node_name
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         wanted = pod.pod.spec.node_name

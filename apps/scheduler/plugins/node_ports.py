@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 from apps.scheduler.framework.cycle_state import CycleState
@@ -32,6 +32,9 @@ class NodePorts:
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return pod.host_ports
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

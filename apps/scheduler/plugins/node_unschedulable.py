@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 from apps.scheduler.framework.cycle_state import CycleState
@@ -17,7 +17,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.nodes import NodeColumns, Reads
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod
@@ -30,9 +30,13 @@ _STATUSES = (None, unresolvable(REASON))
 
 class NodeUnschedulable:
     name = NAME
+    sign_reads: Reads = "nodes"
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return pod.pod.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         cordoned = nodes.unschedulable

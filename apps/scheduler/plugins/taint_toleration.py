@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, Taint, Toleration
@@ -40,10 +40,14 @@ _STATUSES = (None, unresolvable(REASON))
 
 class TaintToleration:
     name = NAME
+    sign_reads: Reads = "nodes"
     default_weight = 3
 
     def __init__(self, args: None, handle: Handle) -> None:
         pass
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return pod.pod.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         tolerations = pod.pod.spec.tolerations

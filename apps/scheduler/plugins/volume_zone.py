@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import MountKind
-from apps.scheduler.framework.nodes import BoolArray, NodeColumns
+from apps.scheduler.framework.nodes import BoolArray, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -64,9 +64,13 @@ class PreFilterState:
 
 class VolumeZone:
     name = NAME
+    sign_reads: Reads = "nodes"
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return None if pod.pod.spec.volumes else ()
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

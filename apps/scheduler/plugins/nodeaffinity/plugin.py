@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -19,7 +19,14 @@ from apps.scheduler.framework.events import (
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, UInt16Array, take
+from apps.scheduler.framework.nodes import (
+    BoolArray,
+    Int64Array,
+    NodeColumns,
+    Reads,
+    UInt16Array,
+    take,
+)
 from apps.scheduler.framework.status import SKIP, Status, error, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError, from_set, node_selector_term_matches
@@ -48,6 +55,7 @@ _STATUSES = (None, unresolvable(REASON_ENFORCED), unresolvable(REASON_POD))
 
 class NodeAffinity:
     name = NAME
+    sign_reads: Reads = "nodes"
     args_type = NodeAffinityArgs
     check_args = staticmethod(check_args)
     default_weight = 2
@@ -58,6 +66,9 @@ class NodeAffinity:
         self._added = affinity.required_during_scheduling_ignored_during_execution
         self._added_preferred = affinity.preferred_during_scheduling_ignored_during_execution
         self._added_key = msgspec.json.encode(added)
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return _required_key(pod), msgspec.json.encode(self._preferred(pod))
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from apps.scheduler.config.resource_args import (
 )
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.handle import Handle
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, take
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources.amounts import amounts
@@ -35,11 +35,15 @@ class NodeResourcesBalancedAllocationArgs:
 
 class NodeResourcesBalancedAllocation:
     name = NAME
+    sign_reads: Reads = "amounts"
     args_type = NodeResourcesBalancedAllocationArgs
     default_weight = 1
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs | None, handle: Handle) -> None:
         self._resources = (args or NodeResourcesBalancedAllocationArgs()).resources
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return tuple(self._requests(pod))
 
     @staticmethod
     def default_args(

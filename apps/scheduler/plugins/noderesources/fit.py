@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,14 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, UInt16Array, take
+from apps.scheduler.framework.nodes import (
+    BoolArray,
+    Int64Array,
+    NodeColumns,
+    Reads,
+    UInt16Array,
+    take,
+)
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources import fit_hints
@@ -40,6 +47,7 @@ _Wanted = tuple[tuple[str, int], ...]
 
 class NodeResourcesFit:
     name = NAME
+    sign_reads: Reads = "amounts"
     args_type = NodeResourcesFitArgs
     default_args = staticmethod(default_args)
     check_args = staticmethod(check_args)
@@ -56,6 +64,9 @@ class NodeResourcesFit:
         self._statuses: list[Status | None] = [None]
         #: (reasons, unresolvable) -> index into ``_statuses``
         self._status_ids: dict[tuple[tuple[str, ...], bool], int] = {}
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return self._find_wanted(pod.spec_requests), tuple(pod.fit_scoring_requests.items())
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.mounts import Mount, MountKind
-from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns
+from apps.scheduler.framework.nodes import BoolArray, Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import (
     SKIP,
     Status,
@@ -54,12 +54,16 @@ Wanted = Mapping[CSIVolume, MigratedPlugin | None]
 
 class NodeVolumeLimits:
     name = NAME
+    sign_reads: Reads = "nodes"
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle
         self._attachable = AttachableVolumes(handle.listers)
         self._attached = AttachedVolumes(handle.snapshot, handle.listers, self._attachable)
         self._attachments = Attachments(handle.listers)
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return None if pod.pod.spec.volumes else ()
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

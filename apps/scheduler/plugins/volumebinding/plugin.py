@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,7 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, constant
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int64
@@ -61,11 +61,15 @@ class VolumeBindingArgs:
 
 class VolumeBinding:
     name = NAME
+    sign_reads: Reads = "nodes"
     args_type = VolumeBindingArgs
 
     def __init__(self, args: VolumeBindingArgs | None, handle: Handle) -> None:
         self._handle = handle
         self._binder = VolumeBinder(handle.listers)
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return None if pod.pod.spec.volumes else ()
 
     @staticmethod
     def check_args(args: VolumeBindingArgs, path: str, problems: Problems) -> None:

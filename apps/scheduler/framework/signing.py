@@ -1,0 +1,78 @@
+"""Scheduling signatures: pods that plugins cannot tell apart share results across cycles.
+
+A plugin that defines ``sign`` promises that its PreFilter, Filter, PreScore, Score and
+NormalizeScore depend on the pod only through the value that ``sign`` returns, and that its verdict
+and raw score of a node depend on nothing else but that node and the pods on it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from apps.scheduler.framework.nodes import Reads
+from apps.scheduler.framework.resources import has_resize_status
+from apps.scheduler.framework.signed_results import SignedResults
+from apps.scheduler.framework.types import PodInfo
+
+if TYPE_CHECKING:
+    from apps.scheduler.cache.snapshot import Snapshot
+    from apps.scheduler.framework.interface import Plugin
+
+#: plugin -> what `sign` returned; plugins that did not sign the pod are left out
+Signature = frozenset[tuple[str, Hashable]]
+
+#: pod specs whose signature is stored
+_MAX_SPECS: Final = 4096
+#: bytes for all results together, and how many of them a row takes in one result
+_MAX_BYTES: Final = 128 * 1024 * 1024
+_BYTES_PER_ROW: Final = 200
+_MIN_RESULTS: Final = 16
+
+
+class Signing:
+    """The results of a profile by signature; the least recently used are dropped first."""
+
+    def __init__(self, plugins: Iterable[Plugin]) -> None:
+        # Not inherited: a subclass that changes a method may read more than its base.
+        self._signing: list[Any] = [each for each in plugins if "sign" in vars(type(each))]
+        self._reads: dict[str, Reads] = {
+            each.name: getattr(each, "sign_reads", "pods") for each in self._signing
+        }
+        self._signatures: dict[bytes, Signature] = {}
+        self._results: OrderedDict[Signature, SignedResults] = OrderedDict()
+        self._encoder = msgspec.msgpack.Encoder()
+
+    def results_for(self, pod: PodInfo, snapshot: Snapshot) -> SignedResults | None:
+        """What is known for pods like this one; None for the first of them, and for resized pods.
+
+        Pods that come only once thus cost no columns.
+        """
+        if not self._signing or has_resize_status(pod.pod):
+            return None
+        signature = self._signature(pod)
+        results = self._results.get(signature)
+        if results is None:
+            self._results[signature] = SignedResults(
+                {name: self._reads[name] for name, _ in signature}
+            )
+            limit = max(_MIN_RESULTS, _MAX_BYTES // (_BYTES_PER_ROW * len(snapshot)))
+            while len(self._results) > limit:
+                self._results.popitem(last=False)
+            return None
+        self._results.move_to_end(signature)
+        return results
+
+    def _signature(self, pod: PodInfo) -> Signature:
+        spec = self._encoder.encode(pod.pod.spec)
+        known = self._signatures.get(spec)
+        if known is None:
+            signs = ((each.name, each.sign(pod)) for each in self._signing)
+            known = frozenset((name, sign) for name, sign in signs if sign is not None)
+            if len(self._signatures) >= _MAX_SPECS:
+                self._signatures.clear()
+            self._signatures[spec] = known
+        return known

@@ -1,0 +1,109 @@
+"""How many rows plugins compute for a pod: a lost optimization shows here, on any machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+import pytest
+
+from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.noderesources.balanced_allocation import (
+    NodeResourcesBalancedAllocation,
+)
+from apps.scheduler.plugins.noderesources.fit import NodeResourcesFit
+from apps.scheduler.plugins.registry import BUILT_IN
+from apps.scheduler.plugins.taint_toleration import TaintToleration
+from apps.scheduler.scheduler import Scheduler
+from apps.scheduler.testing.builders import PodBuilder, make_node, make_pod
+from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt
+
+NODES = 200
+COUNTED = (NodeResourcesFit, NodeResourcesBalancedAllocation, TaintToleration)
+
+
+def counting(base: Any, rows: Counter[str], *, signs: bool = True) -> Any:
+    """The plugin, adding up the rows it is asked about."""
+
+    class Counting(base):  # type: ignore[misc]
+        def filter(self, state: Any, pod: Any, nodes: Any) -> Any:
+            rows[f"{self.name}/Filter"] += len(nodes)
+            return super().filter(state, pod, nodes)
+
+        def score(self, state: Any, pod: Any, nodes: Any, lines: Any) -> Any:
+            rows[f"{self.name}/Score"] += len(nodes)
+            return super().score(state, pod, nodes, lines)
+
+    if signs:
+
+        def sign(self: Any, pod: PodInfo) -> Hashable | None:
+            signed: Hashable | None = base.sign(self, pod)
+            return signed
+
+        Counting.sign = sign
+    return Counting
+
+
+@pytest.fixture
+def rows() -> Counter[str]:
+    return Counter()
+
+
+@pytest.fixture
+def scheduler(new_scheduler: NewScheduler, rows: Counter[str]) -> Scheduler:
+    registry = {**BUILT_IN, **{each.name: counting(each, rows) for each in COUNTED}}
+    scheduler = new_scheduler(registry=registry, config={"percentageOfNodesToScore": 100})
+    for number in range(NODES):
+        add(scheduler, make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods="110"))
+    return scheduler
+
+
+def pod(number: int) -> PodBuilder:
+    return make_pod(f"p{number}").req(cpu="100m", memory="128Mi")
+
+
+def test_the_next_pod_of_a_kind_costs_the_row_that_the_last_one_changed(
+    scheduler: Scheduler, rows: Counter[str]
+) -> None:
+    for number in range(3):
+        attempt(scheduler, pod(number))
+    rows.clear()
+    for number in range(3, 53):
+        attempt(scheduler, pod(number))
+    assert not {name for name in rows if name.startswith("TaintToleration")}
+    assert max(rows.values(), default=0) <= 50
+
+
+def test_equal_nodes_with_equal_pods_are_computed_once(
+    scheduler: Scheduler, rows: Counter[str]
+) -> None:
+    for number in range(5):
+        attempt(scheduler, pod(number))
+    rows.clear()
+    for number in range(5, 25):
+        attempt(scheduler, pod(number))
+    assert not rows
+
+
+def test_a_changed_node_is_computed_again(scheduler: Scheduler, rows: Counter[str]) -> None:
+    for number in range(4):
+        attempt(scheduler, pod(number))
+    rows.clear()
+    before = scheduler.cache.nodes["n7"].node
+    scheduler.handle("Node", before, make_node("n7").capacity(cpu="64", memory="8Gi").obj())
+    attempt(scheduler, pod(4))
+    assert rows["NodeResourcesFit/Score"] == NODES
+
+
+def test_a_subclass_signs_for_itself(new_scheduler: NewScheduler, rows: Counter[str]) -> None:
+    """What a subclass reads is not known to its base: without ``sign`` it runs in each cycle."""
+    registry = {**BUILT_IN, "TaintToleration": counting(TaintToleration, rows, signs=False)}
+    scheduler = new_scheduler(registry=registry)
+    add(scheduler, make_node("n1").capacity(cpu="4", memory="8Gi", pods="110"))
+    add(scheduler, make_node("n2").capacity(cpu="4", memory="8Gi", pods="110"))
+    for number in range(5):
+        attempt(scheduler, pod(number))
+    assert rows["TaintToleration/Filter"] == 10
+    assert rows["TaintToleration/Score"] == 10
