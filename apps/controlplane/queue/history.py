@@ -17,7 +17,7 @@ from apps.controlplane import models
 from apps.controlplane.ledger.finding import parse_time
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
-from apps.scheduler.queue.records import QueueMove, SubQueue
+from apps.scheduler.queue.records import PodMove, SubQueue
 
 #: The parameters of `find_moves`.
 PARAMETERS = ("pod", "pod_uid", "event", "plugin", "since", "until")
@@ -28,12 +28,12 @@ class QueueHistory:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._moves: list[QueueMove] = []
+        self._moves: list[PodMove] = []
 
     def __bool__(self) -> bool:
         return bool(self._moves)
 
-    def note(self, move: QueueMove) -> None:
+    def note(self, move: PodMove) -> None:
         self._moves.append(move)
 
     def insert(self, bound: Iterable[Decision]) -> None:
@@ -56,10 +56,10 @@ class QueueHistory:
         ]
 
 
-def _moves_out(bound: Iterable[Decision], now: float) -> Iterator[QueueMove]:
+def _moves_out(bound: Iterable[Decision], now: float) -> Iterator[PodMove]:
     """The moves of bound pods: the queue reports them after the commit, which is too late."""
     for decision in bound:
-        yield QueueMove(
+        yield PodMove(
             decision.pod_key,
             decision.pod_uid,
             SubQueue.IN_FLIGHT,
@@ -70,7 +70,7 @@ def _moves_out(bound: Iterable[Decision], now: float) -> Iterator[QueueMove]:
         )
 
 
-def _build_row(cluster_id: int, move: QueueMove) -> dict[str, Any]:
+def _build_row(cluster_id: int, move: PodMove) -> dict[str, Any]:
     namespace, _, name = move.pod_key.partition("/")
     return {
         "cluster_id": cluster_id,

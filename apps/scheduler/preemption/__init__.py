@@ -1,1 +1,4 @@
-"""Preemption: which running pods to evict so that a pod without a feasible node gets one."""
+"""Preemption: which running pods to evict so that a pod without a feasible node gets one.
+
+The plugin DefaultPreemption imports it; `evaluator` is the entry.
+"""

@@ -21,7 +21,7 @@ class SubQueue(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class QueueMove:
+class PodMove:
     """A pod moved from one part of the queue to another."""
 
     pod_key: str
@@ -42,7 +42,7 @@ class QueueMove:
     attempt: int = 0
 
 
-Observer = Callable[[QueueMove], None]
+Observer = Callable[[PodMove], None]
 
 
 def arrival(pod_key: str, pod_uid: str, at: float) -> SavedEntry:

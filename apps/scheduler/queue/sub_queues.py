@@ -20,7 +20,7 @@ from apps.scheduler.queue.in_flight import InFlight
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.pre_enqueue import PreEnqueueGate
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
-from apps.scheduler.queue.records import Observer, QueueMove, SubQueue
+from apps.scheduler.queue.records import Observer, PodMove, SubQueue
 from apps.scheduler.queue.unschedulable_pods import UnschedulablePods
 
 #: a pod that enters activeQ by one of these is nominated to the node that its status names
@@ -187,7 +187,7 @@ class SubQueues:
             return
         now = self._clock.now()
         self._observer(
-            QueueMove(
+            PodMove(
                 info.key,
                 info.uid,
                 source,

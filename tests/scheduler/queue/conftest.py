@@ -19,7 +19,7 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod, decode
 from apps.scheduler.queue.hinting import build_queueing_hint_map
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
-from apps.scheduler.queue.records import QueueMove, SavedEntry, SubQueue
+from apps.scheduler.queue.records import PodMove, SavedEntry, SubQueue
 from apps.scheduler.queue.scheduling_queue import PriorityQueue
 from apps.scheduler.testing.clock import FakeClock
 
@@ -52,7 +52,7 @@ HINTS = build_queueing_hint_map(
 class World:
     def __init__(self) -> None:
         self.clock = FakeClock(1000.0)
-        self.moves: list[QueueMove] = []
+        self.moves: list[PodMove] = []
         self.pods: dict[str, Pod] = {}
         self.queue = self.new_queue()
 
