@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from apps.cluster.log.listen import listener
 
-#: The loop that waits is not woken by anything else; longer than any test or shutdown.
+#: How long one wait lasts; it is repeated until the subscription ends.
 _WAIT_SECONDS = 3600.0
 
 
