@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Literal
 from uuid import UUID
 
@@ -16,8 +17,9 @@ from apps.cluster.differences import differences
 from apps.cluster.models import Change, Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.models import QueueMove, SchedulingDecision
+from apps.controlplane.results.presenting import describe_tie
 
-Kind = Literal["change", "attempt", "move", "preemption", "event"]
+Kind = Literal["change", "activation", "attempt", "move", "preemption", "event"]
 Body = Mapping[str, Any]
 
 #: The newest rows read from each source.
@@ -31,7 +33,15 @@ _OTHERWISE_SHOWN = (QueueMove.Place.OUTSIDE, QueueMove.Place.IN_FLIGHT)
 #: Consecutive attempts with the same result that are all shown.
 MAX_REPEATS = 3
 #: Order of entries with the same time: causes before effects.
-_ORDER = {"change": 0, "queued": 1, "attempt": 2, "preemption": 2, "move": 4, "event": 5}
+_ORDER = {
+    "change": 0,
+    "activation": 0,
+    "queued": 1,
+    "attempt": 2,
+    "preemption": 2,
+    "move": 4,
+    "event": 5,
+}
 #: A binding is the effect of an attempt.
 _AFTER_ATTEMPTS = 3
 
@@ -47,7 +57,7 @@ class StoryEntry:
     text: str = ""
     user: str = ""
     request_id: str = ""
-    #: The decision of an attempt, or of the preemptor; the version of a change.
+    #: The decision of an attempt, or of the preemptor; the version of a change; the revision.
     number: int | None = None
     #: The preemptor, or the victims of an attempt: "namespace/name".
     pods: Sequence[str] = ()
@@ -64,7 +74,9 @@ def read_story(cluster: Cluster, uid: UUID) -> list[StoryEntry]:
     rows = list(queries.list_decisions(cluster, pod_uid=uid)[:MAX_ROWS])
     changes = _list_changes(cluster, uid)
     preemptions = _read_preemptions(cluster, changes)
-    entries = [*_describe_changes(changes), *map(_build_attempt, rows), *preemptions]
+    entries = [*_describe_changes(changes), *preemptions]
+    entries += [_build_attempt(row, cluster.tie_break) for row in rows]
+    entries += _find_activations(list(reversed(rows)))
     entries += _read_events(cluster, uid, without=[_PREEMPTED] if preemptions else [])
     entries += _read_moves(cluster, uid, {row.attempt: row.at for row in rows})
     return sorted(entries, key=lambda entry: (entry.at, entry.order))
@@ -134,6 +146,20 @@ def _describe_changes(changes: Sequence[Change]) -> Iterator[StoryEntry]:
             )
 
 
+def _find_activations(rows: Sequence[SchedulingDecision]) -> Iterator[StoryEntry]:
+    """An entry before each attempt (oldest first) with another revision than the one before."""
+    for before, row in pairwise(rows):
+        if before.profile_revision != row.profile_revision:
+            yield StoryEntry(
+                at=row.at,
+                kind="activation",
+                title=f"revision {row.profile_revision}",
+                text="of the scheduler configuration is used from here on",
+                number=row.profile_revision,
+                order=_ORDER["activation"],
+            )
+
+
 def _read_preemptions(cluster: Cluster, changes: Sequence[Change]) -> list[StoryEntry]:
     """The decisions that selected the pod as a victim, while it existed."""
     if not changes:
@@ -161,12 +187,12 @@ def _read_preemptions(cluster: Cluster, changes: Sequence[Change]) -> list[Story
     ]
 
 
-def _build_attempt(row: SchedulingDecision) -> StoryEntry:
+def _build_attempt(row: SchedulingDecision, tie_break: str) -> StoryEntry:
     return StoryEntry(
         at=row.at,
         kind="attempt",
         title=f"attempt {row.attempt}",
-        text=_describe_outcome(row),
+        text=_describe_outcome(row, tie_break),
         number=row.pk,
         outcome=row.result,
         node=row.node,
@@ -215,10 +241,11 @@ def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> It
         )
 
 
-def _describe_outcome(row: SchedulingDecision) -> str:
+def _describe_outcome(row: SchedulingDecision, tie_break: str) -> str:
     if row.result == SchedulingDecision.Result.SCHEDULED:
-        tied = f", one of {row.tied_nodes:,} with the highest score" if row.tied_nodes > 1 else ""
-        return f"{row.feasible_nodes:,} of {row.nodes:,} nodes were feasible{tied}"
+        tie = describe_tie(row.tied_nodes, tie_break)
+        feasible = f"{row.feasible_nodes:,} of {row.nodes:,} nodes were feasible"
+        return f"{feasible}; {tie}" if tie else feasible
     return " ".join(filter(None, (row.message, row.post_filter_message)))
 
 

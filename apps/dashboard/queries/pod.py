@@ -41,10 +41,8 @@ class OnePod:
     timeline: Sequence[StoryEntry]
     #: one sentence; empty for a pod that is not pending
     why_pending: str = ""
-
-    @property
-    def state(self) -> str:
-        return pod_state(self.pod, self.entry) if self.pod is not None else "deleted"
+    #: `pod_state`, or "deleted"
+    state: str = "deleted"
 
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
@@ -98,6 +96,7 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         raise NotFound("pods", str(uid))
     entry = queue_entries(cluster, [uid]).get(uid)
     last = attempts[0] if attempts else None
+    profiles = queries.list_scheduler_names(cluster)
     events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
     metadata = body.get("metadata") or {}
     return OnePod(
@@ -112,5 +111,6 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, uid, limit=MAX_CHANGES),
         timeline=condense(read_story(cluster, uid)),
-        why_pending=why_pending(cluster, pod, entry, last) if pod is not None else "",
+        why_pending=why_pending(pod, entry, last, profiles) if pod is not None else "",
+        state=pod_state(pod, entry, profiles) if pod is not None else "deleted",
     )

@@ -208,7 +208,12 @@ def url_of_changed(cluster: Cluster, change: Change) -> str:
 @register.simple_tag
 def timeline_url(cluster: Cluster, entry: StoryEntry) -> str:
     """The page of an attempt's decision or of a change; empty for other entries of a timeline."""
-    pages = {"attempt": "decision", "preemption": "decision", "change": "change"}
+    pages = {
+        "attempt": "decision",
+        "preemption": "decision",
+        "change": "change",
+        "activation": "profile",
+    }
     page = pages.get(entry.kind)
     return reverse(page, args=[cluster.name, entry.number]) if page else ""
 
