@@ -97,6 +97,7 @@ _CHANGING = (
     "due_at",
     "manual_time",
     "quotas",
+    "resource_version",
     *(setting.name for setting in CHANGEABLE),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from apps.cluster import kinds
+from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
 from apps.scheduler.objects import KubeObject, Node, PersistentVolume, Pod
 
@@ -54,9 +54,13 @@ class ControllerCache:
         self.missing_since: dict[str, datetime] = {}
 
     def take_in(
-        self, kind: str, old: KubeObject | None, new: KubeObject | None, body: Body | None
+        self,
+        kind: str,
+        old: KubeObject | None,
+        new: KubeObject | None,
+        body: Body | str | None,
     ) -> None:
-        """An object was added, changed or (`new` None) deleted."""
+        """An object was added, changed or (`new` None) deleted; `body` may be JSON text."""
         if old is not None:
             self._unindex(kind, old)
             if new is None:
@@ -116,11 +120,11 @@ class ControllerCache:
     def _pods(self, refs: Iterable[Ref]) -> list[Pod]:
         return [pod for ref in refs if (pod := self.pod(ref)) is not None]
 
-    def _index(self, kind: str, item: KubeObject, body: Body | None) -> None:
+    def _index(self, kind: str, item: KubeObject, body: Body | str | None) -> None:
         ref = ref_of(kind, item)
         self._objects[kind][ref[1:]] = item
         if kind in _WHOLE and body is not None:
-            self._bodies[ref] = body
+            self._bodies[ref] = sql.load_json(body) if isinstance(body, str) else body
         for owner in item.metadata.owner_references:
             self._owned_by[owner.uid][ref] = None
         if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
@@ -13,6 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Write
 from apps.cluster.writing import store
@@ -32,6 +33,7 @@ RETRY = timedelta(seconds=10)
 
 #: A controller, by its index in the registry, and an object to reconcile.
 Item = tuple[int, Ref]
+NoteWrites = Callable[[Sequence[ObjectChange]], None]
 #: A write that a controller has requested, and for which object.
 Wanted = tuple[Item, Write | ReportedWrite]
 
@@ -77,11 +79,17 @@ class Controllers:
     """The controllers of one cluster, while the caller holds its lease."""
 
     def __init__(
-        self, cluster: Cluster, lease: ClusterLease, controllers: Sequence[Controller] = CONTROLLERS
+        self,
+        cluster: Cluster,
+        lease: ClusterLease,
+        note_writes: NoteWrites,
+        controllers: Sequence[Controller] = CONTROLLERS,
     ) -> None:
+        """`note_writes` is called with the changes of each committed transaction."""
         self.cache = ControllerCache(cluster)
         self._cluster = cluster
         self._lease = lease
+        self._note_writes = note_writes
         self._controllers = controllers
         self._queue: dict[Item, None] = {}
         self._timers = _Timers()
@@ -95,9 +103,9 @@ class Controllers:
         kind: str,
         old: KubeObject | None,
         new: KubeObject | None,
-        body: dict[str, Any] | None,
+        body: dict[str, Any] | str | None,
     ) -> None:
-        """An object was added, changed or deleted."""
+        """An object was added, changed or deleted; `body` may be JSON text."""
         self.cache.take_in(kind, old, new, body)
         self._enqueue(kind, old, new)
 
@@ -160,11 +168,7 @@ class Controllers:
         """Write what was requested; returns the events about the outcomes."""
         writes = [each.write if isinstance(each, ReportedWrite) else each for _, each in requested]
         events = []
-        with transaction.atomic():
-            self._lease.renew()
-            outcomes = store.write(
-                self._cluster, writes, actor=Actor(user), collect_refusals=True, wake=False
-            )
+        outcomes = self._commit(user, writes)
         for (item, step), outcome in zip(requested, outcomes, strict=True):
             # the deletion of the object is a change of its own
             if isinstance(outcome, NotFound):
@@ -185,15 +189,26 @@ class Controllers:
         writes: list[Write] = [each for each in written if each is not None]
         if not writes:
             return
-        with transaction.atomic():
-            self._lease.renew()
-            outcomes = store.write(
-                self._cluster, writes, actor=Actor(user), collect_refusals=True, wake=False
-            )
+        outcomes = self._commit(user, writes)
         for write, outcome in zip(writes, outcomes, strict=True):
             if isinstance(outcome, ApiError):
                 self._events.discard(write)
         self._events.confirm()
+
+    def _commit(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
+        journal: list[ObjectChange] = []
+        with transaction.atomic():
+            self._lease.renew()
+            outcomes = store.write(
+                self._cluster,
+                writes,
+                actor=Actor(user),
+                collect_refusals=True,
+                wake=False,
+                journal=journal,
+            )
+        self._note_writes(journal)
+        return outcomes
 
     # enabling and disabling
 

@@ -82,9 +82,10 @@ class Engine:
             on_progress=self._note_progress,
             observer=self.history.note,
         )
-        self.controllers = Controllers(cluster, lease)
-        self.event_ttl = EventTtl(cluster, lease)
-        self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
+        self.informer = Informer(cluster.pk, self.scheduler.handle)
+        self.controllers = Controllers(cluster, lease, self.informer.note_own_writes)
+        self.informer.observe = self.controllers.take_in
+        self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
         self.recorder = Recorder(cluster, lease, revision.revision, self.history)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
@@ -169,7 +170,7 @@ class Engine:
         while True:
             self._news.clear()
             self.cluster.refresh_settings()
-            self.informer.catch_up()
+            self.informer.catch_up(self.cluster.resource_version)
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
             activations = activation.apply(self.cluster, self.scheduler.queue)
@@ -229,7 +230,7 @@ class Engine:
         for rounds in range(CONTROLLER_ROUNDS):
             if not self.controllers.act():
                 return rounds > 0
-            self.informer.catch_up()
+            self.informer.catch_up(self.cluster.resource_version)
         return True
 
     def _note_progress(self) -> None:

@@ -12,6 +12,7 @@ from django.db import transaction
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Update, Write
 from apps.cluster.writing import store
@@ -132,12 +133,14 @@ class Recorder:
                     announcer.announce, self._cluster.pk, informer.position, due=False
                 )
                 transaction.on_commit(announce)
-            rejected = self._write_objects(informer, batch, intents)
+            journal: list[ObjectChange] = []
+            rejected = self._write_objects(informer, batch, intents, journal)
             if rejected:
                 transaction.set_rollback(True)
             else:
                 self._write_metrics(scheduler, batch, bound)
         if not rejected:
+            informer.note_own_writes(journal)
             self._events.confirm()
             self._history.mark_committed()
             self._queue_rows.mark_committed(saved, removed)
@@ -157,7 +160,11 @@ class Recorder:
             stored.write(self._cluster.pk, scheduler.metrics)
 
     def _write_objects(
-        self, informer: Informer, batch: Sequence[DecisionRecord], intents: Sequence[Intent]
+        self,
+        informer: Informer,
+        batch: Sequence[DecisionRecord],
+        intents: Sequence[Intent],
+        journal: list[ObjectChange],
     ) -> list[tuple[Decision, ApiError]]:
         self._events.begin()
         writes = IntendedWrites(informer, self._events)
@@ -175,6 +182,7 @@ class Recorder:
             actor=Actor("kube-scheduler"),
             collect_refusals=True,
             wake=False,
+            journal=journal,
         )
         rejected = []
         for (decision, write), outcome in zip(planned, outcomes, strict=True):
