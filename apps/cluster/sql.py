@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import msgspec
+import psycopg
 from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
 
@@ -21,6 +22,21 @@ Rows = Sequence[Mapping[str, Any]]
 def load_json(text: str) -> Any:
     """Plain data from a jsonb column selected as text."""
     return msgspec.json.decode(text)
+
+
+def prepared_cursor() -> CursorWrapper:
+    """A cursor on Django's connection that prepares its statements and takes binary parameters.
+
+    Placeholders are those of psycopg: `%(name)b` for a binary value.
+    """
+    connection.ensure_connection()
+    assert connection.connection is not None
+    return CursorWrapper(_PreparingCursor(connection.connection), connection)
+
+
+class _PreparingCursor(psycopg.Cursor[Any]):
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        return super().execute(query, params, prepare=True, **options)
 
 
 def insert_rows(cursor: CursorWrapper, model: type[models.Model], rows: Rows) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
+from apps.controlplane.controllers.usage import NodeUsage
 from apps.scheduler.objects import KubeObject, Node, PersistentVolume, Pod
 
 Body = dict[str, Any]
@@ -42,6 +43,8 @@ class ControllerCache:
         self._bodies: dict[Ref, Body] = {}
         #: node -> the pods bound to it, in order of arrival
         self._pods_on: dict[str, dict[Ref, None]] = defaultdict(dict)
+        #: node -> what its pods use, for nodes of which it was asked
+        self._usage: dict[str, NodeUsage] = {}
         #: (namespace, claim) -> the pods that mount it
         self._users_of: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
         #: (namespace, claim) -> the volumes that refer to it
@@ -99,6 +102,13 @@ class ControllerCache:
         """The pods bound to a node."""
         return self._pods(self._pods_on.get(node, ()))
 
+    def usage_on(self, node: str) -> NodeUsage:
+        """What the pods bound to a node use; follows later changes."""
+        usage = self._usage.get(node)
+        if usage is None:
+            usage = self._usage[node] = NodeUsage(self.pods_on(node))
+        return usage
+
     def users_of(self, namespace: str, claim: str) -> list[Pod]:
         """The pods that mount a claim, pending ones included."""
         return self._pods(self._users_of.get((namespace, claim), ()))
@@ -132,6 +142,8 @@ class ControllerCache:
         if isinstance(item, Pod):
             if item.spec.node_name:
                 self._pods_on[item.spec.node_name][ref] = None
+                if (usage := self._usage.get(item.spec.node_name)) is not None:
+                    usage.add(item)
             for claim in claims_of(item):
                 self._users_of[ref[1], claim][ref] = None
 
@@ -145,6 +157,8 @@ class ControllerCache:
             _remove_from_index(self._volumes_for, (named.namespace, named.name), ref)
         if isinstance(item, Pod):
             _remove_from_index(self._pods_on, item.spec.node_name, ref)
+            if (usage := self._usage.get(item.spec.node_name)) is not None:
+                usage.remove(item)
             for claim in claims_of(item):
                 _remove_from_index(self._users_of, (ref[1], claim), ref)
 

@@ -19,6 +19,7 @@ from apps.cluster.writes import Actor, Write
 from apps.cluster.writing import store
 from apps.controlplane.controllers.cache import ControllerCache, Ref
 from apps.controlplane.controllers.controller import Concerns, Controller, ReportedWrite, Requeue
+from apps.controlplane.controllers.kubelet.starting import ImmediateStarts
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.events.writer import EventWriter, PendingEvent
 from apps.controlplane.workers.lease import ClusterLease
@@ -132,6 +133,11 @@ class Controllers:
             if reported:
                 self._record_events(user, reported, now)
         return bool(written) or bool(self._queue)
+
+    def immediate_starts(self) -> ImmediateStarts | None:
+        """Admission of pods that are about to be bound; None while the kubelet is off."""
+        is_on = self._cluster.kubelet and self._acting[1]
+        return ImmediateStarts(self.cache) if is_on else None
 
     def next_due(self) -> datetime | None:
         """The time of the next action without a change."""

@@ -86,7 +86,7 @@ class Engine:
         self.controllers = Controllers(cluster, lease, self.informer.note_own_writes)
         self.informer.observe = self.controllers.take_in
         self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
-        self.recorder = Recorder(cluster, lease, revision.revision, self.history)
+        self.recorder = Recorder(cluster, lease, revision.revision, self.history, self.controllers)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last

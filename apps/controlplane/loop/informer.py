@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from django.db import connection, transaction
 
@@ -15,6 +15,7 @@ from apps.cluster import kinds
 from apps.cluster.log import history
 from apps.cluster.log.changelog import ObjectChange, creations, read_objects_between
 from apps.cluster.models import Cluster
+from apps.controlplane.loop.pending_texts import PendingTexts
 from apps.scheduler import objects
 from apps.scheduler.objects import KubeObject, Pod
 
@@ -61,6 +62,21 @@ class PendingPod:
     created_by: int
 
 
+class PlacedPod(NamedTuple):
+    """A pod that the loop has bound, and started if `running` is not None."""
+
+    bound: Pod
+    running: Pod | None
+
+
+class _OwnWrites(NamedTuple):
+    """A transaction of the loop, which took the versions after `base` up to `last`."""
+
+    base: int
+    last: int
+    changes: Sequence[ObjectChange] | Sequence[PlacedPod]
+
+
 @dataclass(slots=True)
 class Informer:
     """Feeds a scheduler's event handlers: existing objects first, then every change in order."""
@@ -76,8 +92,9 @@ class Informer:
     #: The request that created each pending pod, for the ledger; uid -> request id.
     request_ids: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
-    #: The committed writes of this loop that are not applied yet; each has consecutive versions.
-    _own: deque[Sequence[ObjectChange]] = field(default_factory=deque)
+    #: The committed writes of this loop that are not applied yet.
+    _own: deque[_OwnWrites] = field(default_factory=deque)
+    _pending: PendingTexts = field(default_factory=PendingTexts)
 
     def load(self, since: int | None = None) -> Mapping[str, PendingPod]:
         """Load all objects at one version; returns the pods without a node, by uid.
@@ -108,7 +125,32 @@ class Informer:
         `catch_up` applies them without reading them from the log. Their versions are consecutive.
         """
         if changes:
-            self._own.append(changes)
+            self._own.append(_OwnWrites(changes[0].version - 1, changes[-1].version, changes))
+
+    def note_placements(self, base: int, pods: Sequence[PlacedPod]) -> None:
+        """The same for bindings; the first change of the transaction has the version after `base`.
+
+        The last one is the event of the last pod.
+        """
+        last = pods[-1].running or pods[-1].bound
+        self._own.append(_OwnWrites(base, int(last.metadata.resource_version) + 1, pods))
+
+    def is_open(self, namespace: str) -> bool:
+        """Whether objects can be created in a namespace: it exists and is not terminating."""
+        found = self._known.get(("Namespace", "", namespace))
+        return found is not None and found.metadata.deletion_timestamp is None
+
+    def pending_pod(self, key: tuple[str, str]) -> Pod | None:
+        """The pod without a node of this namespace and name; None if there is none."""
+        found = self._known.get(("Pod", *key))
+        return found if isinstance(found, Pod) and not found.spec.node_name else None
+
+    def pending_texts(self, pods: Collection[Pod]) -> dict[str, str]:
+        """The JSON text of pods without a node, as of their versions; uid -> text.
+
+        Those that have changed in the meantime are missing.
+        """
+        return self._pending.texts(self.cluster_id, pods)
 
     def catch_up(self, upto: int | None = None) -> int:
         """Apply the changes of others up to version `upto`, and all own writes, in version order.
@@ -118,13 +160,14 @@ class Informer:
         """
         start = self.position
         while self._own:
-            changes = self._own[0]
-            self._read_log(changes[0].version - 1)
-            for change in changes:
-                if change.kind in _WATCHED_NAMES:
+            own = self._own.popleft()
+            self._read_log(own.base)
+            for change in own.changes:
+                if isinstance(change, PlacedPod):
+                    self._apply_placement(change)
+                elif change.kind in _WATCHED_NAMES:
                     self._apply(change)
-            self.position = changes[-1].version
-            self._own.popleft()
+            self.position = own.last
         self._read_log(self._read_version() if upto is None else upto)
         return self.position - start
 
@@ -158,10 +201,27 @@ class Informer:
                 return
             self._known[key] = new
         self._remember_request(change, new)
+        if isinstance(new, Pod) and not new.spec.node_name:
+            self._pending.put(new, change.body)
+        elif change.kind == "Pod":
+            self._pending.remove(change.uid)
         if old is not None or new is not None:
             self.handle(change.kind, old, new, change.at.timestamp())
             if self.observe is not None:
                 self.observe(change.kind, old, new, change.body if new is not None else None)
+
+    def _apply_placement(self, placed: PlacedPod) -> None:
+        """Controllers see only the last state: they act on states, not on changes."""
+        key = _key("Pod", placed.bound)
+        old, last = self._known[key], placed.running or placed.bound
+        self._known[key] = last
+        self.request_ids.pop(last.metadata.uid, None)
+        self._pending.remove(last.metadata.uid)
+        self.handle("Pod", old, placed.bound)
+        if placed.running is not None:
+            self.handle("Pod", placed.bound, placed.running)
+        if self.observe is not None:
+            self.observe("Pod", old, last, None)
 
     def _remember_request(self, change: ObjectChange, new: KubeObject | None) -> None:
         if change.kind == "Pod":
