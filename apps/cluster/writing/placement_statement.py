@@ -85,9 +85,8 @@ def _columns(placements: Sequence[Placement]) -> dict[str, list[Any]]:
 
 
 _STATEMENT: Final = f"""
-    WITH pod AS MATERIALIZED (
-        SELECT t.id, t.uid, t.resource_version = d.expected AS is_current, d.*
-        FROM unnest(
+    WITH found AS MATERIALIZED (
+        SELECT t.id, d.* FROM unnest(
             %(namespaces)b::text[], %(names)b::text[], %(versions)b::bigint[], %(nodes)b::text[],
             %(phases)b::text[], %(labels)b::text[], %(bound)b::text[], %(running)b::text[],
             %(starts)b::bigint[], %(ends)b::bigint[], %(event_names)b::text[],
@@ -96,13 +95,21 @@ _STATEMENT: Final = f"""
             namespace, name, expected, node, phase, labels, bound, running, start, finish,
             event_name, event_uid, event_reason, event
         )
-        JOIN {Pod._meta.db_table} t ON t.cluster_id = %(cluster)s
-            AND t.namespace = d.namespace AND t.name = d.name
-        ORDER BY t.id FOR NO KEY UPDATE OF t
+        -- not flattened: one look into the index for each pod, whatever the statistics say
+        CROSS JOIN LATERAL (
+            SELECT id FROM {Pod._meta.db_table} t WHERE t.cluster_id = %(cluster)s
+                AND t.namespace = d.namespace AND t.name = d.name OFFSET 0
+        ) t
+    ), locked AS MATERIALIZED (
+        SELECT t.id, t.uid, t.resource_version FROM {Pod._meta.db_table} t
+        JOIN found USING (id) ORDER BY t.id FOR NO KEY UPDATE OF t
+    ), pod AS (
+        SELECT found.*, locked.uid FROM found JOIN locked USING (id)
+        WHERE locked.resource_version = found.expected
     ), counter AS MATERIALIZED (
         UPDATE cluster_cluster SET resource_version = resource_version + %(changes)s
         WHERE id = %(cluster)s AND quotas = 0 AND admission_version <= %(read_version)s
-            AND (SELECT count(*) FROM pod WHERE is_current) = %(pods)s
+            AND (SELECT count(*) FROM pod) = %(pods)s
         RETURNING resource_version - %(changes)s AS base
     ), change AS MATERIALIZED (
         SELECT pod.*, counter.base, counter.base + start AS bound_version,
