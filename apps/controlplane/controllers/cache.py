@@ -92,6 +92,10 @@ class ControllerCache:
             return cast("list[T]", list(found.values()))
         return cast("list[T]", [item for key, item in found.items() if key[0] == namespace])
 
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Whether there is an object of one of the kinds with these names."""
+        return any(self._objects.get(name) for name in names)
+
     def all_objects(self) -> Iterator[tuple[str, KubeObject]]:
         """Every object with its kind."""
         for kind, found in list(self._objects.items()):

@@ -48,11 +48,13 @@ class PendingTexts:
         if missing:
             with connection.cursor() as cursor:
                 cursor.execute(
-                    "SELECT t.uid::text, t.body::text FROM cluster_pod t "
-                    "JOIN unnest(%s::text[], %s::text[], %s::bigint[]) "
-                    "AS w(namespace, name, version) "
-                    "ON t.namespace = w.namespace AND t.name = w.name "
-                    "AND t.resource_version = w.version WHERE t.cluster_id = %s",
+                    "SELECT t.uid::text, t.body::text "
+                    "FROM unnest(%s::text[], %s::text[], %s::bigint[]) "
+                    "AS w(namespace, name, version) CROSS JOIN LATERAL ("
+                    # not flattened: one look into the index for each pod
+                    "SELECT uid, body FROM cluster_pod WHERE cluster_id = %s "
+                    "AND namespace = w.namespace AND name = w.name "
+                    "AND resource_version = w.version OFFSET 0) t",
                     [
                         [each.namespace for each in missing],
                         [each.name for each in missing],

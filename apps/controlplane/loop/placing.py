@@ -108,7 +108,9 @@ class Placements:
             (started or body)["status"].get("phase") or "Pending",
             new_event(event, timestamp(self._now)),
         )
-        running = started and msgspec.structs.replace(bound, status=_decode_status(started))
+        running = None
+        if started is not None:
+            running = msgspec.structs.replace(bound, status=_decode_status(started))
         return _Bound(bound, running, placement)
 
     def _start(self, bound: Pod, body: Body) -> Body | None:
