@@ -23,8 +23,8 @@ PLACED = (0, 1000, 5000, 10_000, 20_000, 40_000)
 SIGNATURES = (1, 3, 10, 30, 100, 300)
 #: curves over nodes and placed pods are drawn for these
 NAMES = ("SchedulingBasic", "TopologySpreading", "SchedulingPodAntiAffinity")
-#: nodes of the curve over placed pods, each with room for 40 pods of 100m
-ROOMY = 2000
+#: nodes of the other two curves, each with room for 40 pods of 100m
+BASE_NODES = 5000
 
 
 def by_nodes(workload: BenchmarkWorkload, nodes: int, most: int) -> Figures:
@@ -36,10 +36,9 @@ def by_nodes(workload: BenchmarkWorkload, nodes: int, most: int) -> Figures:
 
 
 def by_placed(workload: BenchmarkWorkload, placed: int, most: int) -> Figures:
-    """Pods of the initial kind are placed on `ROOMY` nodes."""
+    """So many pods of the initial kind are placed."""
     template, *where = workload.spec["init"][0][1:]
-    spec = {**workload.spec, "nodes": ROOMY, "init": [[placed, template, *where]]}
-    workload = replace(workload, spec=spec)
+    workload = replace(workload, spec={**workload.spec, "init": [[placed, template, *where]]})
     bench = Bench(workload)
     bench.run(workload.initial_pods())
     return time_pods(bench, list(workload.timed_pods(most)))
@@ -68,9 +67,10 @@ def draw(
     sizes: Sequence[int],
     most: int,
     runs: int,
+    base_nodes: int,
 ) -> list[dict[str, Any]]:
     """The points of a curve for each workload."""
-    known = {workload.name: workload for workload in workloads.load()}
+    known = {workload.name: workload.scaled(base_nodes) for workload in workloads.load()}
     points = []
     for name in names:
         for size in sizes:
@@ -86,15 +86,16 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="*", default=NODES)
     parser.add_argument("--placed", type=int, nargs="*", default=PLACED)
     parser.add_argument("--signatures", type=int, nargs="*", default=SIGNATURES)
+    parser.add_argument("--base-nodes", type=int, default=BASE_NODES, help="(5000)")
     parser.add_argument("--runs", type=int, default=1, help="runs of each point (1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     options = parser.parse_args()
-    most, runs = options.pods, options.runs
+    common = (options.pods, options.runs, options.base_nodes)
     with machine.observed_load() as load:
         curves = {
-            "nodes": draw(by_nodes, NAMES, options.nodes, most, runs),
-            "placed": draw(by_placed, NAMES[:2], options.placed, most, runs),
-            "signatures": draw(by_signatures, NAMES[:2], options.signatures, most, runs),
+            "nodes": draw(by_nodes, NAMES, options.nodes, *common),
+            "placed": draw(by_placed, NAMES[:2], options.placed, *common),
+            "signatures": draw(by_signatures, NAMES[:2], options.signatures, *common),
         }
     for curve, points in curves.items():
         rows = [
@@ -106,8 +107,8 @@ def main() -> None:
         print(results.format_table(header, rows, markdown=False), end="\n\n")
     print(machine.format_load(load))
     if options.json:
-        content = {"machine": machine.describe(), "load": load, "runs": runs, "curves": curves}
-        results.write(options.json, content)
+        content = {"machine": machine.describe(), "load": load, "runs": options.runs}
+        results.write(options.json, {**content, "base_nodes": common[-1], "curves": curves})
 
 
 if __name__ == "__main__":

@@ -72,12 +72,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def _chosen(options: argparse.Namespace, site: Site) -> Iterator[tuple[str, plan.Measure]]:
     loader = GoLoader(options.load_client) if options.load_client else PythonLoader()
-    for name, take in plan.measurements(site, loader, _sizes(options), options.openb):
+    for name, take in plan.measurements(site, loader, selected_sizes(options), options.openb):
         if re.search(options.only, name):
             yield name, take
 
 
-def _sizes(options: argparse.Namespace) -> plan.Sizes:
+def selected_sizes(options: argparse.Namespace) -> plan.Sizes:
     sizes = plan.SHORT if options.short else plan.Sizes()
     given = {name: getattr(options, name) for name in asdict(sizes)}
     return replace(sizes, **{name: value for name, value in given.items() if value is not None})
