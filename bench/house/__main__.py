@@ -80,7 +80,14 @@ def _chosen(options: argparse.Namespace, site: Site) -> Iterator[tuple[str, plan
 def selected_sizes(options: argparse.Namespace) -> plan.Sizes:
     sizes = plan.SHORT if options.short else plan.Sizes()
     given = {name: getattr(options, name) for name in asdict(sizes)}
-    return replace(sizes, **{name: value for name, value in given.items() if value is not None})
+    return replace(
+        sizes,
+        **{
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if value is not None
+        },
+    )
 
 
 @contextmanager
