@@ -10,7 +10,8 @@ import pytest
 
 from bench import results, tables
 from bench.house import __main__ as house
-from bench.house import plan
+from bench.house import measures, plan
+from bench.results import BenchmarkError
 from tests.openb_trace import write_trace
 
 pytestmark = pytest.mark.stack
@@ -92,6 +93,11 @@ def test_the_table_has_a_row_for_each_measurement(content: dict[str, Any], tmp_p
     shown = tables.house(read, markdown=True)
     assert all(f"| {name} |" in shown for name in PODS if name != "memory")
     assert "| web |" in tables.memory(read, markdown=True)
+
+
+def test_a_measurement_of_too_few_pods_is_an_error() -> None:
+    with pytest.raises(BenchmarkError, match="3 of 4 pods were measured"):
+        measures.finish({"pods": 3}, 4, {})
 
 
 def test_a_site_that_runs_needs_a_token(capsys: pytest.CaptureFixture[str]) -> None:
