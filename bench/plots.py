@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 TEXT = "#797979"
 #: of the lines, in order; with markers, so that the lines differ without colour as well
 LINES = (("#2f81d6", "o"), ("#d1622b", "s"), ("#2a9d5c", "^"))
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "schedweb",
     "font.family": "sans-serif",

@@ -36,8 +36,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--token", default="", help="a user's token there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     for size, value in asdict(plan.Sizes()).items():
-        more = {"nargs": "+"} if isinstance(value, tuple) else {}
-        parser.add_argument(f"--{size.replace('_', '-')}", type=int, help=f"({value})", **more)
+        count = "+" if isinstance(value, tuple) else None
+        option = f"--{size.replace('_', '-')}"
+        parser.add_argument(option, type=int, nargs=count, help=f"({value})")
     options = parser.parse_args(arguments)
     if options.address and not options.token:
         parser.error("--address needs --token")
@@ -63,7 +64,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "load": whole,
         "runs": runs,
         "client": "Go" if options.load_client else "Python",
-        "scheme": "http" if options.http else "https",
+        "scheme": (options.address or _scheme(options)).partition(":")[0],
         "measurements": {
             name: {**results.combine(found), "loads": loads[name]} for name, found in taken.items()
         },
@@ -79,15 +80,16 @@ def _chosen(options: argparse.Namespace, site: Site) -> Iterator[tuple[str, plan
 
 def selected_sizes(options: argparse.Namespace) -> plan.Sizes:
     sizes = plan.SHORT if options.short else plan.Sizes()
-    given = {name: getattr(options, name) for name in asdict(sizes)}
-    return replace(
-        sizes,
-        **{
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in given.items()
-            if value is not None
-        },
-    )
+    given: dict[str, Any] = {}
+    for name in asdict(sizes):
+        value = getattr(options, name)
+        if value is not None:
+            given[name] = tuple(value) if isinstance(value, list) else value
+    return replace(sizes, **given)
+
+
+def _scheme(options: argparse.Namespace) -> str:
+    return "http" if options.http else "https"
 
 
 @contextmanager
@@ -95,7 +97,7 @@ def _site(options: argparse.Namespace) -> Iterator[Site]:
     if options.address:
         yield Site(Address(options.address.rstrip("/"), options.token))
         return
-    with own_site("http" if options.http else "https") as site:
+    with own_site(_scheme(options)) as site:
         yield site
 
 

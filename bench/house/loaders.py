@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,7 +73,8 @@ class PythonLoader:
 
     def latency(self, cluster: Cluster, count: int) -> Figures:
         bound = BoundPods("idle-")
-        waited, posts = [], []
+        waited: list[float] = []
+        posts: list[float] = []
         with cluster.client() as client:
             client.watch(bound.note)
             client.connect(1)
@@ -80,7 +83,7 @@ class PythonLoader:
                 name = f"idle-{number:06}"
                 began = time.perf_counter()
                 posts += client.create([pods.encode(pods.pod(name))], 1).latencies
-                client.wait_until(lambda name=name: name in bound.at)
+                client.wait_until(partial(bound.__contains__, name))
                 waited.append(bound.at[name] - began)
                 time.sleep(PAUSE)
             worked = time.process_time() - worked
@@ -136,7 +139,7 @@ class GoLoader:
 
     def _run(self, cluster: Cluster, mode: str, **options: object) -> dict[str, Any]:
         address = cluster.address
-        command = [self._program, "-base-url", f"{address.url}/k8s/{cluster.name}"]
+        command = [str(self._program), "-base-url", f"{address.url}/k8s/{cluster.name}"]
         command += ["-token", address.token, "-mode", mode, "-timeout", f"{LIMIT:.0f}"]
         for name, value in options.items():
             command += [f"-{name}", str(value)]
@@ -155,11 +158,14 @@ class BoundPods:
         #: name -> `time.perf_counter`
         self.at: dict[str, float] = {}
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.at
+
     def note(self, event: Event) -> None:
         name = event.object.metadata.name
         if event.object.spec.node_name and name.startswith(self._prefix):
             self.at.setdefault(name, time.perf_counter())
 
 
-def latency_figures(seconds: list[float]) -> Figures:
+def latency_figures(seconds: Sequence[float]) -> Figures:
     return {f"p{percent}_ms": percentile(seconds, percent) * 1000 for percent in (50, 90, 99)}

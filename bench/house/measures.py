@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from bench.house import pods
@@ -99,26 +101,30 @@ def list_pods(site: Site, *, count: int, times: int) -> Figures:
 def watchers(site: Site, *, watchers: int, count: int) -> Figures:
     """POST of one pod at a time: from the request until the last of all watchers has seen it."""
     cluster = site.create_cluster(paused=True)
-    seen: dict[str, int] = {}
+    #: the watchers' events, by pod
+    seen: Counter[str] = Counter()
 
     def note(event: Event) -> None:
-        name = event.object.metadata.name
-        seen[name] = seen.get(name, 0) + 1
+        seen[event.object.metadata.name] += 1
 
     delays = []
     with cluster.client() as client:
         for _ in range(watchers):
             client.watch(note)
         client.create([pods.encode(pods.pod("first"))], 1)
-        client.wait_until(lambda: seen.get("first") == watchers)
+        client.wait_until(lambda: seen["first"] == watchers)
         with processor_time(site) as worked:
             for number in range(count):
                 name = f"load-{number:06}"
                 began = time.perf_counter()
                 client.create([pods.encode(pods.pod(name))], 1)
-                client.wait_until(lambda name=name: seen.get(name) == watchers)
+                client.wait_until(partial(_is_complete, seen, name, watchers))
                 delays.append(time.perf_counter() - began)
     return finish({"pods": len(delays), **latency_figures(delays)}, count, worked)
+
+
+def _is_complete(seen: Counter[str], name: str, watchers: int) -> bool:
+    return seen[name] == watchers
 
 
 def memory(site: Site, loader: Loader, *, posts: int, lists: int) -> Figures:
@@ -146,7 +152,9 @@ def openb(site: OwnSite, *, folder: Path) -> Figures:
         manage("wait", "openb")
         seconds = time.perf_counter() - began
     site.address.call("POST", "/api/v1/clusters/openb/pause")
-    count = int(re.search(r"and (\d+) pods", said)[1])
+    found = re.search(r"and (\d+) pods", said)
+    assert found is not None
+    count = int(found[1])
     placed = manage("placements", "openb").splitlines()[1:]
     bound = sum(bool(line.split(",")[1]) for line in placed)
     figures = {"pods": len(placed), "bound": bound, "seconds": seconds, "import_s": imported}
