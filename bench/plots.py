@@ -51,6 +51,8 @@ def draw_curves(content: Mapping[str, Any], folder: Path) -> list[Path]:
         with mpl.rc_context(STYLE):
             figure, axes = _figure(label, "µs of processor time per pod")
             _draw_lines(axes, lines)
+            if curve == "signatures":
+                _use_logarithm(axes, [size for size, _ in next(iter(lines.values()))])
             _save(figure, file)
         drawn.append(file)
     return drawn
@@ -68,8 +70,7 @@ def draw_clients(content: Mapping[str, Any], folder: Path) -> Path:
         figure, axes = _figure("clients that POST at a time", "pods per second")
         rate = [(clients, entry["pods_per_s"]) for clients, entry in posts.items()]
         _draw_lines(axes, {"pods per second": rate}, legend=False)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(list(posts), [str(clients) for clients in posts])
+        _use_logarithm(axes, list(posts))
         _save(figure, file)
     return file
 
@@ -99,6 +100,13 @@ def _draw_lines(axes: Axes, lines: Mapping[str, Sequence[Point]], *, legend: boo
     axes.set_ylim(bottom=0)
     if legend:
         axes.legend(labelcolor=TEXT)
+
+
+def _use_logarithm(axes: Axes, sizes: Sequence[float]) -> None:
+    """A logarithmic horizontal axis with a tick at each size."""
+    axes.set_xscale("log")
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    axes.minorticks_off()
 
 
 def _save(figure: Figure, file: Path) -> None:
