@@ -34,7 +34,9 @@ def render_page(text: str, folder: Path) -> str:
         "house": lambda: tables.house(house, markdown=True),
         "memory": lambda: tables.memory(house, markdown=True),
         "coreconditions": lambda: describe(core),
-        "curvesconditions": lambda: describe(curves),
+        "curvesconditions": lambda: (
+            f"{describe(curves)} Placed pods and kinds of pods: on {curves['base_nodes']:,} nodes."
+        ),
         "houseconditions": lambda: describe(house),
     }
     return _TABLE.sub(lambda found: f"{found[1]}{rendered[found[2]]()}\n{found[3]}", text)
