@@ -46,8 +46,8 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def format_number(value: float) -> str:
-    """Three digits at least: 1,234, 56.7, 8.9."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
+    """Whole numbers from 100 on, one decimal below: 1,234, 56.7, 8.9, 20."""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.1f}"
 
 
 def format_spread(figure: Mapping[str, float]) -> str:

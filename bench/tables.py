@@ -13,6 +13,7 @@ from bench.results import format_number, format_spread, format_table
 REAL = yaml.safe_load(Path(__file__).with_name("real.yaml").read_text(encoding="utf-8"))
 #: the columns of the house's table: figure, header
 HOUSE = {
+    "pods": "pods",
     "pods_per_s": "pods/s",
     "seconds": "seconds",
     "p50_ms": "p50 ms",
@@ -30,7 +31,7 @@ ROLES = ("web", "worker", "beat", "database")
 #: when memory was measured
 MOMENTS = {"rest": "at rest", "posts": "after {} POSTs", "lists": "after LISTs"}
 CORE = (
-    *("workload", "nodes", "pods/s", "p50 µs", "p99 µs", "processor µs"),
+    *("workload", "nodes", "pods", "pods/s", "p50 µs", "p99 µs", "processor µs"),
     *("real core, sampling", "ratio", "real core, all nodes", "ratio", "real, end to end"),
 )
 
@@ -43,7 +44,8 @@ def core(entries: Iterable[Mapping[str, Any]], *, markdown: bool) -> str:
 def _core_row(entry: Mapping[str, Any]) -> list[str]:
     real = {} if entry["scaled"] else REAL["workloads"].get(entry["workload"], {})
     rate = entry["pods_per_s"]["median"]
-    row = [entry["workload"], f"{entry['nodes']:,}", format_spread(entry["pods_per_s"])]
+    row = [entry["workload"], f"{entry['nodes']:,}"]
+    row += [format_spread(entry[name]) for name in ("pods", "pods_per_s")]
     row += [format_number(entry[name]["median"]) for name in ("p50_us", "p99_us", "processor_us")]
     for kind in ("sampling", "all_nodes"):
         row += [f"{real[kind]:,}", format_number(rate / real[kind])] if kind in real else ["", ""]

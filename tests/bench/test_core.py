@@ -102,7 +102,7 @@ def test_results_are_medians_with_their_spread_in_a_table_and_in_json(
 
 def test_the_real_scheduler_is_compared_at_the_original_size_only() -> None:
     figure = {"median": 977.0, "min": 977.0, "max": 977.0}
-    figures = dict.fromkeys(("pods_per_s", "p50_us", "p99_us", "processor_us"), figure)
+    figures = dict.fromkeys(("pods", "pods_per_s", "p50_us", "p99_us", "processor_us"), figure)
     entry = {"workload": "SchedulingBasic", "nodes": 5000, "scaled": False, **figures}
     assert "306–338" in core.tables.core([entry], markdown=True)
     assert "306–338" not in core.tables.core([{**entry, "scaled": True}], markdown=True)

@@ -81,8 +81,8 @@ def luminance(colour: str) -> float:
 def test_spreads_are_medians_with_lowest_and_highest() -> None:
     combined = results.combine([{"rate": 30.0}, {"rate": 10.0}, {"rate": 1000.0}])
     assert combined == {"rate": {"median": 30.0, "min": 10.0, "max": 1000.0}}
-    assert results.format_spread(combined["rate"]) == "30.0 (10.0–1,000)"
-    assert results.format_spread(results.combine([{"rate": 5.0}])["rate"]) == "5.0"
+    assert results.format_spread(combined["rate"]) == "30 (10–1,000)"
+    assert results.format_spread(results.combine([{"rate": 5.0}])["rate"]) == "5"
 
 
 def test_figures_of_the_real_scheduler_name_known_workloads() -> None:
