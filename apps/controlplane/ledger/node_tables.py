@@ -20,8 +20,8 @@ class StoredNodes:
     """A node table in the database, and which rows of a snapshot are in it."""
 
     id: int
-    #: (rows,) bool, the row is a node
-    alive: NDArray[np.bool_]
+    #: (rows,) bool, the row is a node; None if every row is
+    alive: NDArray[np.bool_] | None
 
 
 class NodeTables:
@@ -31,7 +31,7 @@ class NodeTables:
         self._cluster_id = cluster_id
         self._names: tuple[str, ...] | None = None
         self._text = self._digest = b""
-        self._alive = np.empty(0, dtype=np.bool_)
+        self._alive: NDArray[np.bool_] | None = None
         self._stored: StoredNodes | None = None
 
     def begin(self) -> None:
@@ -45,7 +45,8 @@ class NodeTables:
         """
         if names is not self._names:
             self._names, self._stored = names, None
-            self._alive = np.array([bool(name) for name in names], dtype=np.bool_)
+            alive = np.array([bool(name) for name in names], dtype=np.bool_)
+            self._alive = None if alive.all() else alive
             self._text = msgspec.json.encode([name for name in names if name])
             self._digest = hashlib.sha256(self._text).digest()
         if self._stored is None:

@@ -30,12 +30,14 @@ class LedgerWriter:
     def insert(self, records: Iterable[DecisionRecord]) -> None:
         """Insert the rows of these records, once per transaction; the caller opens it."""
         self._node_tables.begin()
+        encoder = codec.BatchEncoder()
         rows = [
             build_row(
                 record,
                 cluster_id=self._cluster_id,
                 profile_revision=self._profile_revision,
                 nodes=self._node_tables.of(record.decision.nodes),
+                encoder=encoder,
             )
             for record in records
         ]
@@ -44,7 +46,12 @@ class LedgerWriter:
 
 
 def build_row(
-    record: DecisionRecord, *, cluster_id: int, profile_revision: int, nodes: StoredNodes
+    record: DecisionRecord,
+    *,
+    cluster_id: int,
+    profile_revision: int,
+    nodes: StoredNodes,
+    encoder: codec.BatchEncoder,
 ) -> dict[str, Any]:
     """The ledger row of a decision, by column name."""
     decision = record.decision
@@ -77,7 +84,7 @@ def build_row(
         "duration_us": sum(decision.durations.values()) // 1000,
         "request_id": record.request_id,
         "node_table_id": nodes.id,
-        "columns": codec.encode(record, nodes.alive),
+        "columns": encoder.encode(record, nodes.alive),
     }
 
 
