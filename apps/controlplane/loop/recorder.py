@@ -13,6 +13,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
+from apps.cluster.prepared import execute_together
 from apps.cluster.writes import Actor, Update, Write
 from apps.cluster.writing import store
 from apps.controlplane.events.writer import EventWriter
@@ -56,8 +57,8 @@ class Recorder:
         self._queue_rows.set_persisted(persisted)
         if deleted:
             with transaction.atomic():
-                self._lease.renew()
-                self._queue_rows.write({}, deleted)
+                steps = [self._lease.renewal(), *self._queue_rows.steps((), deleted)]
+                self._lease.check(execute_together(steps))
             self._queue_rows.mark_committed((), deleted)
 
     def concerns(self, changes: QueueChanges) -> bool:
@@ -118,14 +119,20 @@ class Recorder:
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
         with transaction.atomic():
-            self._lease.renew(
-                consumed_version=informer.position, profile_revision=self._profile_revision
-            )
-            self._ledger.insert(record for record in batch if record.decision.result.is_final)
-            self._queue_rows.write(saved, removed)
+            final = [record for record in batch if record.decision.result.is_final]
+            steps = [
+                self._lease.renewal(
+                    consumed_version=informer.position, profile_revision=self._profile_revision
+                ),
+                *self._ledger.steps(final),
+                *self._queue_rows.steps([*saved.values()], removed),
+                *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
+            ]
+            results = execute_together(steps)
+            self._lease.check(results)
+            self._ledger.complete(final, results)
             if activations:
                 activation.delete(activations)
-            self._history.insert(r.decision for r in batch if r.decision.pod_uid in bound)
             if saved or removed or self._history:
                 # pages show the queue, which is not in the change log
                 announce = partial(
