@@ -201,7 +201,10 @@ class BatchEncoder:
 
 
 def decode(blob: bytes) -> StoredDecision:
-    """The inverse of `BatchEncoder.encode`. Raises msgspec.ValidationError for bytes of an unknown version."""
+    """The inverse of `BatchEncoder.encode`.
+
+    Raises msgspec.ValidationError for bytes of an unknown version.
+    """
     data = columns.decompress(blob)
     if first_format.is_first(data):
         return _from_first_format(data)

@@ -38,7 +38,7 @@ class QueueHistory:
         self._moves.append(move)
 
     def steps(self, bound: Iterable[Decision]) -> list[Step]:
-        """The steps that write the collected moves, and the moves of bound pods out of the queue."""
+        """The steps that write the collected moves, and those of bound pods out of the queue."""
         now = self._cluster.now().timestamp()
         moves = [*self._moves, *_moves_out(bound, now)]
         if not moves:
