@@ -30,7 +30,7 @@ from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.status import error
-from apps.scheduler.metrics.attempts import note_attempt
+from apps.scheduler.metrics.attempts import Attempt, note_attempts
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.queue.records import QueueChanges, SavedEntry
 from apps.scheduler.scheduler import Scheduler
@@ -153,12 +153,16 @@ class Recorder:
     def _write_metrics(
         self, scheduler: Scheduler, batch: Sequence[DecisionRecord], bound: Collection[str]
     ) -> None:
-        now_ns = time.perf_counter_ns()
-        for record in batch:
-            decision, at = record.decision, record.at.timestamp()
-            if decision.result.is_final:
-                points = scheduler.profiles[decision.profile].profile.plugins
-                note_attempt(scheduler.metrics, decision, now_ns=now_ns, at=at, points=points)
+        note_attempts(
+            scheduler.metrics,
+            (
+                Attempt(record.decision, record.at.timestamp())
+                for record in batch
+                if record.decision.result.is_final
+            ),
+            now_ns=time.perf_counter_ns(),
+            points=lambda profile: scheduler.profiles[profile].profile.plugins,
+        )
         note_state(scheduler, bound)
         if scheduler.metrics.is_dirty:
             stored.write(self._cluster.pk, scheduler.metrics)
