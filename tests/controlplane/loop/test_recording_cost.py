@@ -103,7 +103,7 @@ def test_a_batch_is_recorded_by_two_statements(cluster: Cluster, engine: Engine,
 
 def test_bytes_of_a_decision(cluster: Cluster, engine: Engine) -> None:
     (_, parameters), _ = record(cluster, engine, 100).of_recording()
-    assert sum(len(each) for each in parameters if isinstance(each, bytes)) < 100 * 1300
+    assert sum(len(each) for each in parameters if isinstance(each, bytes)) < 100 * 850
 
 
 @pytest.mark.parametrize(("pods", "limit"), [(1, 40), (100, 28)])
