@@ -21,7 +21,6 @@ from typing import Any
 import psycopg
 from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
-from psycopg.abc import Params, Query
 
 from apps.cluster.arrays import DUMPERS, BinaryArray, JsonArray, NestedArray
 
@@ -86,8 +85,8 @@ def prepared_cursor() -> CursorWrapper:
 class _PreparedCursor(psycopg.RawCursor[Any]):
     def execute(
         self,
-        query: Query,
-        params: Params | None = None,
+        query: Any,
+        params: Any = None,
         *,
         prepare: bool | None = True,
         binary: bool | None = True,
