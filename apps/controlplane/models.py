@@ -463,7 +463,7 @@ class SchedulerMetrics(models.Model):
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True)
-    #: zstandard-compressed MessagePack of `apps.scheduler.metrics.series.Values`
+    #: zstandard-compressed MessagePack of `apps.scheduler.metrics.series.SavedValues`
     series = models.BinaryField()
 
     def __str__(self) -> str:
