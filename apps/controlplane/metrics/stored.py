@@ -30,7 +30,7 @@ _WRITE = (
 
 def write(cluster_id: int, metrics: MetricsRegistry) -> None:
     """Store all series, in the caller's transaction, which holds the cluster's lease."""
-    series = _compressor.compress(msgspec.msgpack.encode(metrics.dump_columns()))
+    series = _compressor.compress(msgspec.msgpack.encode(metrics.dump()))
     execute_together([Step("metrics", _WRITE, [Int8(cluster_id), series])])
 
 

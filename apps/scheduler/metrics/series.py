@@ -99,16 +99,10 @@ class Histogram:
         self._observed_rows += [self._observed_rows[-1]] * (len(values) - 1)
         self._observed += values[1:]
 
-    def dump_columns(self) -> HistogramColumns:
-        """The same as `dump`, without an object for each series."""
+    def dump(self) -> HistogramColumns:
         self._fold()
         counts, sums = self._counts.astype("<i8"), self._sums.astype("<f8")
         return HistogramColumns([*self._rows], counts.tobytes(), sums.tobytes())
-
-    def dump(self) -> list[HistogramSeries]:
-        self._fold()
-        rows = zip(self._rows, self._counts.tolist(), self._sums.tolist(), strict=True)
-        return [HistogramSeries(labels, tuple(counts), total) for labels, counts, total in rows]
 
     def restore(self, series: Sequence[HistogramSeries]) -> None:
         """Continue from `series`; those whose buckets differ from the current ones are left out."""
@@ -180,32 +174,14 @@ class MetricsRegistry:
             self._gauges[metric.name] = dict(values)
             self.is_dirty = True
 
-    def dump(self) -> Values:
+    def dump(self) -> SavedValues:
         self.is_dirty = False
-        return Values(
-            counters=self._dump_counters(),
-            gauges=self._dump_gauges(),
-            histograms={
-                name: series
-                for name, histogram in self._histograms.items()
-                if (series := histogram.dump())
-            },
-        )
-
-    def dump_columns(self) -> SavedValues:
-        """`dump` as it is saved."""
-        self.is_dirty = False
+        counters, gauges = self._counters.items(), self._gauges.items()
         return SavedValues(
-            counters=self._dump_counters(),
-            gauges=self._dump_gauges(),
-            columns={name: each.dump_columns() for name, each in self._histograms.items() if each},
+            counters={name: [*series.items()] for name, series in counters if series},
+            gauges={name: [*series.items()] for name, series in gauges if series},
+            columns={name: each.dump() for name, each in self._histograms.items() if each},
         )
-
-    def _dump_counters(self) -> dict[str, list[tuple[Labels, float]]]:
-        return {name: [*series.items()] for name, series in self._counters.items() if series}
-
-    def _dump_gauges(self) -> dict[str, list[tuple[Labels, float]]]:
-        return {name: [*series.items()] for name, series in self._gauges.items() if series}
 
     def restore(self, values: Values) -> None:
         """Continue from the dump of another scheduler of this cluster."""
