@@ -1,4 +1,4 @@
-"""What it costs to record a batch: statements, bytes sent, and records of the write-ahead log."""
+"""What it costs to record a batch besides its objects: statements, bytes, write-ahead log."""
 
 from __future__ import annotations
 
@@ -98,7 +98,6 @@ def test_a_batch_is_recorded_by_two_statements(cluster: Cluster, engine: Engine,
     assert QueueMove.objects.filter(cluster=cluster, event="Done").count() == pods + 2
     settled, metrics = statements.of_recording()
     assert "schedulingdecision" in settled[0] and "schedulermetrics" in metrics[0]
-    assert len(statements.sent) <= 11
 
 
 def test_bytes_of_a_decision(cluster: Cluster, engine: Engine) -> None:
