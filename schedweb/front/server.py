@@ -18,7 +18,7 @@ import uvicorn
 from django.conf import settings
 
 from apps.api import creation
-from schedweb import gate, tls
+from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
 from schedweb.front.streams import Front
@@ -108,6 +108,8 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, site.end)
     threading.Thread(target=connect_producer, name="connect", daemon=True).start()
+    memory.freeze_loaded_code()
+    memory.Trimmer().start()
     await site.run()
     await creation.close()
     threads.close()
