@@ -16,7 +16,6 @@ from rest_framework.exceptions import APIException, AuthenticationFailed, NotAut
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from apps.api.kubernetes import (
     bodies,
@@ -33,6 +32,7 @@ from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
+from apps.api.releasing import ReleasingView
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
@@ -91,7 +91,7 @@ class AnyContent(BaseContentNegotiation):
         return JSONRenderer(), "application/json"
 
 
-class KubernetesView(APIView):
+class KubernetesView(ReleasingView):
     """Parses a request into a Call, calls the verb, and returns every error as a Status."""
 
     content_negotiation_class = AnyContent
