@@ -31,14 +31,8 @@ def stream_rows(statement: str, parameters: Any) -> Iterator[tuple[Any, ...]]:
 
     Until the iterator is at its end or closed, the thread can run no other query.
     """
-    with connection.cursor() as cursor:
-        rows = cursor.stream(statement, parameters, size=_ROWS_AT_ONCE)
-        while True:
-            with connection.wrap_database_errors:
-                row = next(rows, None)
-            if row is None:
-                return
-            yield row
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        yield from cursor.stream(statement, parameters, size=_ROWS_AT_ONCE)
 
 
 def insert_rows(cursor: CursorWrapper, model: type[models.Model], rows: Rows) -> list[int]:
