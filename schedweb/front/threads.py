@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from apps.api.sending import ClientStalled, send_from_thread
 from schedweb.front.asgi import Receive, Scope, Send, respond
 from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
+
+log = logging.getLogger(__name__)
 
 #: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
@@ -40,7 +44,12 @@ class WsgiInThreads:
         loop = asyncio.get_running_loop()
         exchange = _Exchange(loop, send)
         environ = wsgi_environ(scope, body)
-        rest = await loop.run_in_executor(self._pool, exchange.run, self._application, environ)
+        try:
+            rest = await loop.run_in_executor(self._pool, exchange.run, self._application, environ)
+        except ClientStalled:
+            # the server closes the connection of a response without an end
+            log.warning("a client did not read its response: %s", scope["path"])
+            return
         await exchange.send_piece(rest, more=False)
 
     def close(self) -> None:
@@ -67,8 +76,8 @@ class _Exchange:
                 waiting.append(chunk)
                 size += len(chunk)
                 if size >= PIECE:
-                    sending = self.send_piece(b"".join(waiting), more=True)
-                    asyncio.run_coroutine_threadsafe(sending, self._loop).result()
+                    piece = self.send_piece(b"".join(waiting), more=True)
+                    send_from_thread(piece, self._loop)
                     waiting, size = [], 0
         finally:
             close = getattr(chunks, "close", None)

@@ -25,6 +25,11 @@ def present(call: Call, answer: Answer) -> HttpResponseBase:
     """The HTTP response for an answer, with its warnings."""
     if answer.page is not None:
         return _present_page(call, answer.page)
+    return present_object(call, answer)
+
+
+def present_object(call: Call, answer: Answer) -> HttpResponse:
+    """`present` for an answer that is not a page of a list."""
     if answer.status == 204:
         response = HttpResponse(status=204)
         del response.headers["Content-Type"]
