@@ -10,6 +10,7 @@ import gc
 import mmap
 import sys
 import threading
+import time
 from asyncio import sslproto
 from pathlib import Path
 from typing import Final
@@ -31,9 +32,9 @@ TRIM_THRESHOLD: Final = 1024 * 1024
 #: records instead of 256 KiB.
 TLS_BUFFER: Final = 32 * 1024
 
-#: How often the process looks at its size, and the growth after which it returns free memory.
+#: How often a process looks at its size, and the growth after which it returns free memory.
 LOOK_SECONDS: Final = 5.0
-GROWTH: Final = 16 * 1024 * 1024
+GROWTH: Final = 32 * 1024 * 1024
 
 
 def configure_malloc() -> None:
@@ -61,24 +62,20 @@ def freeze_loaded_code() -> None:
 
 
 class Trimmer(threading.Thread):
-    """Returns free memory to the system whenever the process has grown, until :meth:`stop`."""
+    """Returns free memory to the system whenever the process has grown."""
 
     def __init__(self) -> None:
         super().__init__(name="trim", daemon=True)
-        self._stopped = threading.Event()
-
-    def stop(self) -> None:
-        self._stopped.set()
 
     def run(self) -> None:
         libc = _glibc()
         if libc is None:
             return
         lowest = resident_bytes()
-        while not self._stopped.wait(LOOK_SECONDS):
+        while True:
+            time.sleep(LOOK_SECONDS)
             size = resident_bytes()
             if size > lowest + GROWTH:
-                gc.collect()
                 libc.malloc_trim(0)
                 size = lowest = resident_bytes()
             lowest = min(lowest, size)

@@ -26,6 +26,7 @@ def main() -> None:
         without_mingle=True,
         without_heartbeat=True,
     )
+    memory.Trimmer().start()
     worker.start()
     sys.exit(worker.exitcode)
 

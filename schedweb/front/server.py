@@ -22,7 +22,7 @@ from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
 from schedweb.front.streams import Front
-from schedweb.front.threads import WsgiInThreads
+from schedweb.front.threads import Limits, WsgiInThreads
 
 #: Threads for requests, and as many for streams; more would only compete.
 THREADS = 16
@@ -99,8 +99,10 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
 
     import_module(settings.ROOT_URLCONF)  # load all views, for which the first request would wait
     gate.wait()
-    threads = WsgiInThreads(application, threads=THREADS)
-    certificates = tls.ensure(settings.DATA_DIR, tls.server_names(settings.CONFIG.allowed_hosts))
+    config = settings.CONFIG
+    limits = Limits(config.max_requests_inflight, config.max_body_megabytes * 1024 * 1024)
+    threads = WsgiInThreads(application, threads=THREADS, limits=limits)
+    certificates = tls.ensure(settings.DATA_DIR, tls.server_names(config.allowed_hosts))
     site = Site(Front(threads), plain=plain, secure=secure, certificates=certificates)
     loop = asyncio.get_running_loop()
     # Streams run queries in the loop's default pool, whose size depends on the machine.

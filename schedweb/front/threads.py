@@ -10,36 +10,86 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
+import math
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
+from apps.api.kubernetes.bodies import too_large
 from apps.api.sending import ClientStalled, send_from_thread
 from schedweb.front.asgi import Receive, Scope, Send, respond
-from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
+from schedweb.front.bodies import (
+    BodyTooLarge,
+    ClientDisconnected,
+    largest_body,
+    read_body,
+    reserved_bytes,
+)
 
 log = logging.getLogger(__name__)
 
 #: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
 
+_TOO_MANY = b"Too many requests, please try again later.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What requests may hold at a time: streams and creations of objects are not counted."""
+
+    requests: float
+    #: Sum of the bodies, in bytes.
+    body_bytes: float
+
+
+NO_LIMITS = Limits(math.inf, math.inf)
+
 
 class WsgiInThreads:
-    """The ASGI application that runs *application* in a pool of *threads*."""
+    """The ASGI application that runs *application* in a pool of *threads*.
 
-    def __init__(self, application: Any, *, threads: int) -> None:
+    Requests beyond *limits* are answered 429, as by kube-apiserver.
+    """
+
+    def __init__(self, application: Any, *, threads: int, limits: Limits = NO_LIMITS) -> None:
         self._application = application
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._limits = limits
+        self._requests = 0
+        self._body_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reserved = reserved_bytes(scope)
+        if not self._has_room_for(reserved):
+            await respond(send, 429, _TOO_MANY, headers={"retry-after": "1"})
+            return
+        self._requests += 1
+        self._body_bytes += reserved
         try:
-            body = await read_body(receive)
+            await self._answer(scope, receive, send)
+        finally:
+            self._requests -= 1
+            self._body_bytes -= reserved
+
+    def _has_room_for(self, body_bytes: int) -> bool:
+        return (
+            self._requests < self._limits.requests
+            and self._body_bytes + body_bytes <= self._limits.body_bytes
+        )
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await read_body(receive, largest_body(scope))
         except ClientDisconnected:
             return
         except BodyTooLarge:
-            await respond(send, 413, b"the body is too large\n", content_type="text/plain")
+            await _refuse_body(scope, send)
             return
         loop = asyncio.get_running_loop()
         exchange = _Exchange(loop, send)
@@ -55,6 +105,14 @@ class WsgiInThreads:
     def close(self) -> None:
         """Wait for running requests."""
         self._pool.shutdown()
+
+
+async def _refuse_body(scope: Scope, send: Send) -> None:
+    if scope["path"].startswith("/k8s/"):
+        status = msgspec.json.encode(too_large().status())
+        await respond(send, 413, status, content_type="application/json")
+    else:
+        await respond(send, 413, b"the body is too large\n", content_type="text/plain")
 
 
 class _Exchange:
