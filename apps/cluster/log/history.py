@@ -101,7 +101,15 @@ def list_all(cursor: CursorWrapper, cluster_id: int, kind: Kind) -> Iterator[tup
         "WHERE cluster_id = %s ORDER BY id",
         [cluster_id],
     )
-    return ((sql.load_json(body), created_at) for body, created_at in cursor.fetchall())
+    return _decode_all(cursor.fetchall())
+
+
+def _decode_all(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Body, datetime]]:
+    """Decode rows that end with a body and a time; each text is freed when it has been decoded."""
+    rows.reverse()
+    while rows:
+        *_, body, created_at = rows.pop()
+        yield sql.load_json(body), created_at
 
 
 def list_all_at(
@@ -126,4 +134,4 @@ def list_all_at(
         "ORDER BY 1 NULLS LAST",
         {"cluster": cluster_id, "version": version, "kind": kind.name},
     )
-    return ((sql.load_json(body), created_at) for _, body, created_at in cursor.fetchall())
+    return _decode_all(cursor.fetchall())
