@@ -30,5 +30,5 @@ class ReleasingView(APIView):
     def _release(self, response: Any) -> None:
         self.request.parser_context.clear()
         del self.request
-        if isinstance(response, Response):
-            response.renderer_context = {}
+        # set by the framework on responses that are rendered, and by no one on others
+        vars(response).pop("renderer_context", None)

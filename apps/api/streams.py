@@ -7,7 +7,7 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, MutableMapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -190,7 +190,7 @@ async def _send_chunk(send: Send, piece: bytes) -> None:
     await send(_chunk(piece))
 
 
-def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
+def _pieces(lines: Iterator[bytes]) -> Generator[bytes, None, None]:
     waiting: list[bytes] = []
     size = 0
     for line in lines:

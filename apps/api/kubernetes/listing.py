@@ -164,12 +164,12 @@ def _past_page(
     shown = list(islice(found, wanted.limit or 1))
     rest = sum(1 for _ in found) if wanted.limit else 0
     if not rest:
-        items = chain((text for _, _, text in shown), (text for _, _, text in found))
-        return ListPage(items, position.version, "", None)
+        texts = (text for _, _, text in chain(shown, found))
+        return ListPage(texts, position.version, "", None)
     namespace_, name, _ = shown[-1]
     continue_ = token(Position(position.version, namespace_, name))
-    items = (text for _, _, text in shown)
-    return ListPage(items, position.version, continue_, None if matcher.selective else rest)
+    texts = (text for _, _, text in shown)
+    return ListPage(texts, position.version, continue_, None if matcher.selective else rest)
 
 
 def _position(text: str) -> Position:
