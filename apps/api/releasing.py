@@ -30,5 +30,5 @@ class ReleasingView(APIView):
     def _release(self, response: Any) -> None:
         self.request.parser_context.clear()
         del self.request
-        # set by the framework on responses that are rendered, and by no one on others
+        # only responses that are rendered have one
         vars(response).pop("renderer_context", None)
