@@ -1,0 +1,86 @@
+"""What the dry run found on each row, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import Candidate, Victims
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.status import Status
+from apps.scheduler.preemption.ranking import CRITERIA, build_candidate
+
+#: kinds of outcomes
+UNKNOWN: Final = 0
+REJECTED: Final = 1
+CANDIDATE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVictims:
+    """A candidate with its victims."""
+
+    candidate: Candidate
+    victims: Victims
+
+
+class Outcomes:
+    """The outcome of each row of the snapshot; not all of them are known."""
+
+    def __init__(self, rows: int) -> None:
+        #: (rows,) int8
+        self.kinds = np.zeros(rows, dtype=np.int8)
+        #: (criteria, rows) int64, of candidates: see ranking.figures
+        self.figures = np.zeros((len(CRITERIA), rows), dtype=np.int64)
+        #: why rows were rejected
+        self.statuses = NodeStatuses.empty(rows)
+        self._candidates: list[NodeVictims | None] = [None] * rows
+
+    def forget(self, rows: Int64Array) -> None:
+        self.kinds[rows] = UNKNOWN
+
+    def reject(self, rows: Int64Array, status: Status) -> None:
+        """Enter the same status for many rows."""
+        self.kinds[rows] = REJECTED
+        self.statuses.ids[rows] = self.statuses.intern(status)
+
+    def reject_all(self, rows: Int64Array, statuses: NodeStatuses) -> BoolArray:
+        """Enter the refusals among ``statuses``, whose i-th row is ``rows[i]`` here.
+
+        Returns which of the rows were not refused.
+        """
+        passed: BoolArray = statuses.ids == NodeStatuses.FEASIBLE
+        self.statuses.overrule(rows, statuses)
+        self.kinds[rows[~passed]] = REJECTED
+        return passed
+
+    def enter(self, row: int, node: str, outcome: Victims | Status) -> None:
+        """Enter the outcome of the row, which holds ``node``."""
+        if isinstance(outcome, Status):
+            self.kinds[row] = REJECTED
+            self.statuses.set(row, outcome)
+            return
+        known = self._candidates[row]
+        if known is None or known.victims is not outcome or known.candidate.node != node:
+            known = self._candidates[row] = NodeVictims(build_candidate(node, outcome), outcome)
+        self.kinds[row] = CANDIDATE
+        self.figures[:, row] = known.candidate.figures
+
+    def rejections(self, rows: Int64Array) -> NodeStatuses:
+        """The statuses of those of ``rows`` that were rejected; all others were not evaluated."""
+        rejected = rows[self.kinds[rows] == REJECTED]
+        found = NodeStatuses(
+            np.full(len(self.kinds), NodeStatuses.NOT_EVALUATED, dtype=np.int32),
+            list(self.statuses.statuses),
+        )
+        found.ids[rejected] = self.statuses.ids[rejected]
+        return found
+
+    def candidates(self, rows: Iterable[int]) -> list[NodeVictims]:
+        """The candidates of rows that are candidates."""
+        known = self._candidates
+        return [each for row in rows if (each := known[row]) is not None]
