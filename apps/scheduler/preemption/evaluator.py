@@ -52,6 +52,8 @@ class Evaluator:
         self._evictable_pods = EvictablePods(handle.snapshot, budgets)
         self._known = KnownOutcomes(handle, budgets)
         self.in_flight = InFlight(handle.find_pod)
+        #: whether outcomes of earlier cycles are used; decisions are the same
+        self.reuses_outcomes = True
 
     def preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
         """Nominate a node and request the eviction of its victims.
@@ -96,7 +98,7 @@ class Evaluator:
     def _find_candidates(self, state: CycleState, pod: PodInfo, rows: Int64Array) -> SearchResult:
         handle = self._handle
         wanted = num_candidates(len(rows), self._min_percentage, self._min_absolute)
-        signature = handle.filters.signature(state, pod)
+        signature = handle.filters.signature(state, pod) if self.reuses_outcomes else None
         dry_run = DryRun(
             handle.filters,
             handle.snapshot,
