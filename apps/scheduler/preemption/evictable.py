@@ -14,7 +14,7 @@ from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.budgets import Budgets
-from apps.scheduler.preemption.importance import importance
+from apps.scheduler.preemption.importance import sort_by_importance
 
 #: the result of a node's dry run: the pods to evict, or why that does not help
 Outcome = Victims | Status
@@ -24,8 +24,7 @@ Outcome = Victims | Status
 class Evictable:
     """A node's pods below some priority.
 
-    First those whose eviction violates a budget, then the others; the most important first, and
-    equally important ones in the order of the node's list.
+    First those whose eviction violates a budget, then the others; the most important first.
     """
 
     pods: tuple[PodInfo, ...]
@@ -48,8 +47,8 @@ class Evictable:
     def _victims_at(self, gone: Sequence[int]) -> Victims:
         victims = [self.pods[place] for place in gone]
         violating = bisect_left(gone, self.violating)
-        if violating:
-            victims.sort(key=importance)
+        if 0 < self.violating < len(self.pods):
+            victims = sort_by_importance(victims)
         return Victims(tuple(victims), violating)
 
 
@@ -91,7 +90,7 @@ class EvictablePods:
         return known.evictable
 
     def _find(self, pods: list[PodInfo]) -> Evictable:
-        pods.sort(key=importance)
+        pods = sort_by_importance(pods)
         violates = self._budgets.violating(pods)
         if any(violates):
             others = [pod for pod, broken in zip(pods, violates, strict=True) if not broken]

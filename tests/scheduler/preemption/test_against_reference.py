@@ -61,7 +61,7 @@ def clusters(draw: Any, *, loners: bool) -> Cluster:
     ]
     running = [
         draw(pods(f"r{number}", loners=loners)).on(draw(names)).started(draw(starts))
-        for number in range(draw(st.integers(4, 14)))
+        for number in range(draw(st.integers(4, 12)))
     ]
     without_shared_ports(running)
     # Upstream does not tell plugins that skip a cycle of nominated pods: these are no loners.

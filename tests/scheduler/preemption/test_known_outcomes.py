@@ -13,7 +13,7 @@ from apps.scheduler.decision import Decision
 from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import PodDisruptionBudget, decode_as
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
-from apps.scheduler.testing.builders import make_node
+from apps.scheduler.testing.builders import PodBuilder, make_node
 from tests.scheduler.test_signatures import HOST, Template, Twins
 
 STARTS = st.sampled_from([f"2026-01-01T00:00:0{second}Z" for second in range(3)])
@@ -24,18 +24,22 @@ VICTIMS: list[Template] = [
     lambda pod: pod.req({"cpu": "500m", "example.com/gpu": "1"}).priority(2),
     lambda pod: pod.req(cpu="100m").host_port(80).priority(1),
     lambda pod: pod.priority(-1),
-    lambda pod: pod.req(cpu="500m").pod_anti_affinity(HOST, {"app": "a"}).priority(2),
 ]
 PREEMPTORS: list[Template] = [
-    lambda pod: pod.req(cpu="2").priority(10),
-    lambda pod: pod.req(cpu="2").priority(2),
+    lambda pod: pod.req(cpu="1500m").priority(10),
+    lambda pod: pod.req(cpu="1500m").priority(2),
     lambda pod: pod.req(cpu="1", memory="2Gi").priority(10),
     lambda pod: pod.req({"cpu": "1", "example.com/gpu": "1"}).priority(10),
     lambda pod: pod.req(cpu="1").host_port(80).priority(10),
     lambda pod: pod.req(cpu="1").node_selector({"disk": "ssd"}).priority(10),
-    lambda pod: pod.req(cpu="1").spread(HOST, {"app": "a"}).priority(10),
     lambda pod: pod.req(cpu="64").priority(10),
+    lambda pod: pod.req(cpu="1").spread(HOST, {"app": "a"}).priority(10),
 ]
+
+
+def loner(pod: PodBuilder) -> PodBuilder:
+    """With such pods on the nodes, filters look beyond the node."""
+    return pod.req(cpu="500m").pod_anti_affinity(HOST, {"app": "a"}).priority(2)
 
 
 class Preemptors(Twins):
@@ -44,6 +48,7 @@ class Preemptors(Twins):
     def __init__(self) -> None:
         super().__init__()
         self.graceful = False
+        self.preemptors: list[Template] = []
         plugin = self.both[1].profiles["default-scheduler"].plugins["DefaultPreemption"]
         assert isinstance(plugin, DefaultPreemption)
         plugin.evaluator.reuses_outcomes = False
@@ -53,19 +58,27 @@ class Preemptors(Twins):
         templates=st.lists(st.sampled_from(VICTIMS), min_size=1, max_size=3, unique=True),
         preemptors=st.lists(st.sampled_from(PREEMPTORS), min_size=1, max_size=2, unique=True),
     )
-    def begin(
+    def begin(  # type: ignore[override]
         self, data: st.DataObject, templates: list[Template], preemptors: list[Template]
     ) -> None:
-        for number in range(data.draw(st.integers(2, 5))):
-            node = make_node(f"n{number}").hostname().capacity(cpu="4", memory="8Gi", pods="7")
+        for number in range(data.draw(st.integers(3, 6))):
+            node = make_node(f"n{number}").hostname().capacity(cpu="2", memory="4Gi", pods="5")
             node.capacity({"example.com/gpu": "2"}).label("disk", "ssd" if number % 2 else "hdd")
             self.handle("Node", None, node.obj())
             self.nodes[f"n{number}"] = node.obj()
-        self.templates = templates
-        for _ in range(data.draw(st.integers(6, 16))):
-            self.create_pod(data.draw(st.sampled_from(templates)), data.draw(st.sampled_from("ab")))
-        self.take_cycles(16)
-        self.templates = [*templates, *preemptors, *preemptors]
+        self.templates = [*templates, *data.draw(st.sampled_from([[], [loner]]))]
+        self.preemptors = preemptors
+        for _ in range(4 * len(self.nodes)):
+            self.create_pod(data.draw(st.sampled_from(self.templates)), "a")
+        self.take_cycles(4 * len(self.nodes))
+
+    @rule(data=st.data(), app=st.sampled_from("ab"), count=st.integers(1, 5))
+    def create_preemptors(self, data: st.DataObject, app: str, count: int) -> None:
+        """Pods of one kind: all but the first may use what is known."""
+        template = data.draw(st.sampled_from(self.preemptors))
+        for _ in range(count):
+            self.create_pod(template, app)
+        self.take_cycles(count)
 
     @precondition(lambda self: self.pods)
     @rule(data=st.data(), time=STARTS)
