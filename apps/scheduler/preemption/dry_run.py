@@ -22,7 +22,7 @@ from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.status import Status, StatusError, unresolvable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.preemption.evictable import Evictable, EvictablePods, Outcome
+from apps.scheduler.preemption.evictable import EvictablePods, Outcome
 from apps.scheduler.preemption.importance import amounts_below, lowest_priority
 from apps.scheduler.preemption.outcomes import Outcomes
 from apps.scheduler.preemption.reprieve import Reprieve
@@ -68,9 +68,7 @@ class DryRun:
         size = max(missing, _FEWEST)
         rows = rows[: size * grown]
         rows = rows[outcomes.reject_all(rows, self.refusals(rows))][:size]
-        names = self._snapshot.names
-        for row, outcome in zip(rows.tolist(), self.select_victims(rows), strict=True):
-            outcomes.enter(row, names[row], outcome)
+        outcomes.enter(rows, self._snapshot.names, self.select_victims(rows))
 
     def refusals(self, rows: Int64Array) -> NodeStatuses:
         """For each row why it would not help to remove all its pods of lower priority.
@@ -117,7 +115,7 @@ class DryRun:
             return failure.status
 
     def _select_victims_together(self, rows: Int64Array) -> list[Outcome]:
-        evictable = [self._evictable(row) for row in rows.tolist()]
+        evictable = self._evictable_pods.of(rows.tolist(), self._pod.priority)
         trial = Trial(self._filters, self._state, self._pod, self._snapshot.select(rows))
         found = Reprieve(trial, evictable, is_signed=self._is_signed).run()
         names = self._snapshot.names
@@ -126,12 +124,9 @@ class DryRun:
             for each, gone, row in zip(evictable, found, rows.tolist(), strict=True)
         ]
 
-    def _evictable(self, row: int) -> Evictable:
-        return self._evictable_pods.of(row, self._pod.priority)
-
     def _select_victims(self, row: int) -> Outcome:
         filters, pod = self._filters, self._pod
-        evictable = self._evictable(row)
+        (evictable,) = self._evictable_pods.of([row], self._pod.priority)
         state, nodes = self._state.clone(), self._snapshot.select(np.array([row]))
 
         def refusal() -> Status | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,23 +71,26 @@ class EvictablePods:
         self._budgets = budgets
         self._known: dict[int, _Known] = {}
 
-    def of(self, row: int, priority: int) -> Evictable:
-        """The pods of lower priority on the row."""
-        # PodInfo is immutable, so the same objects in the same order are the same pods.
-        listed = list(self._nodes.info(row).pods.values())
+    def of(self, rows: Iterable[int], priority: int) -> list[Evictable]:
+        """The pods of lower priority on each of the rows."""
         width = len(self._nodes.requested) + BESIDES_RESOURCES
-        known = self._known.get(row)
-        if (
-            known is None
-            or known.listed != listed
-            or known.priority != priority
-            or known.budgets != self._budgets.version
-            or known.width != width
-        ):
-            evictable = self._find([pod for pod in listed if pod.priority < priority])
-            known = _Known(listed, priority, self._budgets.version, width, evictable)
-            self._known[row] = known
-        return known.evictable
+        budgets = self._budgets.version
+        found = []
+        for row in rows:
+            # PodInfo is immutable, so the same objects in the same order are the same pods.
+            listed = list(self._nodes.info(row).pods.values())
+            known = self._known.get(row)
+            if (
+                known is None
+                or known.listed != listed
+                or known.priority != priority
+                or known.budgets != budgets
+                or known.width != width
+            ):
+                evictable = self._find([pod for pod in listed if pod.priority < priority])
+                known = self._known[row] = _Known(listed, priority, budgets, width, evictable)
+            found.append(known.evictable)
+        return found
 
     def _find(self, pods: list[PodInfo]) -> Evictable:
         pods = sort_by_importance(pods)

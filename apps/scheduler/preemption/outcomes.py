@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -58,17 +59,22 @@ class Outcomes:
         self.kinds[rows[~passed]] = REJECTED
         return passed
 
-    def enter(self, row: int, node: str, outcome: Victims | Status) -> None:
-        """Enter the outcome of the row, which holds ``node``."""
-        if isinstance(outcome, Status):
-            self.kinds[row] = REJECTED
-            self.statuses.set(row, outcome)
-            return
-        known = self._candidates[row]
-        if known is None or known.victims is not outcome or known.candidate.node != node:
-            known = self._candidates[row] = NodeVictims(build_candidate(node, outcome), outcome)
-        self.kinds[row] = CANDIDATE
-        self.figures[:, row] = known.candidate.figures
+    def enter(
+        self, rows: Int64Array, names: Sequence[str], outcomes: Sequence[Victims | Status]
+    ) -> None:
+        """Enter the outcomes of ``rows``; ``names`` are the nodes by row."""
+        found, figures = [], []
+        for row, outcome in zip(rows.tolist(), outcomes, strict=True):
+            if isinstance(outcome, Status):
+                self.kinds[row] = REJECTED
+                self.statuses.set(row, outcome)
+            else:
+                self._candidates[row] = known = _with_figures(names[row], outcome)
+                found.append(row)
+                figures.append(known.candidate.figures)
+        if found:
+            self.kinds[found] = CANDIDATE
+            self.figures[:, found] = np.array(figures, dtype=np.int64).T
 
     def rejections(self, rows: Int64Array) -> NodeStatuses:
         """The statuses of those of ``rows`` that were rejected; all others were not evaluated."""
@@ -84,3 +90,9 @@ class Outcomes:
         """The candidates of rows that are candidates."""
         known = self._candidates
         return [each for row in rows if (each := known[row]) is not None]
+
+
+# Preemptors of different kinds often have the same victims.
+@lru_cache(maxsize=1 << 14)
+def _with_figures(node: str, victims: Victims) -> NodeVictims:
+    return NodeVictims(build_candidate(node, victims), victims)

@@ -69,7 +69,7 @@ class Reprieve:
             left = room - taken
             gone[place] = (left < 0).any(axis=0)
             room = np.where(gone[place], room, left)
-        return [np.flatnonzero(row).tolist() for row in gone.T]
+        return [[place for place, is_gone in enumerate(row) if is_gone] for row in gone.T.tolist()]
 
     def _remove_all(self) -> None:
         if not self._trial.is_local:
