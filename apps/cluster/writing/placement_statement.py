@@ -37,7 +37,7 @@ def write_placements(
     `read_version`. Then `store.write` decides.
     """
     changes = sum(placement.changes for placement in placements)
-    with sql.prepared_cursor() as cursor:
+    with sql.binary_cursor() as cursor:
         cursor.execute(
             _STATEMENT,
             {
