@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
+import psycopg
 from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
 
@@ -24,6 +25,21 @@ _ROWS_AT_ONCE: Final = 64
 def load_json(text: str) -> Any:
     """Plain data from a jsonb column selected as text."""
     return msgspec.json.decode(text)
+
+
+def binary_cursor() -> CursorWrapper:
+    """A cursor on Django's connection that takes named binary parameters, and prepares.
+
+    Placeholders are those of psycopg: `%(name)b` for a binary value.
+    """
+    connection.ensure_connection()
+    assert connection.connection is not None
+    return CursorWrapper(_PreparingCursor(connection.connection), connection)
+
+
+class _PreparingCursor(psycopg.Cursor[Any]):
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        return super().execute(query, params, prepare=True, **options)
 
 
 def stream_rows(statement: str, parameters: Any) -> Iterator[tuple[Any, ...]]:

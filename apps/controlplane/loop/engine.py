@@ -83,10 +83,11 @@ class Engine:
             on_progress=self._note_progress,
             observer=self.history.note,
         )
-        self.controllers = Controllers(cluster, lease)
-        self.event_ttl = EventTtl(cluster, lease)
-        self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
-        self.recorder = Recorder(cluster, lease, revision.revision, self.history)
+        self.informer = Informer(cluster.pk, self.scheduler.handle)
+        self.controllers = Controllers(cluster, lease, self.informer.note_own_writes)
+        self.informer.observe = self.controllers.take_in
+        self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
+        self.recorder = Recorder(cluster, lease, revision.revision, self.history, self.controllers)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
@@ -174,8 +175,7 @@ class Engine:
                 return False
             if not self.fits(state, self.lease):
                 return True
-            if state.version > self.informer.position:
-                self.informer.catch_up()
+            self.informer.catch_up(state.version)
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
             activations = (
@@ -237,7 +237,7 @@ class Engine:
         for rounds in range(CONTROLLER_ROUNDS):
             if not self.controllers.act():
                 return rounds > 0
-            self.informer.catch_up()
+            self.informer.catch_up(self.informer.position)
         return True
 
     def _note_progress(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from django.db import transaction
@@ -12,16 +12,21 @@ from django.db import transaction
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import execute_together
-from apps.cluster.writes import Actor, Update, Write
+from apps.cluster.writes import Actor, Create, Update, Write
 from apps.cluster.writing import store
+from apps.cluster.writing.placement_statement import write_placements
+from apps.controlplane.controllers.manager import Controllers
+from apps.controlplane.controllers.registry import KUBELET
 from apps.controlplane.events.writer import EventWriter
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.loop import decision_log
 from apps.controlplane.loop.informer import Informer
-from apps.controlplane.loop.intended_writes import IntendedWrites
+from apps.controlplane.loop.intended_writes import IntendedWrites, scheduled_event
+from apps.controlplane.loop.placing import Placements, is_plain
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
@@ -37,17 +42,26 @@ from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
+#: The scheduler's name in the change log.
+USER = "kube-scheduler"
+
 
 class Recorder:
     """Writes the decisions of a loop, as long as the loop holds the lease."""
 
     def __init__(
-        self, cluster: Cluster, lease: ClusterLease, profile_revision: int, history: QueueHistory
+        self,
+        cluster: Cluster,
+        lease: ClusterLease,
+        profile_revision: int,
+        history: QueueHistory,
+        controllers: Controllers,
     ) -> None:
         self._cluster = cluster
         self._lease = lease
         self._profile_revision = profile_revision
         self._history = history
+        self._controllers = controllers
         self._ledger = LedgerWriter(cluster.pk, profile_revision)
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
@@ -139,12 +153,18 @@ class Recorder:
                     announcer.announce, self._cluster.pk, informer.position, due=False
                 )
                 transaction.on_commit(announce)
-            rejected = self._write_objects(informer, batch, intents)
+            note_writes = self._place(informer, batch, intents)
+            rejected: list[tuple[Decision, ApiError]] = []
+            if note_writes is None:
+                journal: list[ObjectChange] = []
+                rejected = self._write_objects(informer, batch, intents, journal)
+                note_writes = partial(informer.note_own_writes, journal)
             if rejected:
                 transaction.set_rollback(True)
             else:
                 self._write_metrics(scheduler, batch, bound)
         if not rejected:
+            note_writes()
             self._events.confirm()
             self._history.mark_committed()
             self._queue_rows.mark_committed(saved, removed)
@@ -167,8 +187,39 @@ class Recorder:
         if scheduler.metrics.is_dirty:
             stored.write(self._cluster.pk, scheduler.metrics)
 
-    def _write_objects(
+    def _place(
         self, informer: Informer, batch: Sequence[DecisionRecord], intents: Sequence[Intent]
+    ) -> Callable[[], None] | None:
+        """Write a batch that only binds pods; returns what to call after the commit.
+
+        None, and nothing is written, if the batch needs the general way.
+        """
+        if not batch or intents or self._cluster.quotas or not all(map(is_plain, batch)):
+            return None
+        now = self._cluster.now()
+        placements = Placements(informer, self._controllers.immediate_starts(), now)
+        self._events.begin()
+        events = [write for record in batch for write in scheduled_event(self._events, record)]
+        created = [write for write in events if isinstance(write, Create)]
+        if len(created) < len(batch) or not placements.add_all(batch, created):
+            return None
+        base = write_placements(
+            self._cluster,
+            placements.all,
+            read_version=informer.position,
+            now=now,
+            users=(USER, KUBELET),
+        )
+        if base is None:
+            return None
+        return partial(informer.note_placements, base, placements.committed(base))
+
+    def _write_objects(
+        self,
+        informer: Informer,
+        batch: Sequence[DecisionRecord],
+        intents: Sequence[Intent],
+        journal: list[ObjectChange],
     ) -> list[tuple[Decision, ApiError]]:
         self._events.begin()
         writes = IntendedWrites(informer, self._events)
@@ -183,9 +234,10 @@ class Recorder:
         outcomes = store.write(
             self._cluster,
             [write for _, write in planned],
-            actor=Actor("kube-scheduler"),
+            actor=Actor(USER),
             collect_refusals=True,
             wake=False,
+            journal=journal,
         )
         rejected = []
         for (decision, write), outcome in zip(planned, outcomes, strict=True):
