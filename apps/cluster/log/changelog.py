@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from django.db import connection
@@ -33,6 +33,21 @@ class LoggedChange:
     at: datetime
     user: str
     request_id: str
+
+
+class ObjectChange(NamedTuple):
+    """What the loop needs of a change."""
+
+    version: int
+    type: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    at: datetime
+    request_id: str
+    #: The object: JSON text from the log, plain data from a write of this process.
+    body: str | dict[str, Any]
 
 
 _COLUMNS = (
@@ -58,6 +73,23 @@ def changes_after(
             parameters,
         )
         return [_decode_row(row) for row in cursor.fetchall()]
+
+
+def read_objects_between(
+    cluster_id: int, after: int, upto: int, *, kinds: Collection[str], limit: int
+) -> list[ObjectChange]:
+    """Up to `limit` changes of these kinds with a version in (`after`, `upto`], in version order.
+
+    Their bodies are JSON text.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT version, type, kind, namespace, name, uid::text, at, request_id, "
+            '"object"::text FROM cluster_change WHERE cluster_id = %s AND version > %s '
+            "AND version <= %s AND kind = ANY(%s) ORDER BY version LIMIT %s",
+            [cluster_id, after, upto, list(kinds), limit],
+        )
+        return [ObjectChange._make(row) for row in cursor.fetchall()]
 
 
 async def read_changes(

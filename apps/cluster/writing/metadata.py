@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from apps.cluster.errors import BadRequest, Conflict
@@ -24,6 +25,7 @@ _SERVER_SET = (
 )
 
 
+@lru_cache(maxsize=64)
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, whole seconds, as `metadata.creationTimestamp` is written."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -13,6 +13,7 @@ from django.db.backends.utils import CursorWrapper
 from apps.cluster import kinds, sql
 from apps.cluster.errors import AlreadyExists, NotFound
 from apps.cluster.kinds import Kind
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster, Taint
 from apps.cluster.writes import Actor
 from apps.cluster.writing.lookups import LOOKED_UP
@@ -46,6 +47,22 @@ class PendingChange:
     previous_version: int | None
     version: int = 0
     at: datetime | None = None
+
+    def recorded(self, actor: Actor) -> ObjectChange:
+        """The change as the log has it; it has a version and a time."""
+        assert self.at is not None
+        metadata = self.body["metadata"]
+        return ObjectChange(
+            self.version,
+            self.type.value,
+            self.row.kind.name,
+            metadata.get("namespace", ""),
+            metadata["name"],
+            metadata["uid"],
+            self.at,
+            actor.request_id,
+            self.body,
+        )
 
 
 def commit(

@@ -14,6 +14,7 @@ from typing import Any
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster, Node
 from apps.cluster.writes import Actor, Create, Delete, Update, Write
 from apps.cluster.writing.binding import bind_change
@@ -30,15 +31,17 @@ def write(
     collect_refusals: bool = False,
     dry_run: bool = False,
     wake: bool = True,
+    journal: list[ObjectChange] | None = None,
 ) -> list[Body | ApiError]:
     """Execute `writes` in one transaction and return the resulting object of each.
 
     The first refused write raises and nothing is written; with `collect_refusals` its error is
-    returned in its place and the others continue. `wake` wakes the scheduling loop. May be called
+    returned in its place and the others continue. `wake` wakes the scheduling loop. The changes are
+    appended to `journal`; they are real once the outermost transaction commits. May be called
     inside an outer transaction, but only once and as its last step, because it locks the counter;
     or several times if all calls only create objects, because then no other row is locked.
     """
-    return WriteTransaction(cluster, actor, collect_refusals).run(
+    return WriteTransaction(cluster, actor, collect_refusals, journal).run(
         writes, dry_run=dry_run, wake=wake
     )
 

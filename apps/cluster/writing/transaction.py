@@ -15,6 +15,7 @@ from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
 from apps.cluster.pods.footprint import node_ready
 from apps.cluster.quota.charging import QUOTA, Charges
@@ -37,10 +38,17 @@ class _QuotasAppeared(Exception):
 class WriteTransaction:
     """The state of one `write`."""
 
-    def __init__(self, cluster: Cluster, actor: Actor, collect_refusals: bool) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        actor: Actor,
+        collect_refusals: bool,
+        journal: list[ObjectChange] | None = None,
+    ) -> None:
         self.cluster = cluster
         self.actor = actor
         self.collect_refusals = collect_refusals
+        self.journal = journal
         self.now: datetime = cluster.now()
         self.lookups = StoreLookups(cluster)
         self.plugins = Chain(cluster.admission_plugins, actor.user)
@@ -250,6 +258,8 @@ class WriteTransaction:
         self.cluster.quotas = quotas
         if quotas and self.charges is None and any(countable(c.row.kind) for c in self.changes):
             raise _QuotasAppeared
+        if self.journal is not None:
+            self.journal += [change.recorded(self.actor) for change in self.changes]
         transaction.on_commit(lambda: announcer.announce(self.cluster.pk, last, due=became_due))
 
 

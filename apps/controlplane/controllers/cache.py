@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from apps.cluster import kinds
+from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
+from apps.controlplane.controllers.usage import NodeUsage
 from apps.scheduler.objects import KubeObject, Node, PersistentVolume, Pod
 
 Body = dict[str, Any]
@@ -42,6 +43,8 @@ class ControllerCache:
         self._bodies: dict[Ref, Body] = {}
         #: node -> the pods bound to it, in order of arrival
         self._pods_on: dict[str, dict[Ref, None]] = defaultdict(dict)
+        #: node -> what its pods use, for nodes of which it was asked
+        self._usage: dict[str, NodeUsage] = {}
         #: (namespace, claim) -> the pods that mount it
         self._users_of: dict[tuple[str, str], dict[Ref, None]] = defaultdict(dict)
         #: (namespace, claim) -> the volumes that refer to it
@@ -54,9 +57,13 @@ class ControllerCache:
         self.missing_since: dict[str, datetime] = {}
 
     def take_in(
-        self, kind: str, old: KubeObject | None, new: KubeObject | None, body: Body | None
+        self,
+        kind: str,
+        old: KubeObject | None,
+        new: KubeObject | None,
+        body: Body | str | None,
     ) -> None:
-        """An object was added, changed or (`new` None) deleted."""
+        """An object was added, changed or (`new` None) deleted; `body` may be JSON text."""
         if old is not None:
             self._unindex(kind, old)
             if new is None:
@@ -85,6 +92,10 @@ class ControllerCache:
             return cast("list[T]", list(found.values()))
         return cast("list[T]", [item for key, item in found.items() if key[0] == namespace])
 
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Whether there is an object of one of the kinds with these names."""
+        return any(self._objects.get(name) for name in names)
+
     def all_objects(self) -> Iterator[tuple[str, KubeObject]]:
         """Every object with its kind."""
         for kind, found in list(self._objects.items()):
@@ -94,6 +105,13 @@ class ControllerCache:
     def pods_on(self, node: str) -> list[Pod]:
         """The pods bound to a node."""
         return self._pods(self._pods_on.get(node, ()))
+
+    def usage_on(self, node: str) -> NodeUsage:
+        """What the pods bound to a node use; follows later changes."""
+        usage = self._usage.get(node)
+        if usage is None:
+            usage = self._usage[node] = NodeUsage(self.pods_on(node))
+        return usage
 
     def users_of(self, namespace: str, claim: str) -> list[Pod]:
         """The pods that mount a claim, pending ones included."""
@@ -116,11 +134,11 @@ class ControllerCache:
     def _pods(self, refs: Iterable[Ref]) -> list[Pod]:
         return [pod for ref in refs if (pod := self.pod(ref)) is not None]
 
-    def _index(self, kind: str, item: KubeObject, body: Body | None) -> None:
+    def _index(self, kind: str, item: KubeObject, body: Body | str | None) -> None:
         ref = ref_of(kind, item)
         self._objects[kind][ref[1:]] = item
         if kind in _WHOLE and body is not None:
-            self._bodies[ref] = body
+            self._bodies[ref] = sql.load_json(body) if isinstance(body, str) else body
         for owner in item.metadata.owner_references:
             self._owned_by[owner.uid][ref] = None
         if isinstance(item, PersistentVolume) and (named := item.spec.claim_ref) is not None:
@@ -128,6 +146,8 @@ class ControllerCache:
         if isinstance(item, Pod):
             if item.spec.node_name:
                 self._pods_on[item.spec.node_name][ref] = None
+                if (usage := self._usage.get(item.spec.node_name)) is not None:
+                    usage.add(item)
             for claim in claims_of(item):
                 self._users_of[ref[1], claim][ref] = None
 
@@ -141,6 +161,8 @@ class ControllerCache:
             _remove_from_index(self._volumes_for, (named.namespace, named.name), ref)
         if isinstance(item, Pod):
             _remove_from_index(self._pods_on, item.spec.node_name, ref)
+            if (usage := self._usage.get(item.spec.node_name)) is not None:
+                usage.remove(item)
             for claim in claims_of(item):
                 _remove_from_index(self._users_of, (ref[1], claim), ref)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
@@ -13,11 +13,13 @@ from typing import Any
 from django.db import transaction
 
 from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Write
 from apps.cluster.writing import store
 from apps.controlplane.controllers.cache import ControllerCache, Ref
 from apps.controlplane.controllers.controller import Concerns, Controller, ReportedWrite, Requeue
+from apps.controlplane.controllers.kubelet.starting import ImmediateStarts
 from apps.controlplane.controllers.registry import CONTROLLERS, KUBELET
 from apps.controlplane.events.writer import EventWriter, PendingEvent
 from apps.controlplane.workers.lease import ClusterLease
@@ -32,6 +34,7 @@ RETRY = timedelta(seconds=10)
 
 #: A controller, by its index in the registry, and an object to reconcile.
 Item = tuple[int, Ref]
+NoteWrites = Callable[[Sequence[ObjectChange]], None]
 #: A write that a controller has requested, and for which object.
 Wanted = tuple[Item, Write | ReportedWrite]
 
@@ -77,11 +80,17 @@ class Controllers:
     """The controllers of one cluster, while the caller holds its lease."""
 
     def __init__(
-        self, cluster: Cluster, lease: ClusterLease, controllers: Sequence[Controller] = CONTROLLERS
+        self,
+        cluster: Cluster,
+        lease: ClusterLease,
+        note_writes: NoteWrites,
+        controllers: Sequence[Controller] = CONTROLLERS,
     ) -> None:
+        """`note_writes` is called with the changes of each committed transaction."""
         self.cache = ControllerCache(cluster)
         self._cluster = cluster
         self._lease = lease
+        self._note_writes = note_writes
         self._controllers = controllers
         self._queue: dict[Item, None] = {}
         self._timers = _Timers()
@@ -95,9 +104,9 @@ class Controllers:
         kind: str,
         old: KubeObject | None,
         new: KubeObject | None,
-        body: dict[str, Any] | None,
+        body: dict[str, Any] | str | None,
     ) -> None:
-        """An object was added, changed or deleted."""
+        """An object was added, changed or deleted; `body` may be JSON text."""
         self.cache.take_in(kind, old, new, body)
         self._enqueue(kind, old, new)
 
@@ -124,6 +133,11 @@ class Controllers:
             if reported:
                 self._record_events(user, reported, now)
         return bool(written) or bool(self._queue)
+
+    def immediate_starts(self) -> ImmediateStarts | None:
+        """Admission of pods that are about to be bound; None while the kubelet is off."""
+        is_on = self._cluster.kubelet and self._acting[1]
+        return ImmediateStarts(self.cache) if is_on else None
 
     def next_due(self) -> datetime | None:
         """The time of the next action without a change."""
@@ -160,11 +174,7 @@ class Controllers:
         """Write what was requested; returns the events about the outcomes."""
         writes = [each.write if isinstance(each, ReportedWrite) else each for _, each in requested]
         events = []
-        with transaction.atomic():
-            self._lease.renew()
-            outcomes = store.write(
-                self._cluster, writes, actor=Actor(user), collect_refusals=True, wake=False
-            )
+        outcomes = self._commit(user, writes)
         for (item, step), outcome in zip(requested, outcomes, strict=True):
             # the deletion of the object is a change of its own
             if isinstance(outcome, NotFound):
@@ -185,15 +195,26 @@ class Controllers:
         writes: list[Write] = [each for each in written if each is not None]
         if not writes:
             return
-        with transaction.atomic():
-            self._lease.renew()
-            outcomes = store.write(
-                self._cluster, writes, actor=Actor(user), collect_refusals=True, wake=False
-            )
+        outcomes = self._commit(user, writes)
         for write, outcome in zip(writes, outcomes, strict=True):
             if isinstance(outcome, ApiError):
                 self._events.discard(write)
         self._events.confirm()
+
+    def _commit(self, user: str, writes: Sequence[Write]) -> list[dict[str, Any] | ApiError]:
+        journal: list[ObjectChange] = []
+        with transaction.atomic():
+            self._lease.renew()
+            outcomes = store.write(
+                self._cluster,
+                writes,
+                actor=Actor(user),
+                collect_refusals=True,
+                wake=False,
+                journal=journal,
+            )
+        self._note_writes(journal)
+        return outcomes
 
     # enabling and disabling
 

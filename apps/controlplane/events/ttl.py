@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from apps.cluster import kinds
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster, Event
 from apps.cluster.writes import Actor, Delete
 from apps.cluster.writing import store
@@ -23,9 +25,16 @@ _ACTOR = Actor("event-ttl")
 class EventTtl:
     """Deletes the expired events of one cluster, while the caller holds its lease."""
 
-    def __init__(self, cluster: Cluster, lease: ClusterLease) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        lease: ClusterLease,
+        note_writes: Callable[[Sequence[ObjectChange]], None],
+    ) -> None:
+        """`note_writes` is called with the changes of each committed transaction."""
         self._cluster = cluster
         self._lease = lease
+        self._note_writes = note_writes
         #: no event expires before; None: unknown
         self._not_before: datetime | None = None
 
@@ -39,9 +48,18 @@ class EventTtl:
         self._not_before = None if names else self._next_look(now)
         if names:
             writes = [Delete(kinds.EVENT, namespace, name) for namespace, name in names]
+            journal: list[ObjectChange] = []
             with transaction.atomic():
                 self._lease.renew()
-                store.write(self._cluster, writes, actor=_ACTOR, collect_refusals=True, wake=False)
+                store.write(
+                    self._cluster,
+                    writes,
+                    actor=_ACTOR,
+                    collect_refusals=True,
+                    wake=False,
+                    journal=journal,
+                )
+            self._note_writes(journal)
         return bool(names)
 
     def next_due(self) -> datetime | None:

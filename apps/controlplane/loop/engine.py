@@ -83,10 +83,11 @@ class Engine:
             on_progress=self._note_progress,
             observer=self.history.note,
         )
-        self.controllers = Controllers(cluster, lease)
-        self.event_ttl = EventTtl(cluster, lease)
-        self.informer = Informer(cluster.pk, self.scheduler.handle, self.controllers.take_in)
-        self.recorder = Recorder(cluster, lease, revision.revision, self.history)
+        self.informer = Informer(cluster.pk, self.scheduler.handle)
+        self.controllers = Controllers(cluster, lease, self.informer.note_own_writes)
+        self.informer.observe = self.controllers.take_in
+        self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
+        self.recorder = Recorder(cluster, lease, revision.revision, self.history, self.controllers)
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last
@@ -174,8 +175,7 @@ class Engine:
                 return False
             if not self.fits(state, self.lease):
                 return True
-            if state.version > self.informer.position:
-                self.informer.catch_up()
+            self.informer.catch_up(state.version)
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
             activations = (
@@ -237,7 +237,7 @@ class Engine:
         for rounds in range(CONTROLLER_ROUNDS):
             if not self.controllers.act():
                 return rounds > 0
-            self.informer.catch_up()
+            self.informer.catch_up(self.informer.position)
         return True
 
     def _note_progress(self) -> None:
@@ -289,18 +289,18 @@ class Engine:
             batch.append(record)
             if not decision.result.is_final:
                 self._under_way[decision.pod_uid] = record
-                held = Expected(decision.pod_uid, decision.node, record.cluster_version)
+                held = _expect(record)
                 seen = replace(seen, expected=(*seen.expected, held))
         return batch
 
     def _seen_state(self, ended: list[DecisionRecord]) -> SeenState:
         """What the next decision sees besides the objects."""
-        versions = {
-            record.decision.pod_uid: record.cluster_version
+        known = {
+            record.decision.pod_uid: _expect(record)
             for record in (*self._under_way.values(), *ended)
         }
         expected = tuple(
-            Expected(uid, node, versions.get(uid, self.informer.position))
+            known.get(uid) or Expected(uid, node, self.informer.position)
             for uid, node in self.scheduler.assumed_pods()
         )
         decisions = (record.decision for record in ended)
@@ -364,3 +364,9 @@ class Engine:
                     ],
                 )
                 return bool(cursor.rowcount)
+
+
+def _expect(record: DecisionRecord) -> Expected:
+    """The pod of a decision that gave it a node."""
+    decision = record.decision
+    return Expected(decision.pod_uid, decision.node, record.cluster_version, record.sequence)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from django.db import connection, transaction
 
 from apps.cluster import kinds
 from apps.cluster.log import history
-from apps.cluster.log.changelog import LoggedChange, changes_after, creations
+from apps.cluster.log.changelog import ObjectChange, creations, read_objects_between
 from apps.cluster.models import Cluster
+from apps.controlplane.loop.pending_texts import PendingTexts
 from apps.scheduler import objects
 from apps.scheduler.objects import KubeObject, Pod
 
@@ -31,8 +33,10 @@ WATCHED = tuple(
 _WATCHED_NAMES = frozenset(kind.name for kind in WATCHED)
 _BATCH = 2000
 
-#: Called with (kind, old, new, body of new) for each change, after the scheduler.
-Observer = Callable[[str, KubeObject | None, KubeObject | None, dict[str, Any] | None], None]
+Body = dict[str, Any]
+#: Called with (kind, old, new, body of new) for each change, after the scheduler. The body may be
+#: JSON text.
+Observer = Callable[[str, KubeObject | None, KubeObject | None, Body | str | None], None]
 
 
 class Handler(Protocol):
@@ -58,6 +62,21 @@ class PendingPod:
     created_by: int
 
 
+class PlacedPod(NamedTuple):
+    """A pod that the loop has bound, and started if `running` is not None."""
+
+    bound: Pod
+    running: Pod | None
+
+
+class _OwnWrites(NamedTuple):
+    """A transaction of the loop, which took the versions after `base` up to `last`."""
+
+    base: int
+    last: int
+    changes: Sequence[ObjectChange] | Sequence[PlacedPod]
+
+
 @dataclass(slots=True)
 class Informer:
     """Feeds a scheduler's event handlers: existing objects first, then every change in order."""
@@ -73,6 +92,9 @@ class Informer:
     #: The request that created each pending pod, for the ledger; uid -> request id.
     request_ids: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, str, str], KubeObject] = field(default_factory=dict)
+    #: The committed writes of this loop that are not applied yet.
+    _own: deque[_OwnWrites] = field(default_factory=deque)
+    _pending: PendingTexts = field(default_factory=PendingTexts)
 
     def load(self, since: int | None = None) -> Mapping[str, PendingPod]:
         """Load all objects at one version; returns the pods without a node, by uid.
@@ -97,47 +119,120 @@ class Informer:
             for uid, (pod, created_at) in pending.items()
         }
 
-    def catch_up(self) -> int:
-        """Apply the changes committed since the last call; returns their number."""
-        count = 0
-        while changes := changes_after(self.cluster_id, self.position, limit=_BATCH):
-            for change in changes:
-                if change.kind in _WATCHED_NAMES:
+    def note_own_writes(self, changes: Sequence[ObjectChange]) -> None:
+        """Remember the changes of a transaction that this loop has committed, in version order.
+
+        `catch_up` applies them without reading them from the log. Their versions are consecutive.
+        """
+        if changes:
+            self._own.append(_OwnWrites(changes[0].version - 1, changes[-1].version, changes))
+
+    def note_placements(self, base: int, pods: Sequence[PlacedPod]) -> None:
+        """The same for bindings; the first change of the transaction has the version after `base`.
+
+        The last one is the event of the last pod.
+        """
+        last = pods[-1].running or pods[-1].bound
+        self._own.append(_OwnWrites(base, int(last.metadata.resource_version) + 1, pods))
+
+    def is_open(self, namespace: str) -> bool:
+        """Whether objects can be created in a namespace: it exists and is not terminating."""
+        found = self._known.get(("Namespace", "", namespace))
+        return found is not None and found.metadata.deletion_timestamp is None
+
+    def pending_pod(self, key: tuple[str, str]) -> Pod | None:
+        """The pod without a node of this namespace and name; None if there is none."""
+        found = self._known.get(("Pod", *key))
+        return found if isinstance(found, Pod) and not found.spec.node_name else None
+
+    def pending_texts(self, pods: Collection[Pod]) -> dict[str, str]:
+        """The JSON text of pods without a node, as of their versions; uid -> text.
+
+        Those that have changed in the meantime are missing.
+        """
+        return self._pending.texts(self.cluster_id, pods)
+
+    def catch_up(self, upto: int | None = None) -> int:
+        """Apply the changes of others up to version `upto`, and all own writes, in version order.
+
+        `upto` is a version that the cluster has reached; by default its current one. Returns the
+        number of versions. Without a change of others, nothing is read.
+        """
+        start = self.position
+        while self._own:
+            own = self._own.popleft()
+            self._read_log(own.base)
+            for change in own.changes:
+                if isinstance(change, PlacedPod):
+                    self._apply_placement(change)
+                elif change.kind in _WATCHED_NAMES:
                     self._apply(change)
-            self.position = changes[-1].version
-            count += len(changes)
-        return count
+            self.position = own.last
+        self._read_log(self._read_version() if upto is None else upto)
+        return self.position - start
+
+    def _read_log(self, upto: int) -> None:
+        """Apply the changes after `position` up to `upto`, from the log."""
+        while self.position < upto:
+            changes = read_objects_between(
+                self.cluster_id, self.position, upto, kinds=_WATCHED_NAMES, limit=_BATCH
+            )
+            for change in changes:
+                self._apply(change)
+            self.position = upto if len(changes) < _BATCH else changes[-1].version
+
+    def _read_version(self) -> int:
+        """The current version of the cluster; 0 if it was deleted."""
+        versions = Cluster.objects.filter(pk=self.cluster_id).values_list("resource_version")
+        return next((version for (version,) in versions), 0)
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node; empty if it does not exist."""
         node = self._known.get(("Node", "", name))
         return node.metadata.labels if node is not None else {}
 
-    def _apply(self, change: LoggedChange) -> None:
+    def _apply(self, change: ObjectChange) -> None:
         key = (change.kind, change.namespace, change.name)
         old = self._known.pop(key, None)
         new = None
         if change.type != "DELETED":
-            new = decode(change.kind, change.object)
+            new = decode(change.kind, change.body)
             if new is None:
                 return
             self._known[key] = new
-        self._remember_request(change)
+        self._remember_request(change, new)
+        if isinstance(new, Pod) and not new.spec.node_name:
+            self._pending.put(new, change.body)
+        elif change.kind == "Pod":
+            self._pending.remove(change.uid)
         if old is not None or new is not None:
             self.handle(change.kind, old, new, change.at.timestamp())
             if self.observe is not None:
-                self.observe(change.kind, old, new, change.object if new is not None else None)
+                self.observe(change.kind, old, new, change.body if new is not None else None)
 
-    def _remember_request(self, change: LoggedChange) -> None:
+    def _apply_placement(self, placed: PlacedPod) -> None:
+        """Controllers see only the last state: they act on states, not on changes."""
+        key = _key("Pod", placed.bound)
+        old, last = self._known[key], placed.running or placed.bound
+        self._known[key] = last
+        self.request_ids.pop(last.metadata.uid, None)
+        self._pending.remove(last.metadata.uid)
+        self.handle("Pod", old, placed.bound)
+        if placed.running is not None:
+            self.handle("Pod", placed.bound, placed.running)
+        if self.observe is not None:
+            self.observe("Pod", old, last, None)
+
+    def _remember_request(self, change: ObjectChange, new: KubeObject | None) -> None:
         if change.kind == "Pod":
             if change.type == "ADDED":
                 self.request_ids[change.uid] = change.request_id
-            elif change.type == "DELETED" or (change.object.get("spec") or {}).get("nodeName"):
+            elif not isinstance(new, Pod) or new.spec.node_name:
                 self.request_ids.pop(change.uid, None)
 
     def _read_everything(
         self, since: int | None
-    ) -> Iterator[tuple[str, KubeObject, dict[str, Any], datetime]]:
+    ) -> Iterator[tuple[str, KubeObject, Body, datetime]]:
         """Every watched object with its body and creation time; sets `position` to their version.
 
         All objects come from one snapshot of the database, each kind in the order of creation. The

@@ -33,8 +33,7 @@ class IntendedWrites:
         if decision.result == Result.SCHEDULED:
             for intent in decision.intents:
                 yield from self._of_decision_intent(record, intent)
-            note = f"Successfully assigned {decision.pod_key} to {decision.node}"
-            yield from self._event(pod, record, "Scheduled", note, "Binding")
+            yield from scheduled_event(self._events, record)
             return
         if not decision.result.is_final:
             yield _update_status(decision, _set_nominated_node(decision.node))
@@ -127,6 +126,16 @@ class IntendedWrites:
         write = self._events.write(event, now)
         if write is not None:
             yield write
+
+
+def scheduled_event(events: EventWriter, record: DecisionRecord) -> Iterator[Write]:
+    """The event of a pod that has got its node."""
+    decision = record.decision
+    note = f"Successfully assigned {decision.pod_key} to {decision.node}"
+    event = PendingEvent(_pod_reference(decision), "Scheduled", note, decision.profile, "Binding")
+    write = events.write(event, record.at)
+    if write is not None:
+        yield write
 
 
 def _update_status(decision: Decision, change: Callable[[Body], Body]) -> Update:

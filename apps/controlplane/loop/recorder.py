@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from django.db import transaction
@@ -12,15 +12,21 @@ from django.db import transaction
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Actor, Update, Write
+from apps.cluster.prepared import execute_together
+from apps.cluster.writes import Actor, Create, Update, Write
 from apps.cluster.writing import store
+from apps.cluster.writing.placement_statement import write_placements
+from apps.controlplane.controllers.manager import Controllers
+from apps.controlplane.controllers.registry import KUBELET
 from apps.controlplane.events.writer import EventWriter
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.ledger.rows import LedgerWriter
 from apps.controlplane.loop import decision_log
 from apps.controlplane.loop.informer import Informer
-from apps.controlplane.loop.intended_writes import IntendedWrites
+from apps.controlplane.loop.intended_writes import IntendedWrites, scheduled_event
+from apps.controlplane.loop.placing import Placements, is_plain
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
@@ -29,24 +35,33 @@ from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.status import error
-from apps.scheduler.metrics.attempts import note_attempt
+from apps.scheduler.metrics.attempts import Attempt, note_attempts
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.queue.records import QueueChanges, SavedEntry
 from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
+#: The scheduler's name in the change log.
+USER = "kube-scheduler"
+
 
 class Recorder:
     """Writes the decisions of a loop, as long as the loop holds the lease."""
 
     def __init__(
-        self, cluster: Cluster, lease: ClusterLease, profile_revision: int, history: QueueHistory
+        self,
+        cluster: Cluster,
+        lease: ClusterLease,
+        profile_revision: int,
+        history: QueueHistory,
+        controllers: Controllers,
     ) -> None:
         self._cluster = cluster
         self._lease = lease
         self._profile_revision = profile_revision
         self._history = history
+        self._controllers = controllers
         self._ledger = LedgerWriter(cluster.pk, profile_revision)
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
@@ -56,8 +71,8 @@ class Recorder:
         self._queue_rows.set_persisted(persisted)
         if deleted:
             with transaction.atomic():
-                self._lease.renew()
-                self._queue_rows.write({}, deleted)
+                steps = [self._lease.renewal(), *self._queue_rows.steps((), deleted)]
+                self._lease.check(execute_together(steps))
             self._queue_rows.mark_committed((), deleted)
 
     def concerns(self, changes: QueueChanges) -> bool:
@@ -118,26 +133,38 @@ class Recorder:
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
         with transaction.atomic():
-            self._lease.renew(
-                consumed_version=informer.position, profile_revision=self._profile_revision
-            )
-            self._ledger.insert(record for record in batch if record.decision.result.is_final)
-            self._queue_rows.write(saved, removed)
+            final = [record for record in batch if record.decision.result.is_final]
+            steps = [
+                self._lease.renewal(
+                    consumed_version=informer.position, profile_revision=self._profile_revision
+                ),
+                *self._ledger.steps(final),
+                *self._queue_rows.steps([*saved.values()], removed),
+                *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
+            ]
+            results = execute_together(steps)
+            self._lease.check(results)
+            self._ledger.complete(final, results)
             if activations:
                 activation.delete(activations)
-            self._history.insert(r.decision for r in batch if r.decision.pod_uid in bound)
             if saved or removed or self._history:
                 # pages show the queue, which is not in the change log
                 announce = partial(
                     announcer.announce, self._cluster.pk, informer.position, due=False
                 )
                 transaction.on_commit(announce)
-            rejected = self._write_objects(informer, batch, intents)
+            note_writes = self._place(informer, batch, intents)
+            rejected: list[tuple[Decision, ApiError]] = []
+            if note_writes is None:
+                journal: list[ObjectChange] = []
+                rejected = self._write_objects(informer, batch, intents, journal)
+                note_writes = partial(informer.note_own_writes, journal)
             if rejected:
                 transaction.set_rollback(True)
             else:
                 self._write_metrics(scheduler, batch, bound)
         if not rejected:
+            note_writes()
             self._events.confirm()
             self._history.mark_committed()
             self._queue_rows.mark_committed(saved, removed)
@@ -146,18 +173,53 @@ class Recorder:
     def _write_metrics(
         self, scheduler: Scheduler, batch: Sequence[DecisionRecord], bound: Collection[str]
     ) -> None:
-        now_ns = time.perf_counter_ns()
-        for record in batch:
-            decision, at = record.decision, record.at.timestamp()
-            if decision.result.is_final:
-                points = scheduler.profiles[decision.profile].profile.plugins
-                note_attempt(scheduler.metrics, decision, now_ns=now_ns, at=at, points=points)
+        note_attempts(
+            scheduler.metrics,
+            (
+                Attempt(record.decision, record.at.timestamp())
+                for record in batch
+                if record.decision.result.is_final
+            ),
+            now_ns=time.perf_counter_ns(),
+            points=lambda profile: scheduler.profiles[profile].profile.plugins,
+        )
         note_state(scheduler, bound)
         if scheduler.metrics.is_dirty:
             stored.write(self._cluster.pk, scheduler.metrics)
 
-    def _write_objects(
+    def _place(
         self, informer: Informer, batch: Sequence[DecisionRecord], intents: Sequence[Intent]
+    ) -> Callable[[], None] | None:
+        """Write a batch that only binds pods; returns what to call after the commit.
+
+        None, and nothing is written, if the batch needs the general way.
+        """
+        if not batch or intents or self._cluster.quotas or not all(map(is_plain, batch)):
+            return None
+        now = self._cluster.now()
+        placements = Placements(informer, self._controllers.immediate_starts(), now)
+        self._events.begin()
+        events = [write for record in batch for write in scheduled_event(self._events, record)]
+        created = [write for write in events if isinstance(write, Create)]
+        if len(created) < len(batch) or not placements.add_all(batch, created):
+            return None
+        base = write_placements(
+            self._cluster,
+            placements.all,
+            read_version=informer.position,
+            now=now,
+            users=(USER, KUBELET),
+        )
+        if base is None:
+            return None
+        return partial(informer.note_placements, base, placements.committed(base))
+
+    def _write_objects(
+        self,
+        informer: Informer,
+        batch: Sequence[DecisionRecord],
+        intents: Sequence[Intent],
+        journal: list[ObjectChange],
     ) -> list[tuple[Decision, ApiError]]:
         self._events.begin()
         writes = IntendedWrites(informer, self._events)
@@ -172,9 +234,10 @@ class Recorder:
         outcomes = store.write(
             self._cluster,
             [write for _, write in planned],
-            actor=Actor("kube-scheduler"),
+            actor=Actor(USER),
             collect_refusals=True,
             wake=False,
+            journal=journal,
         )
         rejected = []
         for (decision, write), outcome in zip(planned, outcomes, strict=True):

@@ -14,6 +14,7 @@ from enum import Enum, IntFlag
 from typing import Any, Final
 
 from apps.scheduler import quantity
+from apps.scheduler.framework.resources import has_resize_status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Node, Pod, ResourceList
 
@@ -242,7 +243,7 @@ def _conditions(node: Node) -> Mapping[str, str]:
 
 
 def _is_scaled_down(old: Pod, new: Pod) -> bool:
-    if (old.spec, old.status) == (new.spec, new.status):
+    if old.spec == new.spec and not (has_resize_status(old) or has_resize_status(new)):
         return False
     after = PodInfo(new).requests
     return any(amount > after.get(name, -1) for name, amount in PodInfo(old).requests.items())

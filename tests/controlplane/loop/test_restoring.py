@@ -58,16 +58,18 @@ def dump(engine: Engine) -> list[SavedEntry]:
 
 @contextmanager
 def killed_at(statement: int) -> Iterator[None]:
-    """The process dies when it is about to send its n-th statement to the database."""
+    """The process dies when it is about to send its n-th statement to the database.
+
+    Announcements do not count: they follow the commit, and a lost one is found in the log.
+    """
     left = statement
 
-    def count(execute: Callable[..., Any], *arguments: Any) -> Any:
+    def count(execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
         nonlocal left
-        # announcements follow a commit, after which the queue is as recorded
-        left -= "pg_notify" not in arguments[0]
+        left -= "pg_notify" not in sql
         if left < 0:
             raise Killed
-        return execute(*arguments)
+        return execute(sql, *arguments)
 
     try:
         with connection.execute_wrapper(count):

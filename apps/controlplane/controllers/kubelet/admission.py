@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from apps.controlplane.controllers.usage import NodeUsage
 from apps.scheduler.framework.resources import node_allocatable, pod_requests
 from apps.scheduler.labels import SelectorError, node_selector_matches
 from apps.scheduler.objects import Node, Pod
 from apps.scheduler.plugins.helper.taints import is_tolerated
-
-_TERMINAL = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +36,10 @@ class FreeCapacity:
     pods: int
 
     @classmethod
-    def of(cls, node: Node, present: Iterable[Pod]) -> FreeCapacity:
-        """The free capacity besides the pods on the node."""
+    def of(cls, node: Node, usage: NodeUsage) -> FreeCapacity:
+        """The free capacity besides the admitted pods of the node."""
         allocatable, max_pods = node_allocatable(node.status.allocatable)
-        room = cls(node, allocatable, {}, max_pods, 0)
-        for pod in present:
-            if pod.status.phase not in _TERMINAL:
-                room._take(pod_requests(pod, use_status=True))
-        return room
+        return cls(node, allocatable, dict(usage.used), max_pods, usage.pods)
 
     def admit(self, pod: Pod) -> PodRejection | None:
         """Admit the pod, or return the reason for its rejection."""

@@ -18,6 +18,7 @@ from apps.controlplane.controllers.kubelet.annotations import (
     READY,
     is_false,
 )
+from apps.controlplane.controllers.usage import is_new
 from apps.controlplane.events.writer import PendingEvent, pod_reference
 from apps.scheduler.objects import KubeObject, Node, PersistentVolumeClaim, Pod
 from apps.scheduler.plugins.volumebinding.claims import is_bound
@@ -70,13 +71,6 @@ def has_bound_volumes(cache: ControllerCache, pod: Pod) -> bool:
     return all(claim is not None and is_bound(claim) for claim in claims)
 
 
-def is_new(pod: Pod) -> bool:
-    """Whether the pod is bound and its kubelet has not admitted it yet."""
-    if not pod.spec.node_name or pod.metadata.deletion_timestamp:
-        return False
-    return pod.status.phase in ("", "Pending") and pod.status.start_time is None
-
-
 def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]:
     """Register a new node; start or reject its new pods."""
     node = cache.node(ref[2])
@@ -88,11 +82,12 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         return
     if not is_reachable(node):
         return
-    pods = cache.pods_on(node.metadata.name)
-    new = [pod for pod in pods if is_new(pod) and has_bound_volumes(cache, pod)]
-    if not new:
+    usage = cache.usage_on(node.metadata.name)
+    if not usage.new:
         return
-    room = admission.FreeCapacity.of(node, [pod for pod in pods if not is_new(pod)])
+    pods = [pod for pod in cache.pods_on(node.metadata.name) if is_new(pod)]
+    new = [pod for pod in pods if has_bound_volumes(cache, pod)]
+    room = admission.FreeCapacity.of(node, usage)
     for pod in new:
         refusal = room.admit(pod)
         change = (

@@ -39,8 +39,12 @@ def map_pods(*kinds: str) -> Concerns:
     """Map a change of a pod to its owners of these kinds, or those that may adopt it."""
 
     def refs_for_change(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
-        refs = [ref for pod in (old, new) if pod is not None for ref in _owner(pod, kinds)]
-        if new is not None and not controller_of(new) and is_active(new):
+        refs: list[Ref] = []
+        for pod in (old, new):
+            if pod is not None and pod.metadata.owner_references:
+                refs += _owner(pod, kinds)
+        # most clusters have no workloads: then a pod costs next to nothing
+        if new is not None and cache.has_any(kinds) and not controller_of(new) and is_active(new):
             refs += _adopters(cache, new, kinds)
         return refs
 
