@@ -135,7 +135,9 @@ def evaluate_nodes(
         statuses.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
     decision.start = context.next_start_node_index
     feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
-    decision.evaluated = len(feasible) + statuses.rejected
+    known = attempt.results.summary(statuses) if attempt.results is not None else None
+    rejected = statuses.rejected if known is None else known.rejected
+    decision.evaluated = len(feasible) + rejected
     context.next_start_node_index = (decision.start + decision.evaluated) % snapshot.total_nodes
     note_statuses(attempt, statuses)
     decision.feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
@@ -145,9 +147,12 @@ def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
     """Enter the filters' answers into the diagnosis and the decision."""
     assert attempt.diagnosis is not None
     attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
-    if len(statuses.statuses) > 1:
-        for status, _ in statuses.used():
-            attempt.diagnosis.add_plugin(status)
+    if len(statuses.statuses) == 1:
+        return
+    known = attempt.results.summary(statuses) if attempt.results is not None else None
+    refusals = known.statuses if known is not None else (status for status, _ in statuses.used())
+    for status in refusals:
+        attempt.diagnosis.add_plugin(status)
 
 
 def find_nodes_that_pass_filters(
@@ -274,9 +279,10 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
     if not status.is_success:
         raise StatusError(status)
     if results is not None:
-        decision.scores, decision.total = framework.run_signed_score_plugins(
-            state, pod, context.snapshot, rows, results
-        )
+        found = framework.run_signed_score_plugins(state, pod, context.snapshot, rows, results)
+        decision.scores, decision.total = found.columns, found.total
+        if found.ties is not None:
+            decision.ties = found.ties
         return
     decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows)
     for extender in context.extenders:
@@ -305,7 +311,8 @@ def add_extender_scores(attempt: Attempt, extender: Extender) -> None:
 def select_host(context: SchedulingContext, attempt: Attempt) -> None:
     """One of the nodes with the greatest total, at random or the first by name."""
     decision = attempt.decision
-    total = decision.total
-    decision.ties = decision.feasible.take((total == total.max()).nonzero()[0])
+    if not len(decision.ties):
+        total = decision.total
+        decision.ties = decision.feasible.take((total == total.max()).nonzero()[0])
     decision.draw = context.tie_breaker.choose_row(decision.ties, context.snapshot.name_rank)
     decision.node = decision.nodes[decision.ties[decision.draw]]

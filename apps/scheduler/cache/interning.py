@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-import numpy as np
-
-from apps.scheduler.framework.nodes import Int64Array
-
 T = TypeVar("T", bound=Hashable)
 
 
@@ -17,22 +13,23 @@ class Interner(Generic[T]):
 
     def __init__(self, *first: T) -> None:
         self.values: list[T] = list(first)
-        self._ids: dict[T, int] = {value: number for number, value in enumerate(first)}
+        #: value -> its id; read-only for others
+        self.ids: dict[T, int] = {value: number for number, value in enumerate(first)}
 
     def __len__(self) -> int:
         return len(self.values)
 
     def id(self, value: T) -> int:
         """The id of ``value``, a new one if it was never seen."""
-        number = self._ids.get(value)
+        number = self.ids.get(value)
         if number is None:
-            number = self._ids[value] = len(self.values)
+            number = self.ids[value] = len(self.values)
             self.values.append(value)
         return number
 
     def find(self, value: T) -> int:
         """The id of ``value``, -1 if it was never seen."""
-        return self._ids.get(value, -1)
+        return self.ids.get(value, -1)
 
 
 class RowLog:
@@ -50,7 +47,7 @@ class RowLog:
     def append(self, row: int) -> None:
         self._rows.append(row)
 
-    def since(self, position: int, limit: int) -> Int64Array | None:
+    def since(self, position: int, limit: int) -> list[int] | None:
         """The distinct rows changed since ``position``, ascending; None if more than ``limit``.
 
         None too if the log no longer contains that position.
@@ -58,15 +55,13 @@ class RowLog:
         if position < self._start:
             return None
         rows = self._rows[position - self._start :]
-        if len(rows) == 1:
-            return np.array(rows, dtype=np.int64)
+        if len(rows) <= 1:
+            return rows
         distinct = set(rows)
-        if len(distinct) > limit:
-            return None
-        return np.array(sorted(distinct), dtype=np.int64)
+        return None if len(distinct) > limit else sorted(distinct)
 
     def forget(self, keep: int) -> None:
-        """Drop all but the last ``keep`` entries."""
-        if len(self._rows) > keep:
+        """Drop old entries; at least the last ``keep`` stay."""
+        if len(self._rows) > 2 * keep:
             self._start += len(self._rows) - keep
             del self._rows[: -keep or None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -40,155 +41,166 @@ class Cycle:
         return scorer.raw(self.state, self.pod, nodes, rows)
 
 
+@dataclass(slots=True)
+class Scores:
+    """The scores of the feasible rows."""
+
+    columns: dict[str, ScoreColumn]
+    #: (feasible,) int64, sum of the weighted scores
+    total: Int64Array
+    #: (ties,) int64, the rows with the greatest total; None if they are not known
+    ties: Int64Array | None
+
+
+class _Plan:
+    """The scorers of a cycle by what is known about them."""
+
+    def __init__(self, scorers: Sequence[Scorer], reads: Mapping[str, Reads]) -> None:
+        self.scorers = list(scorers)
+        self.signed = [each for each in scorers if each.name in reads]
+        self.others = [each for each in scorers if each.name not in reads]
+        self.by_amounts = [each for each in self.signed if reads[each.name] == "amounts"]
+        self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
+        #: those whose scores change with the pods of a row
+        self.changing = [each for each in self.signed if reads[each.name] != "nodes"]
+        #: all names, each with 0, and who gets the time of an update
+        self.times = dict.fromkeys((each.name for each in scorers), 0)
+        updated = self.changing or self.signed[:1]
+        self.updated = updated[-1].name if updated else ""
+
+
 class SignedScores:
     """Columns of the plugins that signed the pod; those of others are computed in each cycle."""
 
     def __init__(self, reads: Mapping[str, Reads]) -> None:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
+        self._plan = _Plan((), reads)
         #: plugin -> (rows of the snapshot,) int64, what Score returned; not handed out
         self._raw: dict[str, Int64Array] = {}
         #: the amounts of a row -> the raw scores of the plugins that read nothing else
         self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
         self._node_version = self._position = _NEVER
-        #: rows whose raw scores changed since the columns were brought up to date
-        self._changed: list[int] = []
-        #: the feasible rows, the columns aligned with them, and the sum of weighted scores
+        #: the feasible rows, and what is aligned with them
         self._rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
-        self._total: Int64Array = np.empty(0, dtype=np.int64)
+        self._ranking = Ranking(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
     def score(
         self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array, watch: Stopwatch
-    ) -> tuple[dict[str, ScoreColumn], Int64Array]:
+    ) -> Scores:
         """The columns of all ``scorers`` at the feasible ``rows``, and the totals."""
-        signed = [each for each in scorers if each.name in self._reads]
-        self._update_raw(signed, cycle)
-        self._update_columns(signed, cycle, rows)
-        if len(signed) == len(scorers):
-            _time(scorers, self._reads, watch)
-            return dict(self._columns), self._total
-        _time(scorers, self._reads, watch)
-        columns, total = {}, self._total.copy()
-        for each in scorers:
+        plan = self._plan
+        if scorers != plan.scorers:
+            plan = self._plan = _Plan(scorers, self._reads)
+            self._by_amounts.clear()
+            self._node_version = _NEVER
+        self._update(cycle, rows)
+        watch.note_all(plan.times)
+        if plan.updated:
+            watch.lap(plan.updated)
+        if plan.others:
+            return self._score_others(cycle, rows, watch)
+        return Scores(self._columns.copy(), self._ranking.total, self._ranking.ties)
+
+    def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
+        columns, total = {}, self._ranking.total.copy()
+        for each in self._plan.scorers:
             column = self._columns.get(each.name)
             if column is None:
                 column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
                 total += column.normalized if column.weight == 1 else column.weighted
                 watch.lap(each.name)
             columns[each.name] = column
-        return columns, total
+        return Scores(columns, total, None)
+
+    def _update(self, cycle: Cycle, rows: Int64Array) -> None:
+        """Bring columns and totals up to date; the whole of them if ``rows`` are others."""
+        snapshot, changed = cycle.snapshot, None
+        if self._node_version == snapshot.node_version:
+            changed = snapshot.rows_changed_since(self._position)
+        self._node_version = _NEVER  # until all is up to date, should a plugin fail
+        if changed is None:
+            every = snapshot.snapshot_rows
+            for each in self._plan.signed:
+                self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
+            self._rows = None
+        elif changed:
+            self._update_raw(cycle, changed)
+        before = self._rows
+        same = before is not None and (before is rows or np.array_equal(before, rows))
+        if not same or (changed and not self._patch(changed)):
+            self._compute_columns(cycle, rows)
+        self._rows = rows
+        self._node_version, self._position = snapshot.node_version, snapshot.pods_position
 
     # -- raw scores of all rows ----------------------------------------------------------------
 
-    def _update_raw(self, scorers: Sequence[Scorer], cycle: Cycle) -> None:
-        snapshot, rows = cycle.snapshot, None
-        if self._node_version == snapshot.node_version:
-            rows = snapshot.rows_changed_since(self._position)
-        if rows is None:
-            every = snapshot.snapshot_rows
-            for each in scorers:
-                self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
-            self._rows, self._changed = None, []
-        elif len(rows):
-            self._update_rows(scorers, cycle, rows)
-            self._changed += rows.tolist()
-        self._node_version, self._position = snapshot.node_version, snapshot.pods_position
+    def _update_raw(self, cycle: Cycle, rows: list[int]) -> None:
+        if self._plan.by_amounts:
+            self._update_by_amounts(cycle, rows)
+        if self._plan.by_pods:
+            places = np.array(rows, dtype=np.int64)
+            changed = RecomputingOverlay(cycle.snapshot, places)
+            for each in self._plan.by_pods:
+                self._raw[each.name][places] = cycle.raw(each, changed, np.arange(len(rows)))
 
-    def _update_rows(self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array) -> None:
-        by_amounts = [each for each in scorers if self._reads[each.name] == "amounts"]
-        names = [each.name for each in by_amounts]
-        for row, scores in zip(
-            rows.tolist(), self._scores_by_amounts(by_amounts, cycle, rows), strict=True
-        ):
-            for name, score in zip(names, scores, strict=True):
-                self._raw[name][row] = score
-        others = [each for each in scorers if self._reads[each.name] == "pods"]
-        if others:
-            changed = RecomputingOverlay(cycle.snapshot, rows)
-            for each in others:
-                self._raw[each.name][rows] = cycle.raw(each, changed, np.arange(len(rows)))
-
-    def _scores_by_amounts(
-        self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array
-    ) -> Iterator[tuple[int, ...]]:
-        """The raw scores of each row; computed for amounts that were not seen before."""
-        amounts = [cycle.snapshot.amounts_of(row) for row in rows.tolist()]
-        unseen = [place for place, each in enumerate(amounts) if each not in self._by_amounts]
+    def _update_by_amounts(self, cycle: Cycle, rows: list[int]) -> None:
+        known, amounts_of = self._by_amounts, cycle.snapshot.amounts_of
+        unseen = [row for row in rows if amounts_of(row) not in known]
         if unseen:
-            if len(self._by_amounts) > _MAX_AMOUNTS:
-                self._by_amounts.clear()
-                unseen = list(range(len(rows)))
-            changed = RecomputingOverlay(cycle.snapshot, rows[unseen])
-            every = np.arange(len(unseen))
-            raw = [cycle.raw(each, changed, every).tolist() for each in scorers]
-            scores = zip(*raw, strict=True) if raw else repeat(())
-            self._by_amounts.update(zip((amounts[place] for place in unseen), scores, strict=False))
-        return (self._by_amounts[each] for each in amounts)
+            if len(known) > _MAX_AMOUNTS:
+                known.clear()
+                unseen = rows
+            self._add_amounts(cycle, unseen)
+        columns = [self._raw[each.name] for each in self._plan.by_amounts]
+        for row in rows:
+            for column, score in zip(columns, known[amounts_of(row)], strict=True):
+                column[row] = score
+
+    def _add_amounts(self, cycle: Cycle, rows: list[int]) -> None:
+        """Store the scores of rows with the amounts of ``rows``."""
+        changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
+        every = np.arange(len(rows))
+        raw = [cycle.raw(each, changed, every).tolist() for each in self._plan.by_amounts]
+        scores = zip(*raw, strict=True) if raw else repeat(())
+        self._by_amounts.update(zip(map(cycle.snapshot.amounts_of, rows), scores, strict=False))
 
     # -- columns of the feasible rows ----------------------------------------------------------
 
-    def _update_columns(self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array) -> None:
-        before = self._rows
-        self._rows = None  # until all columns are up to date, should a plugin fail
-        same = before is not None and (before is rows or np.array_equal(before, rows))
-        if not same or not self._patch(scorers, rows):
-            self._compute_columns(scorers, cycle, rows)
-        self._rows, self._changed = rows, []
-
-    def _compute_columns(self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array) -> None:
+    def _compute_columns(self, cycle: Cycle, rows: Int64Array) -> None:
         self._columns = {}
         total = np.zeros(len(rows), dtype=np.int64)
-        for each in scorers:
+        for each in self._plan.signed:
             raw = self._raw[each.name].take(rows)
             column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
             _frozen(column.normalized)
             self._columns[each.name] = column
             total += column.normalized if column.weight == 1 else column.weighted
-        self._total = _frozen(total)
+        self._ranking = Ranking(rows, _frozen(total))
 
-    def _patch(self, scorers: Sequence[Scorer], rows: Int64Array) -> bool:
+    def _patch(self, rows: list[int]) -> bool:
         """Enter the changed rows into copies of the columns; False if that does not do."""
-        if len(self._changed) > _MAX_PATCHES:
+        if len(rows) > _MAX_PATCHES:
             return False
-        changed = self._places(rows) if self._changed else []
-        total = None
-        for each in scorers:
-            if self._reads[each.name] == "nodes":
-                continue
+        ranking = self._ranking
+        places = [(row, place) for row in rows if (place := ranking.place_of(row)) >= 0]
+        gains: dict[int, int] = {}
+        for each in self._plan.changing:
             raw, column = self._raw[each.name], self._columns[each.name].raw
-            news = [(place, int(raw[row])) for row, place in changed if raw[row] != column[place]]
+            news = [(place, int(raw[row])) for row, place in places if raw[row] != column[place]]
             if not news:
                 continue
             if each.normalizer is not None or not all(0 <= new <= 100 for _, new in news):
                 return False
-            column = column.copy()
-            total = self._total.copy() if total is None else total
+            old, column = column, column.copy()
             for place, new in news:
-                total[place] += (new - int(column[place])) * each.weight
+                gains[place] = gains.get(place, 0) + (new - int(old[place])) * each.weight
                 column[place] = new
             self._columns[each.name] = ScoreColumn(_frozen(column), column, each.weight)
-        if total is not None:
-            self._total = _frozen(total)
+        if gains:
+            self._ranking = ranking.with_gains(gains)
         return True
-
-    def _places(self, rows: Int64Array) -> list[tuple[int, int]]:
-        """(row, its place among ``rows``) of the changed rows that are among them."""
-        places = rows.searchsorted(self._changed).tolist()
-        pairs = zip(self._changed, places, strict=True)
-        return [(row, at) for row, at in pairs if at < len(rows) and rows[at] == row]
-
-
-def _time(scorers: Sequence[Scorer], reads: Mapping[str, Reads], watch: Stopwatch) -> None:
-    """List all; the time since the last lap goes to the last one that had rows to compute."""
-    last = ""
-    for each in scorers:
-        watch.note(each.name)
-        what = reads.get(each.name)
-        if what is not None and (what != "nodes" or not last):
-            last = each.name
-    if last:
-        watch.lap(last)
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:
