@@ -29,6 +29,8 @@ from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
+from apps.scheduler.framework.signed_scores import Scores
+from apps.scheduler.framework.signed_verdicts import Summary, summarize
 from apps.scheduler.framework.status import (
     SUCCESS,
     Status,
@@ -54,11 +56,14 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
     decision.total_nodes = snapshot.total_nodes
     if not snapshot.total_nodes:
         return unresolvable(NO_NODES_AVAILABLE)
+    if context.reuses_results and not context.extenders:
+        attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     try:
-        find_nodes_that_fit_pod(context, attempt)
-        if not len(decision.feasible):
-            return unschedulable(decision.filter_message)
-        prioritize_nodes(context, attempt)
+        if not repeat_cycle(context, attempt):
+            find_nodes_that_fit_pod(context, attempt)
+            if not len(decision.feasible):
+                return unschedulable(decision.filter_message)
+            prioritize_nodes(context, attempt)
     except StatusError as failure:
         attempt.diagnosis = None
         return failure.status
@@ -69,6 +74,40 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
     return SUCCESS
 
 
+def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> bool:
+    """What the four steps find, by what is known for pods of this signature; False if too little.
+
+    Nothing is then different from the last such pod but the rows that have changed since.
+    """
+    results, snapshot = attempt.results, context.snapshot
+    if (
+        results is None
+        or attempt.pod.pod.status.nominated_node_name
+        or attempt.framework.filters.nominated_pods(attempt.pod, snapshot) is not None
+        or len(results.verdicts.feasible)
+        > feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
+    ):
+        return False
+    found = results.repeat(attempt.state, snapshot)
+    if found is None:
+        return False
+    decision, summary = attempt.decision, found.summary
+    attempt.diagnosis = Diagnosis(found.statuses)
+    for status in summary.statuses:
+        attempt.diagnosis.add_plugin(status)
+    decision.node_statuses, decision.feasible = found.statuses, found.feasible
+    count_evaluated(context, attempt, len(found.feasible) + summary.rejected)
+    enter_scores(attempt, found.scores)
+    return True
+
+
+def count_evaluated(context: SchedulingContext, attempt: Attempt, nodes: int) -> None:
+    """So many nodes were filtered; the next search starts after them."""
+    decision = attempt.decision
+    decision.start, decision.evaluated = context.next_start_node_index, nodes
+    context.next_start_node_index = (decision.start + nodes) % context.snapshot.total_nodes
+
+
 # -- which nodes fit -----------------------------------------------------------------------------
 
 
@@ -76,8 +115,6 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
     """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
     decision, snapshot = attempt.decision, context.snapshot
     attempt.diagnosis = diagnosis = Diagnosis(NodeStatuses.empty(0))
-    if context.reuses_results and not context.extenders:
-        attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     narrowed, outcome, narrowing = attempt.framework.run_pre_filter_plugins(
         attempt.state, attempt.pod, snapshot, attempt.results
     )
@@ -133,12 +170,9 @@ def evaluate_nodes(
         )
         plugins = " ".join(sorted(narrowing))
         statuses.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
-    decision.start = context.next_start_node_index
     feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
-    known = attempt.results.summary(statuses) if attempt.results is not None else None
-    rejected = statuses.rejected if known is None else known.rejected
-    decision.evaluated = len(feasible) + rejected
-    context.next_start_node_index = (decision.start + decision.evaluated) % snapshot.total_nodes
+    rejected = summary_of(attempt, statuses).rejected
+    count_evaluated(context, attempt, len(feasible) + rejected)
     note_statuses(attempt, statuses)
     decision.feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
 
@@ -149,10 +183,15 @@ def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
     attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
     if len(statuses.statuses) == 1:
         return
-    known = attempt.results.summary(statuses) if attempt.results is not None else None
-    refusals = known.statuses if known is not None else (status for status, _ in statuses.used())
-    for status in refusals:
+    for status in summary_of(attempt, statuses).statuses:
         attempt.diagnosis.add_plugin(status)
+
+
+def summary_of(attempt: Attempt, statuses: NodeStatuses) -> Summary:
+    """What the filters refused."""
+    if attempt.results is not None and statuses.ids is attempt.results.verdicts.statuses.ids:
+        return attempt.results.verdicts.summary
+    return summarize(statuses)
 
 
 def find_nodes_that_pass_filters(
@@ -184,7 +223,7 @@ def find_nodes_that_pass_filters(
         statuses.ids[rows] = answers.ids
         order = rows
     if attempt.results is not None:
-        feasible = attempt.results.feasible(statuses)
+        feasible = attempt.results.verdicts.feasible_by(statuses)
     else:
         feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
     enough = feasible_nodes_needed(context, framework, len(order))
@@ -280,9 +319,8 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
         raise StatusError(status)
     if results is not None:
         found = framework.run_signed_score_plugins(state, pod, context.snapshot, rows, results)
-        decision.scores, decision.total = found.columns, found.total
-        if found.ties is not None:
-            decision.ties = found.ties
+        enter_scores(attempt, found)
+        results.end(state)
         return
     decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows)
     for extender in context.extenders:
@@ -293,6 +331,14 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
     for column in decision.scores.values():
         total += column.normalized if column.weight == 1 else column.weighted
     decision.total = total
+
+
+def enter_scores(attempt: Attempt, found: Scores) -> None:
+    """Enter the scores into the decision; ``ties`` only if they are known."""
+    decision = attempt.decision
+    decision.scores, decision.total = found.columns, found.total
+    if found.ties is not None:
+        decision.ties = found.ties
 
 
 def add_extender_scores(attempt: Attempt, extender: Extender) -> None:

@@ -46,12 +46,28 @@ class SignedAnswers:
         replay = self._replay
         if replay is None or not self.others_skip:
             return False
-        skipped.update(replay.skips)
-        for key, value in replay.data:
-            state.write(key, value.clone())
+        self.restore(state, skipped)
         watch.note_all(replay.times)
         watch.lap(replay.last)
         return True
+
+    def restore(self, state: CycleState, skipped: set[str]) -> None:
+        """Do what ``replay`` does to ``state``, which is known to be possible."""
+        replay = self._replay
+        assert replay is not None
+        skipped.update(replay.skips)
+        for key, value in replay.data:
+            state.write(key, value.clone())
+
+    def spent(self, nanoseconds: int) -> dict[str, int]:
+        """Plugin -> nanoseconds of a replay; the last one gets the time."""
+        replay = self._replay
+        assert replay is not None
+        return {**replay.times, replay.last: nanoseconds}
+
+    def is_replay(self, skipped: set[str]) -> bool:
+        """Whether a replay skips the same plugins."""
+        return self._replay is not None and self._replay.skips == skipped
 
     def answers_for(self, plugin: str, state: CycleState, skipped: set[str]) -> bool:
         """Do to ``state`` what the plugin would do; False if that is not known."""

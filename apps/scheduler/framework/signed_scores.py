@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -80,9 +80,10 @@ class SignedScores:
         self._raw: dict[str, Int64Array] = {}
         #: the amounts of a row -> the raw scores of the plugins that read nothing else
         self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
-        self._node_version = self._position = _NEVER
+        #: the state of the snapshot for which all this holds
+        self.node_version = self.position = _NEVER
         #: the feasible rows, and what is aligned with them
-        self._rows: Int64Array | None = None
+        self.rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
         self._ranking = Ranking(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
@@ -94,14 +95,40 @@ class SignedScores:
         if scorers != plan.scorers:
             plan = self._plan = _Plan(scorers, self._reads)
             self._by_amounts.clear()
-            self._node_version = _NEVER
+            self.node_version = _NEVER
         self._update(cycle, rows)
         watch.note_all(plan.times)
         if plan.updated:
             watch.lap(plan.updated)
         if plan.others:
             return self._score_others(cycle, rows, watch)
+        return self.found()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all scorers of the last cycle signed the pod."""
+        return not self._plan.others
+
+    def found(self) -> Scores:
+        """The columns at ``rows`` if they are complete."""
         return Scores(self._columns.copy(), self._ranking.total, self._ranking.ties)
+
+    def spent(self, nanoseconds: int) -> dict[str, int]:
+        """Plugin -> nanoseconds of an update; the last one whose scores change gets the time."""
+        plan = self._plan
+        return {**plan.times, plan.updated: nanoseconds} if plan.updated else plan.times.copy()
+
+    def follow(self, rows: list[int], snapshot: Snapshot) -> bool:
+        """Enter changed rows without asking a plugin; False if that does not do."""
+        plan, known = self._plan, self._by_amounts
+        if plan.by_pods:
+            return False
+        if plan.by_amounts:
+            scores = [known.get(snapshot.amounts_of(row)) for row in rows]
+            if None in scores:
+                return False
+            self._enter(rows, scores)
+        return self._patch(rows)
 
     def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
         columns, total = {}, self._ranking.total.copy()
@@ -117,22 +144,22 @@ class SignedScores:
     def _update(self, cycle: Cycle, rows: Int64Array) -> None:
         """Bring columns and totals up to date; the whole of them if ``rows`` are others."""
         snapshot, changed = cycle.snapshot, None
-        if self._node_version == snapshot.node_version:
-            changed = snapshot.rows_changed_since(self._position)
-        self._node_version = _NEVER  # until all is up to date, should a plugin fail
+        if self.node_version == snapshot.node_version:
+            changed = snapshot.rows_changed_since(self.position)
+        self.node_version = _NEVER  # until all is up to date, should a plugin fail
         if changed is None:
             every = snapshot.snapshot_rows
             for each in self._plan.signed:
                 self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
-            self._rows = None
+            self.rows = None
         elif changed:
             self._update_raw(cycle, changed)
-        before = self._rows
+        before = self.rows
         same = before is not None and (before is rows or np.array_equal(before, rows))
         if not same or (changed and not self._patch(changed)):
             self._compute_columns(cycle, rows)
-        self._rows = rows
-        self._node_version, self._position = snapshot.node_version, snapshot.pods_position
+        self.rows = rows
+        self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     # -- raw scores of all rows ----------------------------------------------------------------
 
@@ -153,9 +180,13 @@ class SignedScores:
                 known.clear()
                 unseen = rows
             self._add_amounts(cycle, unseen)
+        self._enter(rows, [known[amounts_of(row)] for row in rows])
+
+    def _enter(self, rows: list[int], scores: Iterable[tuple[int, ...]]) -> None:
+        """Enter into the raw columns what plugins that read amounts answer for ``rows``."""
         columns = [self._raw[each.name] for each in self._plan.by_amounts]
-        for row in rows:
-            for column, score in zip(columns, known[amounts_of(row)], strict=True):
+        for row, of_row in zip(rows, scores, strict=True):
+            for column, score in zip(columns, of_row, strict=True):
                 column[row] = score
 
     def _add_amounts(self, cycle: Cycle, rows: list[int]) -> None:
