@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
+
+#: changes of rows that a log stores at least
+_STORED: Final = 4096
 
 
 class Interner(Generic[T]):
@@ -33,7 +36,10 @@ class Interner(Generic[T]):
 
 
 class RowLog:
-    """Which rows changed, in order; a reader stores a position and reads what came after it."""
+    """Which rows changed, in order; a reader stores a position and reads what came after it.
+
+    At least the last 4096 changes are stored.
+    """
 
     def __init__(self) -> None:
         self._rows: list[int] = []
@@ -45,7 +51,11 @@ class RowLog:
         return self._start + len(self._rows)
 
     def append(self, row: int) -> None:
-        self._rows.append(row)
+        rows = self._rows
+        rows.append(row)
+        if len(rows) > 2 * _STORED:
+            self._start += len(rows) - _STORED
+            del rows[:-_STORED]
 
     def since(self, position: int, limit: int) -> list[int] | None:
         """The distinct rows changed since ``position``, ascending; None if more than ``limit``.
@@ -59,9 +69,3 @@ class RowLog:
             return rows
         distinct = set(rows)
         return None if len(distinct) > limit else sorted(distinct)
-
-    def forget(self, keep: int) -> None:
-        """Drop old entries; at least the last ``keep`` stay."""
-        if len(self._rows) > 2 * keep:
-            self._start += len(self._rows) - keep
-            del self._rows[: -keep or None]

@@ -205,8 +205,6 @@ class Snapshot(NodeColumns):
         self.version += 1
         if not self._update_pods(cache, changes):
             self._update_nodes(cache, changes)
-        self._node_log.forget(4096)
-        self._pods_log.forget(4096)
 
     def _update_pods(self, cache: Cache, changes: Changes) -> bool:
         """Apply ``changes`` if no Node object is among them; False if nothing was applied."""

@@ -277,7 +277,7 @@ class Framework:
         for plugin in self._at.reserve:
             outcome = guard.call(plugin.name, "Reserve", plugin.reserve, state, pod, node)
             watch.lap(plugin.name)
-            if not outcome.is_success:
+            if outcome is not SUCCESS:
                 break
         watch.stop()
         return outcome
@@ -317,7 +317,7 @@ class Framework:
             else:
                 outcome = guard.call(plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
             watch.lap(plugin.name)
-            if not outcome.is_success:
+            if outcome is not SUCCESS:
                 break
         watch.stop()
         return outcome
