@@ -14,6 +14,7 @@ from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.ranking import NO_RANKING, Ranking
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Status
 
@@ -93,10 +94,8 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
     feasible: Int64Array = _NO_ROWS
     #: plugin (or extender) -> scores of the feasible rows
     scores: dict[str, ScoreColumn] = {}
-    #: (feasible,) int64, sum of the weighted scores
-    total: Int64Array = _NO_ROWS
-    #: (ties,) int64, rows with the greatest total
-    ties: Int64Array = _NO_ROWS
+    #: the feasible rows by the sums of the weighted scores
+    ranking: Ranking = NO_RANKING
     #: index into ``ties`` of the chosen row
     draw: int = 0
 
@@ -128,6 +127,16 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
     initial_attempt_at: float | None = None
     #: the pod was retried because of the time it had waited, not because of an event
     after_flush: bool = False
+
+    @property
+    def total(self) -> Int64Array:
+        """(feasible,) int64, sum of the weighted scores; empty if there are no scores."""
+        return self.ranking.total
+
+    @property
+    def ties(self) -> Int64Array:
+        """(ties,) int64, rows with the greatest total."""
+        return self.ranking.ties
 
     def status_of(self, node: str) -> Status | None:
         """Why the node was refused; None if it passed. KeyError for an unknown node."""

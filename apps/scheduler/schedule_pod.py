@@ -7,6 +7,7 @@ decision.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -27,9 +28,9 @@ from apps.scheduler.framework.extender import (
 )
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_scores import Scores
 from apps.scheduler.framework.signed_verdicts import Summary, summarize
 from apps.scheduler.framework.status import (
     SUCCESS,
@@ -59,25 +60,26 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
     if context.reuses_results and not context.extenders:
         attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     try:
-        if not repeat_cycle(context, attempt):
+        ties = repeat_cycle(context, attempt)
+        if ties is None:
             find_nodes_that_fit_pod(context, attempt)
             if not len(decision.feasible):
                 return unschedulable(decision.filter_message)
-            prioritize_nodes(context, attempt)
+            ties = prioritize_nodes(context, attempt)
     except StatusError as failure:
         attempt.diagnosis = None
         return failure.status
     except ExtenderError as failure:
         attempt.diagnosis = None
         return error(str(failure))
-    select_host(context, attempt)
+    select_host(context, attempt, ties)
     return SUCCESS
 
 
-def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> bool:
-    """What the four steps find, by what is known for pods of this signature; False if too little.
+def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] | Int64Array | None:
+    """The best rows by what is known for pods of this signature; None if that is too little.
 
-    Nothing is then different from the last such pod but the rows that have changed since.
+    Nothing is different from the last such pod but the rows that have changed since.
     """
     results, snapshot = attempt.results, context.snapshot
     if (
@@ -87,18 +89,18 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> bool:
         or len(results.verdicts.feasible)
         > feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
     ):
-        return False
+        return None
     found = results.repeat(attempt.state, snapshot)
     if found is None:
-        return False
+        return None
     decision, summary = attempt.decision, found.summary
     attempt.diagnosis = Diagnosis(found.statuses)
     for status in summary.statuses:
         attempt.diagnosis.add_plugin(status)
     decision.node_statuses, decision.feasible = found.statuses, found.feasible
     count_evaluated(context, attempt, len(found.feasible) + summary.rejected)
-    enter_scores(attempt, found.scores)
-    return True
+    decision.scores, decision.ranking = found.scores.columns, found.scores.ranking
+    return found.scores.ties
 
 
 def count_evaluated(context: SchedulingContext, attempt: Attempt, nodes: int) -> None:
@@ -306,22 +308,22 @@ def find_nodes_that_pass_extenders(
 # -- which of them is best -----------------------------------------------------------------------
 
 
-def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
-    """Score the feasible nodes: ``decision.scores`` and ``decision.total``."""
+def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[int] | Int64Array:
+    """Score the feasible nodes: ``decision.scores`` and ``decision.ranking``; the best rows."""
     decision, framework = attempt.decision, attempt.framework
     state, pod, rows = attempt.state, attempt.pod, decision.feasible
     if not framework.has_score_plugins and not context.extenders:
-        decision.total = np.ones(len(rows), dtype=np.int64)
-        return
+        decision.ranking = Ranking(rows, np.ones(len(rows), dtype=np.int64))
+        return decision.ties
     results = attempt.results if not decision.nominated_fast_path else None
     status = framework.run_pre_score_plugins(state, pod, context.snapshot, rows, results)
     if not status.is_success:
         raise StatusError(status)
     if results is not None:
         found = framework.run_signed_score_plugins(state, pod, context.snapshot, rows, results)
-        enter_scores(attempt, found)
+        decision.scores, decision.ranking = found.columns, found.ranking
         results.end(state)
-        return
+        return found.ties
     decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows)
     for extender in context.extenders:
         # As upstream, extenders are not asked to score a single node.
@@ -330,15 +332,8 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
     total = np.zeros(len(rows), dtype=np.int64)
     for column in decision.scores.values():
         total += column.normalized if column.weight == 1 else column.weighted
-    decision.total = total
-
-
-def enter_scores(attempt: Attempt, found: Scores) -> None:
-    """Enter the scores into the decision; ``ties`` only if they are known."""
-    decision = attempt.decision
-    decision.scores, decision.total = found.columns, found.total
-    if found.ties is not None:
-        decision.ties = found.ties
+    decision.ranking = Ranking(rows, total)
+    return decision.ties
 
 
 def add_extender_scores(attempt: Attempt, extender: Extender) -> None:
@@ -354,11 +349,13 @@ def add_extender_scores(attempt: Attempt, extender: Extender) -> None:
     decision.scores[extender.name] = ScoreColumn(raw, scaled, extender.weight)
 
 
-def select_host(context: SchedulingContext, attempt: Attempt) -> None:
-    """One of the nodes with the greatest total, at random or the first by name."""
+def select_host(
+    context: SchedulingContext, attempt: Attempt, ties: Sequence[int] | Int64Array
+) -> None:
+    """One of the nodes with the greatest total, at random or the first by name.
+
+    ``ties``: their rows, as in ``decision.ties``.
+    """
     decision = attempt.decision
-    if not len(decision.ties):
-        total = decision.total
-        decision.ties = decision.feasible.take((total == total.max()).nonzero()[0])
-    decision.draw = context.tie_breaker.choose_row(decision.ties, context.snapshot.name_rank)
-    decision.node = decision.nodes[decision.ties[decision.draw]]
+    decision.draw = context.tie_breaker.choose_row(decision.ranking, context.snapshot.name_rank)
+    decision.node = decision.nodes[ties[decision.draw]]

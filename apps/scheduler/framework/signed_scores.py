@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.live_column import LiveColumn
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
-from apps.scheduler.framework.ranking import Ranking
+from apps.scheduler.framework.ranking import LiveRanking, Ranking
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _NEVER: Final = -1
 #: rows that are entered one by one; more than these are worth whole columns
-_MAX_PATCHES: Final = 64
+_MAX_STEPS: Final = 64
 #: distinct amounts for which scores are stored
 _MAX_AMOUNTS: Final = 4096
 
@@ -46,10 +47,10 @@ class Scores:
     """The scores of the feasible rows."""
 
     columns: dict[str, ScoreColumn]
-    #: (feasible,) int64, sum of the weighted scores
-    total: Int64Array
-    #: (ties,) int64, the rows with the greatest total; None if they are not known
-    ties: Int64Array | None
+    #: by the sums of the weighted scores
+    ranking: Ranking
+    #: the rows with the greatest total, ascending; valid until the next cycle
+    ties: Sequence[int] | Int64Array
 
 
 class _Plan:
@@ -67,6 +68,8 @@ class _Plan:
         self.times = dict.fromkeys((each.name for each in scorers), 0)
         updated = self.changing or self.signed[:1]
         self.updated = updated[-1].name if updated else ""
+        #: names of those whose normalized scores are the raw ones
+        self.plain = {each.name for each in self.changing if each.normalizer is None}
 
 
 class SignedScores:
@@ -82,10 +85,11 @@ class SignedScores:
         self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
         #: the state of the snapshot for which all this holds
         self.node_version = self.position = _NEVER
-        #: the feasible rows, and what is aligned with them
+        #: the feasible rows, and what is aligned with them; None if that is not up to date
         self.rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
-        self._ranking = Ranking(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        self._live: dict[str, LiveColumn] = {}
+        self._ranking: LiveRanking | None = None
 
     def score(
         self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array, watch: Stopwatch
@@ -110,8 +114,10 @@ class SignedScores:
         return not self._plan.others
 
     def found(self) -> Scores:
-        """The columns at ``rows`` if they are complete."""
-        return Scores(self._columns.copy(), self._ranking.total, self._ranking.ties)
+        """The columns at ``rows``, if they are complete."""
+        assert self._ranking is not None
+        ranking = self._ranking.now()
+        return Scores(self._columns.copy(), ranking, self._ranking.ties)
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Plugin -> nanoseconds of an update; the last one whose scores change gets the time."""
@@ -120,18 +126,20 @@ class SignedScores:
 
     def follow(self, rows: list[int], snapshot: Snapshot) -> bool:
         """Enter changed rows without asking a plugin; False if that does not do."""
-        plan, known = self._plan, self._by_amounts
-        if plan.by_pods:
+        plan = self._plan
+        if plan.by_pods or len(rows) > _MAX_STEPS:
             return False
         if plan.by_amounts:
+            known = self._by_amounts
             scores = [known.get(snapshot.amounts_of(row)) for row in rows]
             if None in scores:
                 return False
-            self._enter(rows, scores)
-        return self._patch(rows)
+            self._enter(plan.by_amounts, rows, zip(*scores, strict=True))
+        return self.rows is not None
 
     def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
-        columns, total = {}, self._ranking.total.copy()
+        found = self.found()
+        columns, total = {}, found.ranking.total.copy()
         for each in self._plan.scorers:
             column = self._columns.get(each.name)
             if column is None:
@@ -139,7 +147,8 @@ class SignedScores:
                 total += column.normalized if column.weight == 1 else column.weighted
                 watch.lap(each.name)
             columns[each.name] = column
-        return Scores(columns, total, None)
+        ranking = Ranking(rows, total)
+        return Scores(columns, ranking, ranking.ties)
 
     def _update(self, cycle: Cycle, rows: Int64Array) -> None:
         """Bring columns and totals up to date; the whole of them if ``rows`` are others."""
@@ -155,8 +164,7 @@ class SignedScores:
         elif changed:
             self._update_raw(cycle, changed)
         before = self.rows
-        same = before is not None and (before is rows or np.array_equal(before, rows))
-        if not same or (changed and not self._patch(changed)):
+        if before is None or not (before is rows or np.array_equal(before, rows)):
             self._compute_columns(cycle, rows)
         self.rows = rows
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
@@ -164,13 +172,14 @@ class SignedScores:
     # -- raw scores of all rows ----------------------------------------------------------------
 
     def _update_raw(self, cycle: Cycle, rows: list[int]) -> None:
-        if self._plan.by_amounts:
+        plan = self._plan
+        if plan.by_amounts:
             self._update_by_amounts(cycle, rows)
-        if self._plan.by_pods:
-            places = np.array(rows, dtype=np.int64)
-            changed = RecomputingOverlay(cycle.snapshot, places)
-            for each in self._plan.by_pods:
-                self._raw[each.name][places] = cycle.raw(each, changed, np.arange(len(rows)))
+        if plan.by_pods:
+            changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
+            every = np.arange(len(rows))
+            columns = [cycle.raw(each, changed, every).tolist() for each in plan.by_pods]
+            self._enter(plan.by_pods, rows, columns)
 
     def _update_by_amounts(self, cycle: Cycle, rows: list[int]) -> None:
         known, amounts_of = self._by_amounts, cycle.snapshot.amounts_of
@@ -180,14 +189,45 @@ class SignedScores:
                 known.clear()
                 unseen = rows
             self._add_amounts(cycle, unseen)
-        self._enter(rows, [known[amounts_of(row)] for row in rows])
+        scores = [known[amounts_of(row)] for row in rows]
+        self._enter(self._plan.by_amounts, rows, zip(*scores, strict=True))
 
-    def _enter(self, rows: list[int], scores: Iterable[tuple[int, ...]]) -> None:
-        """Enter into the raw columns what plugins that read amounts answer for ``rows``."""
-        columns = [self._raw[each.name] for each in self._plan.by_amounts]
-        for row, of_row in zip(rows, scores, strict=True):
-            for column, score in zip(columns, of_row, strict=True):
-                column[row] = score
+    def _enter(
+        self, scorers: Sequence[Scorer], rows: list[int], columns: Iterable[Sequence[int]]
+    ) -> None:
+        """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""
+        if len(rows) > _MAX_STEPS:
+            self.rows = None
+        gains: dict[int, int] = {}
+        for each, scores in zip(scorers, columns, strict=True):
+            raw, changes = self._raw[each.name], []
+            for row, new in zip(rows, scores, strict=True):
+                old = int(raw[row])
+                if new != old:
+                    raw[row] = new
+                    changes.append((row, new))
+                    gains[row] = gains.get(row, 0) + (new - old) * each.weight
+            if changes and self.rows is not None:
+                self._change_column(each, changes)
+        if self.rows is not None and self._ranking is not None:
+            for row, gain in gains.items():
+                self._ranking.add(row, gain)
+
+    def _change_column(self, scorer: Scorer, changes: Iterable[tuple[int, int]]) -> None:
+        """Enter (row, score) into the column of the feasible rows."""
+        live, ranking = self._live.get(scorer.name), self._ranking
+        assert ranking is not None
+        for row, score in changes:
+            place = ranking.place_of(row)
+            if place < 0:
+                continue
+            if live is None or not 0 <= score <= 100:
+                self.rows = None
+                return
+            live.set(place, score)
+        if live is not None:
+            moment = live.moment()
+            self._columns[scorer.name] = ScoreColumn(moment, moment, scorer.weight)
 
     def _add_amounts(self, cycle: Cycle, rows: list[int]) -> None:
         """Store the scores of rows with the amounts of ``rows``."""
@@ -200,38 +240,17 @@ class SignedScores:
     # -- columns of the feasible rows ----------------------------------------------------------
 
     def _compute_columns(self, cycle: Cycle, rows: Int64Array) -> None:
-        self._columns = {}
+        self._columns, self._live = {}, {}
         total = np.zeros(len(rows), dtype=np.int64)
         for each in self._plan.signed:
             raw = self._raw[each.name].take(rows)
             column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
             _frozen(column.normalized)
             self._columns[each.name] = column
+            if each.name in self._plan.plain:
+                self._live[each.name] = LiveColumn(raw)
             total += column.normalized if column.weight == 1 else column.weighted
-        self._ranking = Ranking(rows, _frozen(total))
-
-    def _patch(self, rows: list[int]) -> bool:
-        """Enter the changed rows into copies of the columns; False if that does not do."""
-        if len(rows) > _MAX_PATCHES:
-            return False
-        ranking = self._ranking
-        places = [(row, place) for row in rows if (place := ranking.place_of(row)) >= 0]
-        gains: dict[int, int] = {}
-        for each in self._plan.changing:
-            raw, column = self._raw[each.name], self._columns[each.name].raw
-            news = [(place, int(raw[row])) for row, place in places if raw[row] != column[place]]
-            if not news:
-                continue
-            if each.normalizer is not None or not all(0 <= new <= 100 for _, new in news):
-                return False
-            old, column = column, column.copy()
-            for place, new in news:
-                gains[place] = gains.get(place, 0) + (new - int(old[place])) * each.weight
-                column[place] = new
-            self._columns[each.name] = ScoreColumn(_frozen(column), column, each.weight)
-        if gains:
-            self._ranking = ranking.with_gains(gains)
-        return True
+        self._ranking = LiveRanking(rows, total)
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:
