@@ -151,7 +151,7 @@ class SignedScores:
         found = self.found()
         columns, total = {}, found.ranking.total.copy()
         for each in self._plan.scorers:
-            column = self._columns.get(each.name)
+            column = found.columns.get(each.name)
             if column is None:
                 column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
                 total += column.normalized if column.weight == 1 else column.weighted
