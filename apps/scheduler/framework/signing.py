@@ -55,8 +55,9 @@ class Signing:
         self._reads: dict[str, Reads] = {
             each.name: getattr(each, "sign_reads", "pods") for each in self._signing
         }
+        skipping: list[Any] = [each for each in plugins if "skips" in vars(type(each))]
         self._skips: dict[str, Callable[[PodInfo], bool]] = {
-            each.name: getattr(each, "skips") for each in plugins if "skips" in vars(type(each))
+            each.name: each.skips for each in skipping
         }
         self._specs: dict[bytes, _Spec] = {}
         self._results: OrderedDict[Signature, SignedResults] = OrderedDict()
