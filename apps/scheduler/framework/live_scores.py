@@ -11,7 +11,7 @@ import numpy as np
 from apps.scheduler.framework.nodes import Int64Array
 
 #: changes after which there is a new base
-_MAX_CHANGES: Final = 128
+_MAX_CHANGES: Final = 64
 
 
 class Moment:
