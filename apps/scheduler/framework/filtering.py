@@ -115,7 +115,7 @@ class Filters:
             return self._continue(statuses, filters, state, pod, among, None, watch)
 
         active = [each for each in self._filters if each.name not in state.skip_filter]
-        return results.filter(active, snapshot, run, watch)
+        return results.verdicts.filter(active, snapshot, run, watch)
 
     def nominated_pods(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
         """The pods nominated to rows of ``nodes`` that ``pod`` has to respect, if any."""

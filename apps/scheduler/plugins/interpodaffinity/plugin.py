@@ -64,6 +64,10 @@ class InterPodAffinity:
         weight = args.hard_pod_affinity_weight
         check_range(weight, 0, 100, f"{path}.hardPodAffinityWeight", problems)
 
+    def skips(self, pod: PodInfo) -> bool:
+        terms = pod.terms
+        return not terms.carried and not terms.errors and self._existing.is_indifferent_to(pod)
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:

@@ -60,6 +60,9 @@ class PodTopologySpread:
         self._defaults = DefaultConstraints(defaults, handle.listers)
         self._handle = handle
 
+    def skips(self, pod: PodInfo) -> bool:
+        return not pod.pod.spec.topology_spread_constraints and not self._defaults.apply_to(pod)
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
