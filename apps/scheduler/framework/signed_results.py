@@ -9,18 +9,21 @@ import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState, StateData
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.interface import FilterPlugin
+from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
 from apps.scheduler.framework.signed_scores import SignedScores
 from apps.scheduler.framework.status import Status
 from apps.scheduler.framework.stopwatch import Stopwatch
+from apps.scheduler.framework.verdicts import Passed, VerdictLayer
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
 #: runs plugins on what the statuses left, until no row is left; returns how many ran
 Run = Callable[[Sequence[FilterPlugin], NodeStatuses, NodeColumns, Stopwatch | None], int]
+#: the verdicts of a filter on all rows
+Ask = Callable[[FilterPlugin], Verdicts | None]
 
 _NEVER: Final = -1
 #: distinct amounts for which a status is stored
@@ -62,8 +65,10 @@ class SignedResults:
     """Arrays that this hands out are read-only and never change afterwards."""
 
     def __init__(self, reads: Mapping[str, Reads]) -> None:
-        #: plugin that signed the pod -> what its answers depend on
-        self._reads = reads
+        """``reads``: plugin that signed the pod -> what its answers depend on."""
+        #: those that look at domains run in each cycle, and are on top of the others
+        self._layers = {n: VerdictLayer(n) for n, what in reads.items() if what == "domains"}
+        self._reads = reads = {n: what for n, what in reads.items() if what != "domains"}
         self._nodes_only = {name for name, what in reads.items() if what == "nodes"}
         self.pre_filter = SignedAnswers(reads.keys())
         self.pre_score = SignedAnswers(reads.keys())
@@ -77,24 +82,41 @@ class SignedResults:
         self._node_version = self._position = _NEVER
         #: the amounts of a row -> its status, if the filters read nothing else
         self._by_amounts: dict[Hashable, Status | None] = {}
-        self._feasible: Int64Array = np.empty(0, dtype=np.int64)
+        #: what these filters left, and what those that look at domains left of it
+        self._passed = self._left = Passed(self._statuses, np.empty(0, dtype=np.int64))
 
     def filter(
-        self, filters: Sequence[FilterPlugin], snapshot: Snapshot, run: Run, watch: Stopwatch
+        self,
+        filters: Sequence[FilterPlugin],
+        snapshot: Snapshot,
+        run: Run,
+        ask: Ask,
+        watch: Stopwatch,
     ) -> NodeStatuses:
         """The verdicts of all ``filters``; those that did not sign run now."""
         signed = _leading(filters, self._reads)
         self._update(filters[:signed], snapshot, run, watch)
-        if signed == len(filters) or not len(self._feasible):
-            return NodeStatuses(self._statuses.ids, list(self._statuses.statuses))
-        statuses = self._statuses.copy()
-        run(filters[signed:], statuses, snapshot, watch)
+        layers = _leading(filters[signed:], self._layers)
+        left = self._left = self._look_further(filters[signed : signed + layers], ask)
+        if signed + layers == len(filters) or not len(left.feasible):
+            return NodeStatuses(left.statuses.ids, list(left.statuses.statuses))
+        statuses = left.statuses.copy()
+        run(filters[signed + layers :], statuses, snapshot, watch)
         return statuses
+
+    def _look_further(self, filters: Sequence[FilterPlugin], ask: Ask) -> Passed:
+        """What filters that look at domains leave of the rows that pass."""
+        left = self._passed
+        for plugin in filters:
+            if not len(left.feasible):
+                break
+            left = self._layers[plugin.name].on(left, ask(plugin))
+        return left
 
     def feasible(self, statuses: NodeStatuses) -> Int64Array:
         """The rows that pass by ``statuses``, ascending."""
-        if statuses.ids is self._statuses.ids:
-            return self._feasible
+        if statuses.ids is self._left.statuses.ids:
+            return self._left.feasible
         return np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
 
     def _update(
@@ -155,9 +177,7 @@ class SignedResults:
         self._nodes_statuses = statuses.copy()
         if (statuses.ids == NodeStatuses.FEASIBLE).any():
             self._ran += run(filters[self._of_nodes :], statuses, snapshot, watch)
-        self._feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-        statuses.ids.setflags(write=False)
-        self._feasible.setflags(write=False)
+        self._passed = Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE))
 
 
 def _leading(filters: Sequence[FilterPlugin], names: Container[str]) -> int:

@@ -57,6 +57,8 @@ class SignedScores:
         self._rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
         self._total: Int64Array = np.empty(0, dtype=np.int64)
+        #: the columns of the other plugins
+        self._others: dict[str, ScoreColumn] = {}
 
     def score(
         self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array, watch: Stopwatch
@@ -73,7 +75,10 @@ class SignedScores:
         for each in scorers:
             column = self._columns.get(each.name)
             if column is None:
-                column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
+                column = each.score(
+                    cycle.state, cycle.pod, cycle.snapshot, rows, self._others.get(each.name)
+                )
+                self._others[each.name] = column
                 total += column.normalized if column.weight == 1 else column.weighted
                 watch.lap(each.name)
             columns[each.name] = column

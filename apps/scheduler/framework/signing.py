@@ -3,6 +3,10 @@
 A plugin that defines ``sign`` promises that its PreFilter, Filter, PreScore, Score and
 NormalizeScore depend on the pod only through the value that ``sign`` returns, and that its verdict
 and raw score of a node depend on nothing else but that node and the pods on it.
+
+A plugin whose ``sign_reads`` is "domains" looks further: it runs in each cycle and is asked for the
+whole snapshot. What it returned in the last cycle it returns again (the same object) if nothing has
+changed. Its ``sign`` is called in each cycle, and may depend on more than the pod's spec.
 """
 
 from __future__ import annotations
@@ -38,12 +42,14 @@ class Signing:
 
     def __init__(self, plugins: Iterable[Plugin]) -> None:
         # Not inherited: a subclass that changes a method may read more than its base.
-        self._signing: list[Any] = [each for each in plugins if "sign" in vars(type(each))]
+        signing: list[Any] = [each for each in plugins if "sign" in vars(type(each))]
         self._reads: dict[str, Reads] = {
-            each.name: getattr(each, "sign_reads", "pods") for each in self._signing
+            each.name: getattr(each, "sign_reads", "pods") for each in signing
         }
+        self._signing = [each for each in signing if self._reads[each.name] != "domains"]
+        self._looking_further = [each for each in signing if self._reads[each.name] == "domains"]
         self._signatures: dict[bytes, Signature] = {}
-        self._results: OrderedDict[Signature, SignedResults] = OrderedDict()
+        self._results: OrderedDict[Hashable, SignedResults] = OrderedDict()
         self._encoder = msgspec.msgpack.Encoder()
 
     def results_for(self, pod: PodInfo, snapshot: Snapshot) -> SignedResults | None:
@@ -54,16 +60,18 @@ class Signing:
         if not self._signing or has_resize_status(pod.pod):
             return None
         signature = self._signature(pod)
-        results = self._results.get(signature)
+        further = [each.sign(pod) for each in self._looking_further]
+        key = (signature, *further)
+        results = self._results.get(key)
         if results is None:
-            self._results[signature] = SignedResults(
-                {name: self._reads[name] for name, _ in signature}
-            )
+            names = [name for name, _ in signature]
+            names += [each.name for each in self._looking_further]
+            self._results[key] = SignedResults({name: self._reads[name] for name in names})
             limit = max(_MIN_RESULTS, _MAX_BYTES // (_BYTES_PER_ROW * len(snapshot)))
             while len(self._results) > limit:
                 self._results.popitem(last=False)
             return None
-        self._results.move_to_end(signature)
+        self._results.move_to_end(key)
         return results
 
     def _signature(self, pod: PodInfo) -> Signature:
