@@ -200,6 +200,19 @@ class PodIndex(Generic[K]):
                 del self._classes[key]
                 self._remove_class(known)
 
+    def validate(self) -> None:
+        """Raise AssertionError if a sum is not what the pods add up to; for tests."""
+        for column in self._columns.values():
+            counts = np.zeros(self._rows, dtype=np.int64)
+            for known in self._classes.values():
+                weight = column.counted.weigh(known)
+                for row, number in known.rows.items():
+                    counts[row] += weight * number
+            assert np.array_equal(column.counts.values, counts)
+            for domains, totals in column.totals.values():
+                if len(domains.slots) == self._rows:
+                    assert np.array_equal(totals.values, domains.total(counts))
+
     def _add_class(self, known: PodClass[K]) -> None:
         asking = dict(self._columns_by_tag.get(None, ()))
         for tag in self._tags_of(known.key):
