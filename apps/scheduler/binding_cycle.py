@@ -81,6 +81,7 @@ def run_steps(context: SchedulingContext, attempt: Attempt, answer: Status | Non
         if context.executor is not None:
             attempt.decision.result = Result.BINDING
             attempt.decision.message = f"{step.name} prepares the binding, or binds"
+            finish_decision(attempt)
             attempt.running = context.executor.submit(step.run)
             attempt.running.add_done_callback(lambda _: context.on_progress())
             return None
@@ -92,7 +93,7 @@ def binding_cycle(context: SchedulingContext, attempt: Attempt) -> Steps:
     assert attempt.assumed is not None
     framework, state, node = attempt.framework, attempt.state, attempt.decision.node
     status = yield from framework.run_pre_bind_plugins(state, attempt.assumed, node)
-    if not status.is_success:
+    if status is not SUCCESS:
         return status
     attempt.is_prebound = True
     for extender in context.extenders:

@@ -166,7 +166,7 @@ def _build_stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDec
         durations=dict(decision.durations),
         timed_plugins=[[point, *spent] for point, spent in timed.items()],
         plugin_times=[time for spent in timed.values() for time in spent.values()],
-        scored=bool(len(decision.total)),
+        scored=decision.ranking.best is not None,
         draws=record.draws,
         loaded_at=record.seen.loaded_at,
         expected=record.seen.expected,

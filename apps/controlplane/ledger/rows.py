@@ -70,7 +70,7 @@ def build_row(
         "victims": [pod.key for pod in victims],
         "nodes": decision.total_nodes,
         "feasible_nodes": len(decision.feasible),
-        "tied_nodes": len(decision.ties),
+        "tied_nodes": decision.ranking.tied,
         "total_score": _get_total_score(decision),
         "cluster_version": record.cluster_version,
         "sequence": record.sequence,
@@ -90,6 +90,4 @@ def _get_post_filter_message(decision: Decision) -> str:
 
 def _get_total_score(decision: Decision) -> int | None:
     """The total of the selected node; None if no node was selected by score."""
-    if decision.result is not Result.SCHEDULED or not len(decision.total):
-        return None
-    return int(decision.total.max())
+    return decision.ranking.best if decision.result is Result.SCHEDULED else None

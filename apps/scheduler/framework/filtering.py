@@ -116,7 +116,7 @@ class Filters:
             return verdicts
 
         active = [each for each in self._filters if each.name not in state.skip_filter]
-        return results.filter(active, snapshot, run, ask, watch)
+        return results.verdicts.filter(active, snapshot, run, ask, watch)
 
     def _verdicts(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot

@@ -29,8 +29,9 @@ from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.profile_plugins import PluginFactory, ProfilePlugins
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_results import NOTHING_KNOWN, SignedResults
-from apps.scheduler.framework.signed_scores import Cycle
+from apps.scheduler.framework.signed_answers import NOTHING_KNOWN
+from apps.scheduler.framework.signed_results import SignedResults
+from apps.scheduler.framework.signed_scores import Cycle, Scores
 from apps.scheduler.framework.signing import Signing
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, error, unresolvable
 from apps.scheduler.framework.steps import Step, Steps
@@ -41,6 +42,7 @@ from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
+_EVERY_NODE = PreFilterResult()
 #: the extension points at which a pod can be rejected
 _REJECTING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
 
@@ -144,6 +146,9 @@ class Framework:
         ``results``: what is known for pods of this signature.
         """
         watch = Stopwatch(state, "PreFilter")
+        if results is not None and results.pre_filter.replay(state, state.skip_filter, watch):
+            watch.stop()
+            return _EVERY_NODE, SUCCESS, set()
         result, narrowing = PreFilterResult(), set[str]()
         outcome = SUCCESS
         known = results.pre_filter if results is not None else NOTHING_KNOWN
@@ -172,6 +177,7 @@ class Framework:
                 if not result.node_names:
                     outcome = _no_node_left(narrowing)
                     break
+        known.complete(self._at.pre_filter)
         watch.stop()
         return result, outcome, narrowing
 
@@ -209,6 +215,9 @@ class Framework:
         results: SignedResults | None = None,
     ) -> Status:
         watch = Stopwatch(state, "PreScore")
+        if results is not None and results.pre_score.replay(state, state.skip_score, watch):
+            watch.stop()
+            return SUCCESS
         known = results.pre_score if results is not None else NOTHING_KNOWN
         for plugin in self._at.pre_score:
             if known.answers_for(plugin.name, state, state.skip_score):
@@ -226,6 +235,7 @@ class Framework:
             if not status.is_skip:
                 return error(f'running PreScore plugin "{plugin.name}": {status.message}')
             state.skip_score.add(plugin.name)
+        known.complete(self._at.pre_score)
         watch.stop()
         return SUCCESS
 
@@ -249,10 +259,11 @@ class Framework:
         snapshot: Snapshot,
         rows: Int64Array,
         results: SignedResults,
-    ) -> tuple[dict[str, ScoreColumn], Int64Array]:
+    ) -> Scores:
         """The same with what is known for pods of this signature, and the totals."""
         watch = Stopwatch(state, "Score")
-        scorers = [each for each in self._at.score if each.name not in state.skip_score]
+        skipped = state.skip_score
+        scorers = [each for each in self._at.score if each.name not in skipped]
         found = results.scores.score(scorers, Cycle(state, pod, snapshot), rows, watch)
         watch.stop()
         return found
@@ -266,7 +277,7 @@ class Framework:
         for plugin in self._at.reserve:
             outcome = guard.call(plugin.name, "Reserve", plugin.reserve, state, pod, node)
             watch.lap(plugin.name)
-            if not outcome.is_success:
+            if outcome is not SUCCESS:
                 break
         watch.stop()
         return outcome
@@ -306,7 +317,7 @@ class Framework:
             else:
                 outcome = guard.call(plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
             watch.lap(plugin.name)
-            if not outcome.is_success:
+            if outcome is not SUCCESS:
                 break
         watch.stop()
         return outcome

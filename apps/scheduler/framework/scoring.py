@@ -9,20 +9,35 @@ import numpy as np
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
+from apps.scheduler.framework.live_column import Moment
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.framework.types import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
 class ScoreColumn:
     """One plugin's scores, aligned with the feasible rows."""
 
-    #: what Score returned
-    raw: Int64Array
-    #: after NormalizeScore, in 0..100
-    normalized: Int64Array
-    weight: int
+    __slots__ = ("_normalized", "_raw", "weight")
+
+    def __init__(
+        self, raw: Int64Array | Moment, normalized: Int64Array | Moment, weight: int
+    ) -> None:
+        self._raw = raw
+        self._normalized = normalized
+        self.weight = weight
+
+    @property
+    def raw(self) -> Int64Array:
+        """What Score returned."""
+        column = self._raw
+        return column.array if isinstance(column, Moment) else column
+
+    @property
+    def normalized(self) -> Int64Array:
+        """After NormalizeScore, in 0..100."""
+        column = self._normalized
+        return column.array if isinstance(column, Moment) else column
 
     @property
     def weighted(self) -> Int64Array:

@@ -8,8 +8,10 @@ import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Verdicts
+from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.status import Code, StatusError
+from apps.scheduler.framework.summary import Summary, summarize
 
 #: rows whose verdicts are entered one by one; more than these are worth the whole column
 _MAX_PATCHES: Final = 64
@@ -40,14 +42,17 @@ def add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> boo
 class Passed:
     """What filters left. Arrays are read-only and never change."""
 
-    __slots__ = ("feasible", "statuses")
-
     def __init__(self, statuses: NodeStatuses, feasible: Int64Array) -> None:
         self.statuses = statuses
         #: the rows that pass, ascending
         self.feasible = feasible
         statuses.ids.setflags(write=False)
         feasible.setflags(write=False)
+
+    @lazy
+    def summary(self) -> Summary:
+        """What the filters refused."""
+        return summarize(self.statuses)
 
 
 class VerdictLayer:

@@ -20,7 +20,7 @@ from apps.scheduler.plugins.interpodaffinity import NAME, hints
 from apps.scheduler.plugins.interpodaffinity.filtering import PreFilterState, verdicts
 from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
 from apps.scheduler.plugins.interpodaffinity.scoring import PreScoreState
-from apps.scheduler.plugins.interpodaffinity.signs import AffinitySigns
+from apps.scheduler.plugins.interpodaffinity.signs import UNRELATED, AffinitySigns
 
 _PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
@@ -56,6 +56,9 @@ class InterPodAffinity:
 
     def sign(self, pod: PodInfo) -> Hashable | None:
         return None if pod.terms.errors else self._signs.of(pod)
+
+    def skips(self, pod: PodInfo) -> bool:
+        return self.sign(pod) is UNRELATED
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -25,6 +25,10 @@ class AffinitySign:
         self.scores = scores
 
 
+#: of pods that neither have nor match a term
+UNRELATED: Final = AffinitySign(None, None)
+
+
 class AffinitySigns:
     """The pods' own terms with those of running pods that match them, and their signs.
 
@@ -51,6 +55,9 @@ class AffinitySigns:
         self._by_content: dict[Hashable, AffinitySign] = {}
 
     def of(self, pod: PodInfo) -> AffinitySign:
+        """The pod's sign, if its terms are valid."""
+        if not pod.terms.carried and self.existing.is_indifferent_to(pod):
+            return UNRELATED
         incoming, existing = self._incoming.of(pod.terms), self.existing.about(pod)
         key = (incoming, existing, incoming.likes_itself(pod))
         sign = self._by_terms.get(key)

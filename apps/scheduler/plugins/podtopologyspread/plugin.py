@@ -35,7 +35,7 @@ from apps.scheduler.plugins.podtopologyspread.filtering import (
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
 from apps.scheduler.plugins.podtopologyspread.refusals import too_uneven
 from apps.scheduler.plugins.podtopologyspread.scoring import PreScoreState
-from apps.scheduler.plugins.podtopologyspread.signs import SpreadSign, SpreadSigns
+from apps.scheduler.plugins.podtopologyspread.signs import NOT_SPREAD, SpreadSign, SpreadSigns
 
 PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
@@ -62,6 +62,9 @@ class PodTopologySpread:
             return self._signs.of(pod)
         except SelectorError:
             return None
+
+    def skips(self, pod: PodInfo) -> bool:
+        return self.sign(pod) is NOT_SPREAD
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns

@@ -32,6 +32,10 @@ class SpreadSign:
         self.scores = scores
 
 
+#: of pods without constraints
+NOT_SPREAD: Final = SpreadSign(None, None)
+
+
 class SpreadSigns:
     """The constraints of pods, and their signs.
 
@@ -56,6 +60,8 @@ class SpreadSigns:
 
     def of(self, pod: PodInfo) -> SpreadSign:
         """The pod's sign; raises SelectorError."""
+        if not pod.pod.spec.topology_spread_constraints and not self._defaults.apply_to(pod):
+            return NOT_SPREAD
         version = sources_version(self._listers)
         if version != self._version or len(self._by_pod) >= _MAX_KNOWN:
             self._by_pod.clear()
@@ -79,7 +85,7 @@ class SpreadSigns:
             return self._defaults.of(pod, action)
         return compile_constraints(own, action, namespace=pod.namespace, labels=pod.labels)
 
-    def _key(self, pod: PodInfo) -> Hashable:
+    def _key(self, pod: PodInfo) -> tuple[Hashable, Hashable, bytes]:
         spec, owner = pod.pod.spec, controller_of(pod)
         whose = (owner.api_version, owner.kind, owner.name) if owner is not None else None
         node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
@@ -90,8 +96,11 @@ class SpreadSigns:
     def _find(self, pod: PodInfo) -> SpreadSign:
         hard = tuple(self.constraints(pod, DO_NOT_SCHEDULE))
         soft = tuple(self.constraints(pod, SCHEDULE_ANYWAY))
+        if not hard and not soft:
+            return NOT_SPREAD
         every = bool(pod.pod.spec.topology_spread_constraints) or not self._system_defaulted
-        content = (hard, soft, every, self._matters(pod, hard, soft))
+        matches = tuple(each.selector.matches(pod.labels) for each in hard)
+        content = (hard, soft, every, matches, self._key(pod)[2])
         known = self._by_content.get(content)
         if known is None:
             if len(self._by_content) >= _MAX_KNOWN:
@@ -101,14 +110,3 @@ class SpreadSigns:
                 SpreadScores(pod, soft, require_all_topologies=every) if soft else None,
             )
         return known
-
-    def _matters(
-        self, pod: PodInfo, hard: Sequence[SpreadConstraint], soft: Sequence[SpreadConstraint]
-    ) -> Hashable:
-        """What else the constraints' results depend on."""
-        if not hard and not soft:
-            return None
-        return (
-            tuple(each.selector.matches(pod.labels) for each in hard),
-            self._key(pod)[2],
-        )

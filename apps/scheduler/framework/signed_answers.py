@@ -1,0 +1,106 @@
+"""What PreFilter and PreScore answered for the pods of one signature, with what they wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from apps.scheduler.framework.cycle_state import CycleState, StateData
+from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from apps.scheduler.framework.interface import Plugin
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """The outcome of all plugins of the extension point together."""
+
+    #: the plugins that return Skip
+    skips: frozenset[str]
+    data: tuple[tuple[str, StateData], ...]
+    #: all plugins in their order, each with 0
+    times: Mapping[str, int]
+    last: str
+
+
+class SignedAnswers:
+    """The outcome of PreFilter or PreScore by plugin, with the cycle data that it wrote.
+
+    ``signed``: the plugins that signed the pod; ``skipping``: others that define ``skips``.
+    """
+
+    def __init__(self, signed: Collection[str], skipping: Collection[str]) -> None:
+        self._signed = signed
+        self._skipping = skipping
+        #: whether all of ``skipping`` skip the pod of this cycle
+        self.others_skip = False
+        #: plugin -> whether it returned Skip, and its data by key
+        self._known: dict[str, tuple[bool, Mapping[str, StateData]]] = {}
+        self._replay: _Replay | None = None
+
+    def replay(self, state: CycleState, skipped: set[str], watch: Stopwatch) -> bool:
+        """Do to ``state`` what all plugins would do; False if that is not known."""
+        replay = self._replay
+        if replay is None or not self.others_skip:
+            return False
+        self.restore(state, skipped)
+        watch.note_all(replay.times)
+        watch.lap(replay.last)
+        return True
+
+    def restore(self, state: CycleState, skipped: set[str]) -> None:
+        """Do what ``replay`` does to ``state``, which is known to be possible."""
+        replay = self._replay
+        assert replay is not None
+        skipped.update(replay.skips)
+        for key, value in replay.data:
+            state.write(key, value.clone())
+
+    def spent(self, nanoseconds: int) -> dict[str, int]:
+        """Plugin -> nanoseconds of a replay; the last one gets the time."""
+        replay = self._replay
+        assert replay is not None
+        return {**replay.times, replay.last: nanoseconds}
+
+    def is_replay(self, skipped: set[str]) -> bool:
+        """Whether a replay skips the same plugins."""
+        return self._replay is not None and self._replay.skips == skipped
+
+    def answers_for(self, plugin: str, state: CycleState, skipped: set[str]) -> bool:
+        """Do to ``state`` what the plugin would do; False if that is not known."""
+        known = self._known.get(plugin)
+        if known is None:
+            return False
+        skips, data = known
+        if skips:
+            skipped.add(plugin)
+        for key, value in data.items():
+            state.write(key, value.clone())
+        return True
+
+    def add(self, plugin: str, status: Status, written: Mapping[str, StateData]) -> None:
+        """Remember the answer of a plugin that signed the pod, if it is success or Skip."""
+        if plugin in self._signed and (status.is_success or status.is_skip):
+            data = {key: value.clone() for key, value in written.items()}
+            self._known[plugin] = (status.is_skip, data)
+
+    def complete(self, plugins: Sequence[Plugin]) -> None:
+        """All ``plugins`` of the extension point were asked: from now on they may be replayed."""
+        names = [each.name for each in plugins]
+        if self._replay is not None or not names:
+            return
+        if all(name in self._known or name in self._skipping for name in names):
+            known = [self._known.get(name, (True, {})) for name in names]
+            self._replay = _Replay(
+                frozenset(n for n, (skip, _) in zip(names, known, strict=True) if skip),
+                tuple(item for _, data in known for item in data.items()),
+                dict.fromkeys(names, 0),
+                names[-1],
+            )
+
+
+#: for pods without a signature
+NOTHING_KNOWN: Final = SignedAnswers((), ())
