@@ -29,12 +29,16 @@ class _Replay:
 class SignedAnswers:
     """The outcome of PreFilter or PreScore by plugin, with the cycle data that it wrote.
 
-    ``signed``: the plugins that signed the pod; ``skipping``: others that define ``skips``.
+    ``signed``: the plugins that signed the pod; ``skipping``: others that define ``skips``;
+    ``asked``: those that are asked in each cycle.
     """
 
-    def __init__(self, signed: Collection[str], skipping: Collection[str]) -> None:
+    def __init__(
+        self, signed: Collection[str], skipping: Collection[str], asked: Collection[str] = ()
+    ) -> None:
         self._signed = signed
         self._skipping = skipping
+        self.asked = asked
         #: whether all of ``skipping`` skip the pod of this cycle
         self.others_skip = False
         #: plugin -> whether it returned Skip, and its data by key
@@ -42,7 +46,7 @@ class SignedAnswers:
         self._replay: _Replay | None = None
 
     def replay(self, state: CycleState, skipped: set[str], watch: Stopwatch) -> bool:
-        """Do to ``state`` what all plugins would do; False if that is not known."""
+        """Do to ``state`` what the plugins would do, without ``asked``; False if not known."""
         replay = self._replay
         if replay is None or not self.others_skip:
             return False
@@ -92,13 +96,14 @@ class SignedAnswers:
         names = [each.name for each in plugins]
         if self._replay is not None or not names:
             return
-        if all(name in self._known or name in self._skipping for name in names):
-            known = [self._known.get(name, (True, {})) for name in names]
+        replayed = [name for name in names if name not in self.asked]
+        if replayed and all(name in self._known or name in self._skipping for name in replayed):
+            known = [self._known.get(name, (True, {})) for name in replayed]
             self._replay = _Replay(
-                frozenset(n for n, (skip, _) in zip(names, known, strict=True) if skip),
+                frozenset(n for n, (skip, _) in zip(replayed, known, strict=True) if skip),
                 tuple(item for _, data in known for item in data.items()),
                 dict.fromkeys(names, 0),
-                names[-1],
+                replayed[-1],
             )
 
 

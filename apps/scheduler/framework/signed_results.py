@@ -44,9 +44,9 @@ class SignedResults:
         ``domains``: plugins that signed the pod and run in each cycle, as they look at domains.
         """
         self._skips = list(skips.values())
-        self.pre_filter = SignedAnswers(reads.keys(), skips.keys())
+        self.pre_filter = SignedAnswers(reads.keys(), skips.keys(), domains)
         self.verdicts = SignedVerdicts(reads, domains)
-        self.pre_score = SignedAnswers(reads.keys(), skips.keys())
+        self.pre_score = SignedAnswers(reads.keys(), skips.keys(), domains)
         self.scores = SignedScores(reads)
         #: whether the last cycle asked no plugin that did not sign the pod
         self._is_repeatable = False
@@ -63,7 +63,8 @@ class SignedResults:
     def end(self, state: CycleState) -> None:
         """All points have run in this cycle."""
         self._is_repeatable = (
-            self.pre_filter.is_replay(state.skip_filter)
+            not self.pre_filter.asked
+            and self.pre_filter.is_replay(state.skip_filter)
             and self.pre_score.is_replay(state.skip_score)
             and self.verdicts.is_complete
             and self.scores.is_complete

@@ -62,7 +62,9 @@ class Signing:
         self._signing = [each for each in signing if self._reads[each.name] != "domains"]
         self._looking_further = [each for each in signing if self._reads[each.name] == "domains"]
         self._skips: dict[str, Callable[[PodInfo], bool]] = {
-            each.name: getattr(each, "skips") for each in plugins if "skips" in vars(type(each))
+            each.name: each.skips  # type: ignore[attr-defined]
+            for each in plugins
+            if "skips" in vars(type(each))
         }
         self._specs: dict[bytes, _Spec] = {}
         self._results: OrderedDict[Hashable, SignedResults] = OrderedDict()
@@ -79,7 +81,7 @@ class Signing:
         key = (signature, *[each.sign(pod) for each in self._looking_further])
         results = self._results.get(key)
         if results is None:
-            self._results[key] = self._no_results(signature)
+            self._results[key] = self._no_results(signature, pod)
             limit = max(_MIN_RESULTS, _MAX_BYTES // (_BYTES_PER_ROW * len(snapshot)))
             while len(self._results) > limit:
                 self._results.popitem(last=False)
@@ -88,10 +90,18 @@ class Signing:
         results.begin(pod)
         return results
 
-    def _no_results(self, signature: Signature) -> SignedResults:
+    def _no_results(self, signature: Signature, pod: PodInfo) -> SignedResults:
         reads = {name: self._reads[name] for name, _ in signature}
         skips = {name: skips for name, skips in self._skips.items() if name not in reads}
-        return SignedResults(reads, [each.name for each in self._looking_further], skips)
+        # Whether these skip depends on nothing but what they signed.
+        domains = [
+            each.name
+            for each in self._looking_further
+            if each.name not in skips or not skips[each.name](pod)
+        ]
+        for name in domains:
+            skips.pop(name, None)
+        return SignedResults(reads, domains, skips)
 
     def _signature(self, pod: PodInfo) -> Signature:
         spec = self._encoder.encode(pod.pod.spec)
