@@ -50,8 +50,13 @@ def resolve_permit(context: SchedulingContext, attempt: Attempt, waiting: Waitin
 
 def start_binding(context: SchedulingContext, attempt: Attempt) -> None:
     """Bind the pod as far as this takes no time; ``decision.result`` says how far that was."""
-    attempt.binding = binding_cycle(context, attempt)
-    run_steps(context, attempt, None)
+    framework, assumed = attempt.framework, attempt.assumed
+    if framework.has_slow_steps or context.extenders or assumed is None:
+        attempt.binding = binding_cycle(context, attempt)
+        run_steps(context, attempt, None)
+    else:
+        status = framework.bind_at_once(attempt.state, assumed, attempt.decision.node)
+        finish_binding(context, attempt, status)
 
 
 def resume_binding(context: SchedulingContext, attempt: Attempt) -> bool:

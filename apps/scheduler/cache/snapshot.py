@@ -248,7 +248,10 @@ class Snapshot(NodeColumns):
         if row is None:
             row = self._add_row(name, info)
             node_changed = True
-        self._infos[row] = info
+        if self._infos[row] is not info:
+            # A node's amounts are only added to, but this may be another node of that name.
+            self.requested[:, row] = 0
+            self._infos[row] = info
         if node_changed:
             self._write_node(row, info)
             self._node_log.append(row)
@@ -304,17 +307,18 @@ class Snapshot(NodeColumns):
             ids[row] = -1 if value is None else interner.id(value)
 
     def _write_pods(self, row: int, info: NodeInfo) -> None:
-        indices = self._resources.ids
-        if not info.requested.keys() <= indices.keys():
-            self._reserve_resources(info.requested)
-        requested, count = self.requested, len(info.pods)
-        requested[:, row] = 0
+        indices, requested, count = self._resources.ids, self.requested, len(info.pods)
         for name, amount in info.requested.items():
-            requested[indices[name], row] = amount
+            resource_index = indices.get(name)
+            if resource_index is None:
+                self._reserve_resources(info.requested)
+                return self._write_pods(row, info)
+            requested[resource_index, row] = amount
         self.nonzero_requested[CPU, row] = info.nonzero_cpu
         self.nonzero_requested[MEMORY, row] = info.nonzero_memory
         self.pod_count[row] = count
-        self._ports.replace(row, info.used_ports)
+        if info.used_ports or row in self._ports.rows:
+            self._ports.replace(row, info.used_ports)
         self._amounts[row] = (
             self._allowed[row],
             count,

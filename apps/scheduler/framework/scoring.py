@@ -9,7 +9,7 @@ import numpy as np
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
-from apps.scheduler.framework.live_column import Moment
+from apps.scheduler.framework.live_scores import Moment
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.framework.types import PodInfo
@@ -18,26 +18,37 @@ from apps.scheduler.framework.types import PodInfo
 class ScoreColumn:
     """One plugin's scores, aligned with the feasible rows."""
 
-    __slots__ = ("_normalized", "_raw", "weight")
+    __slots__ = ("_at", "_normalized", "_raw", "weight")
 
-    def __init__(
-        self, raw: Int64Array | Moment, normalized: Int64Array | Moment, weight: int
-    ) -> None:
-        self._raw = raw
+    def __init__(self, raw: Int64Array, normalized: Int64Array, weight: int) -> None:
+        self._raw: Int64Array | None = raw
         self._normalized = normalized
+        self._at: tuple[Moment, int] | None = None
         self.weight = weight
+
+    @classmethod
+    def at_moment(cls, moment: Moment, index: int, weight: int) -> ScoreColumn:
+        """Scores that need no normalization, built when they are first read."""
+        column = cls.__new__(cls)
+        column._raw, column._at, column.weight = None, (moment, index), weight
+        return column
 
     @property
     def raw(self) -> Int64Array:
         """What Score returned."""
-        column = self._raw
-        return column.array if isinstance(column, Moment) else column
+        return self._build() if self._raw is None else self._raw
 
     @property
     def normalized(self) -> Int64Array:
         """After NormalizeScore, in 0..100."""
-        column = self._normalized
-        return column.array if isinstance(column, Moment) else column
+        return self._build() if self._raw is None else self._normalized
+
+    def _build(self) -> Int64Array:
+        assert self._at is not None
+        moment, index = self._at
+        self._normalized = column = moment.column(index)
+        self._raw = column
+        return column
 
     @property
     def weighted(self) -> Int64Array:

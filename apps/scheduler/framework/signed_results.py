@@ -47,7 +47,7 @@ class SignedResults:
         self.pre_filter = SignedAnswers(reads.keys(), skips.keys(), domains)
         self.verdicts = SignedVerdicts(reads, domains)
         self.pre_score = SignedAnswers(reads.keys(), skips.keys(), domains)
-        self.scores = SignedScores(reads)
+        self.scores = SignedScores(reads, domains)
         #: whether the last cycle asked no plugin that did not sign the pod
         self._is_repeatable = False
 

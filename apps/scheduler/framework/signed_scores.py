@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.cycle_state import CycleState
-from apps.scheduler.framework.live_column import LiveColumn
+from apps.scheduler.framework.live_scores import LiveScores
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
-from apps.scheduler.framework.ranking import LiveRanking, Ranking
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -56,31 +56,48 @@ class Scores:
 class _Plan:
     """The scorers of a cycle by what is known about them."""
 
-    def __init__(self, scorers: Sequence[Scorer], reads: Mapping[str, Reads]) -> None:
+    def __init__(
+        self, scorers: Sequence[Scorer], reads: Mapping[str, Reads], domains: Collection[str]
+    ) -> None:
         self.scorers = list(scorers)
         self.signed = [each for each in scorers if each.name in reads]
-        self.others = [each for each in scorers if each.name not in reads]
+        #: those that are asked in each cycle, and those that did not sign the pod
+        self.domains = [each for each in scorers if each.name in domains]
+        self.others = [
+            each for each in scorers if each.name not in reads and each.name not in domains
+        ]
         self.by_amounts = [each for each in self.signed if reads[each.name] == "amounts"]
         self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
         #: those whose scores change with the pods of a row
-        self.changing = [each for each in self.signed if reads[each.name] != "nodes"]
+        self.changing = [*self.by_amounts, *self.by_pods]
+        #: whether their normalized scores are the raw ones
+        self.is_plain = all(each.normalizer is None for each in self.changing)
         #: all names, each with 0, and who gets the time of an update
         self.times = dict.fromkeys((each.name for each in scorers), 0)
         updated = self.changing or self.signed[:1]
         self.updated = updated[-1].name if updated else ""
-        #: names of those whose normalized scores are the raw ones
-        self.plain = {each.name for each in self.changing if each.normalizer is None}
+
+    def with_sum(self, scores: Sequence[int]) -> tuple[int, ...]:
+        """Scores of the first of ``changing`` for one row, and their weighted sum."""
+        weighted = zip(scores, self.changing, strict=False)
+        return (*scores, sum(score * each.weight for score, each in weighted))
 
 
 class SignedScores:
-    """Columns of the plugins that signed the pod; those of others are computed in each cycle."""
+    """Columns of the plugins that signed the pod; those of others are computed in each cycle.
 
-    def __init__(self, reads: Mapping[str, Reads]) -> None:
+    ``domains``: plugins that signed the pod and are asked in each cycle, as they look at domains.
+    """
+
+    def __init__(self, reads: Mapping[str, Reads], domains: Collection[str]) -> None:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
-        self._plan = _Plan((), reads)
+        self._domains = domains
+        self._plan = _Plan((), reads, domains)
         #: plugin -> (rows of the snapshot,) int64, what Score returned; not handed out
         self._raw: dict[str, Int64Array] = {}
+        #: row -> what was last entered there, see ``_Plan.with_sum``
+        self._entered: dict[int, tuple[int, ...]] = {}
         #: the amounts of a row -> the raw scores of the plugins that read nothing else
         self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
         #: the state of the snapshot for which all this holds
@@ -88,10 +105,8 @@ class SignedScores:
         #: the feasible rows, and what is aligned with them; None if that is not up to date
         self.rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
-        self._live: dict[str, LiveColumn] = {}
-        self._ranking: LiveRanking | None = None
-        #: the columns of the other plugins
-        self._others: dict[str, ScoreColumn] = {}
+        #: the columns of ``_Plan.changing``
+        self._live: LiveScores | None = None
 
     def score(
         self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array, watch: Stopwatch
@@ -99,7 +114,7 @@ class SignedScores:
         """The columns of all ``scorers`` at the feasible ``rows``, and the totals."""
         plan = self._plan
         if scorers != plan.scorers:
-            plan = self._plan = _Plan(scorers, self._reads)
+            plan = self._plan = _Plan(scorers, self._reads, self._domains)
             self._by_amounts.clear()
             self.node_version = _NEVER
         self._update(cycle, rows)
@@ -112,14 +127,19 @@ class SignedScores:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all scorers of the last cycle signed the pod."""
-        return not self._plan.others
+        """Whether all scorers of the last cycle signed the pod and none looks at domains."""
+        return not self._plan.others and not self._plan.domains
 
     def found(self) -> Scores:
-        """The columns at ``rows``, if they are complete."""
-        assert self._ranking is not None
-        ranking = self._ranking.now()
-        return Scores(self._columns.copy(), ranking, self._ranking.ties)
+        """The columns at ``rows``, if they are up to date."""
+        live, columns = self._live, self._columns.copy()
+        assert live is not None and self.rows is not None
+        moment = live.moment()
+        if self._plan.is_plain:
+            for index, each in enumerate(self._plan.changing):
+                columns[each.name] = ScoreColumn.at_moment(moment, index, each.weight)
+        ranking = Ranking.at_moment(self.rows, moment, live.best, len(live.ties))
+        return Scores(columns, ranking, live.ties)
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Plugin -> nanoseconds of an update; the last one whose scores change gets the time."""
@@ -128,27 +148,22 @@ class SignedScores:
 
     def follow(self, rows: list[int], snapshot: Snapshot) -> bool:
         """Enter changed rows without asking a plugin; False if that does not do."""
-        plan = self._plan
-        if plan.by_pods or len(rows) > _MAX_STEPS:
+        if self._plan.by_pods or len(rows) > _MAX_STEPS:
             return False
-        if plan.by_amounts:
-            known = self._by_amounts
-            scores = [known.get(snapshot.amounts_of(row)) for row in rows]
-            if None in scores:
-                return False
-            self._enter(plan.by_amounts, rows, zip(*scores, strict=True))
+        known = self._by_amounts
+        scores = [known.get(snapshot.amounts_of(row)) for row in rows]
+        if None in scores:
+            return False
+        self._enter(rows, scores)
         return self.rows is not None
 
     def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
         found = self.found()
         columns, total = {}, found.ranking.total.copy()
         for each in self._plan.scorers:
-            column = self._columns.get(each.name)
+            column = found.columns.get(each.name)
             if column is None:
-                column = each.score(
-                    cycle.state, cycle.pod, cycle.snapshot, rows, self._others.get(each.name)
-                )
-                self._others[each.name] = column
+                column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
                 total += column.normalized if column.weight == 1 else column.weighted
                 watch.lap(each.name)
             columns[each.name] = column
@@ -166,27 +181,30 @@ class SignedScores:
             for each in self._plan.signed:
                 self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
             self.rows = None
+            self._entered.clear()
         elif changed:
             self._update_raw(cycle, changed)
         before = self.rows
-        if before is None or not (before is rows or np.array_equal(before, rows)):
-            self._compute_columns(cycle, rows)
         self.rows = rows
+        same = before is not None and (before is rows or np.array_equal(before, rows))
+        if not same or not self._update_domains(cycle, rows):
+            self._compute_columns(cycle, rows)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     # -- raw scores of all rows ----------------------------------------------------------------
 
     def _update_raw(self, cycle: Cycle, rows: list[int]) -> None:
         plan = self._plan
-        if plan.by_amounts:
-            self._update_by_amounts(cycle, rows)
+        scores = self._scores_by_amounts(cycle, rows)
         if plan.by_pods:
             changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
             every = np.arange(len(rows))
             columns = [cycle.raw(each, changed, every).tolist() for each in plan.by_pods]
-            self._enter(plan.by_pods, rows, columns)
+            pairs = zip(scores, zip(*columns, strict=True), strict=True)
+            scores = [plan.with_sum((*known[:-1], *others)) for known, others in pairs]
+        self._enter(rows, scores)
 
-    def _update_by_amounts(self, cycle: Cycle, rows: list[int]) -> None:
+    def _scores_by_amounts(self, cycle: Cycle, rows: list[int]) -> list[tuple[int, ...]]:
         known, amounts_of = self._by_amounts, cycle.snapshot.amounts_of
         unseen = [row for row in rows if amounts_of(row) not in known]
         if unseen:
@@ -194,68 +212,81 @@ class SignedScores:
                 known.clear()
                 unseen = rows
             self._add_amounts(cycle, unseen)
-        scores = [known[amounts_of(row)] for row in rows]
-        self._enter(self._plan.by_amounts, rows, zip(*scores, strict=True))
+        return [known[amounts_of(row)] for row in rows]
 
-    def _enter(
-        self, scorers: Sequence[Scorer], rows: list[int], columns: Iterable[Sequence[int]]
-    ) -> None:
+    def _enter(self, rows: list[int], scores: list[tuple[int, ...]]) -> None:
         """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""
-        if len(rows) > _MAX_STEPS:
+        live = self._live
+        if len(rows) > _MAX_STEPS or not self._plan.is_plain:
             self.rows = None
-        gains: dict[int, int] = {}
-        for each, scores in zip(scorers, columns, strict=True):
-            raw, changes = self._raw[each.name], []
-            for row, new in zip(rows, scores, strict=True):
-                old = int(raw[row])
-                if new != old:
-                    raw[row] = new
-                    changes.append((row, new))
-                    gains[row] = gains.get(row, 0) + (new - old) * each.weight
-            if changes and self.rows is not None:
-                self._change_column(each, changes)
-        if self.rows is not None and self._ranking is not None:
-            for row, gain in gains.items():
-                self._ranking.add(row, gain)
-
-    def _change_column(self, scorer: Scorer, changes: Iterable[tuple[int, int]]) -> None:
-        """Enter (row, score) into the column of the feasible rows."""
-        live, ranking = self._live.get(scorer.name), self._ranking
-        assert ranking is not None
-        for row, score in changes:
-            place = ranking.place_of(row)
-            if place < 0:
+        columns = [self._raw[each.name] for each in self._plan.changing]
+        for row, new in zip(rows, scores, strict=True):
+            old = self._entered.get(row)
+            if old is None:
+                old = self._plan.with_sum([int(column[row]) for column in columns])
+            if new == old:
                 continue
-            if live is None or not 0 <= score <= 100:
-                self.rows = None
-                return
-            live.set(place, score)
-        if live is not None:
-            moment = live.moment()
-            self._columns[scorer.name] = ScoreColumn(moment, moment, scorer.weight)
+            self._entered[row] = new
+            for column, score in zip(columns, new, strict=False):
+                column[row] = score
+                if not 0 <= score <= 100:
+                    self.rows = None
+            if self.rows is not None and live is not None:
+                live.change(row, new[:-1], new[-1] - old[-1])
 
     def _add_amounts(self, cycle: Cycle, rows: list[int]) -> None:
         """Store the scores of rows with the amounts of ``rows``."""
         changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
         every = np.arange(len(rows))
-        raw = [cycle.raw(each, changed, every).tolist() for each in self._plan.by_amounts]
-        scores = zip(*raw, strict=True) if raw else repeat(())
-        self._by_amounts.update(zip(map(cycle.snapshot.amounts_of, rows), scores, strict=False))
+        plan = self._plan
+        raw = [cycle.raw(each, changed, every).tolist() for each in plan.by_amounts]
+        of_rows = zip(*raw, strict=True) if raw else repeat((), len(rows))
+        for row, scores in zip(rows, of_rows, strict=True):
+            self._by_amounts[cycle.snapshot.amounts_of(row)] = plan.with_sum(scores)
 
     # -- columns of the feasible rows ----------------------------------------------------------
 
     def _compute_columns(self, cycle: Cycle, rows: Int64Array) -> None:
-        self._columns, self._live = {}, {}
+        self._columns, self._live = {}, None
         total = np.zeros(len(rows), dtype=np.int64)
-        for each in self._plan.signed:
-            raw = self._raw[each.name].take(rows)
-            column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
-            _frozen(column.normalized)
+        for each in self._plan.scorers:
+            if each.name in self._reads:
+                raw = self._raw[each.name].take(rows)
+                column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
+                _frozen(column.normalized)
+            elif each.name in self._domains:
+                column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
+            else:
+                continue
             self._columns[each.name] = column
-            if each.name in self._plan.plain:
-                self._live[each.name] = LiveColumn(raw)
             total += column.normalized if column.weight == 1 else column.weighted
-        self._ranking = LiveRanking(rows, total)
+        changing = [self._columns[each.name].raw for each in self._plan.changing]
+        self._live = LiveScores(rows, changing, total)
+
+    def _update_domains(self, cycle: Cycle, rows: Int64Array) -> bool:
+        """Ask those that look at domains; False if too many of the normalized scores changed."""
+        live = self._live
+        assert live is not None
+        for each in self._plan.domains:
+            before = self._columns[each.name]
+            column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows, before)
+            if column is before:
+                continue
+            gains = column.normalized - before.normalized
+            places = np.flatnonzero(gains)
+            if len(places) > _MAX_STEPS:
+                return False
+            for row, gain in zip(rows[places].tolist(), gains[places].tolist(), strict=True):
+                live.change(row, self._scores_at(row), gain * each.weight)
+            self._columns[each.name] = column
+        return True
+
+    def _scores_at(self, row: int) -> tuple[int, ...]:
+        """The raw scores of ``_Plan.changing``."""
+        entered = self._entered.get(row)
+        if entered is not None:
+            return entered[:-1]
+        return tuple(int(self._raw[each.name][row]) for each in self._plan.changing)
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:
