@@ -86,7 +86,6 @@ def run_steps(context: SchedulingContext, attempt: Attempt, answer: Status | Non
         if context.executor is not None:
             attempt.decision.result = Result.BINDING
             attempt.decision.message = f"{step.name} prepares the binding, or binds"
-            finish_decision(attempt)
             attempt.running = context.executor.submit(step.run)
             attempt.running.add_done_callback(lambda _: context.on_progress())
             return None
@@ -132,7 +131,10 @@ def finish_binding(context: SchedulingContext, attempt: Attempt, status: Status)
     if status.is_success:
         attempt.decision.result = Result.SCHEDULED
         attempt.decision.message = ""
-        finish_decision(attempt)
+        if attempt.decision.extender_calls:
+            finish_decision(attempt)
+        else:
+            attempt.decision.intents = intents.of(attempt.state)
     else:
         note_failure(attempt, status)
         handle_binding_cycle_error(context.cache, context.queue, attempt, status)

@@ -46,7 +46,6 @@ def schedule_one(context: SchedulingContext) -> Attempt | None:
     if status is SUCCESS:
         start_binding(context, attempt)
     elif status.is_wait:
-        finish_decision(attempt)
         attempt.decision.result = Result.WAITING
         attempt.decision.message = status.message
     else:
@@ -81,10 +80,9 @@ def scheduling_cycle(context: SchedulingContext, attempt: Attempt) -> Status:
         run_post_filter(attempt)
     else:
         attempt.decision.nominating = CLEAR_NOMINATION
+    finish_decision(attempt)
     if status is SUCCESS or status.is_wait:
         context.queue.activate(activation.take(attempt.state))
-    else:
-        finish_decision(attempt)
     return status
 
 
