@@ -94,9 +94,8 @@ class LiveScores:
         # Without ties the greatest total is not known any more.
         if not len(self.ties) or not gain:
             return
-        if not isinstance(self.ties, list):
-            self.ties = self.ties.tolist()
-        ties = self.ties
+        ties: list[int] = self.ties if isinstance(self.ties, list) else self.ties.tolist()
+        self.ties = ties
         if new > self.best:
             self.best, self.ties = new, [row]
         elif old == self.best:

@@ -12,7 +12,8 @@ from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import Int64Array, Reads
 from apps.scheduler.framework.signed_answers import SignedAnswers
 from apps.scheduler.framework.signed_scores import Scores, SignedScores
-from apps.scheduler.framework.signed_verdicts import SignedVerdicts, Summary
+from apps.scheduler.framework.signed_verdicts import SignedVerdicts
+from apps.scheduler.framework.summary import Summary
 from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:

@@ -39,6 +39,12 @@ class PreScoreState:
     def clone(self) -> PreScoreState:
         return self
 
+    def with_normalized_of(self, before: PreScoreState) -> PreScoreState:
+        """With the same array as ``before`` if the normalized scores are equal."""
+        if not np.array_equal(self.normalized, before.normalized):
+            return self
+        return PreScoreState(self.raw, before.normalized, self.extremes)
+
 
 class AffinityScores:
     """The scores for pods that the plugin cannot tell apart.
@@ -70,7 +76,9 @@ class AffinityScores:
         if self._state is None or not same_rows:
             self._state = _score(totals, rows)
         elif seen != self._seen:
-            self._state = self._patch(self._state, totals, rows) or _score(totals, rows)
+            before = self._state
+            after = self._patch(before, totals, rows) or _score(totals, rows)
+            self._state = after.with_normalized_of(before)
         self._seen, self._rows, self._node_version = seen, rows, snapshot.node_version
         return (
             self._state
