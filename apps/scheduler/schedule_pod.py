@@ -90,7 +90,7 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
         > feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
     ):
         return None
-    found = results.repeat(attempt.state, snapshot)
+    found = results.repeat(attempt.state, attempt.pod, snapshot)
     if found is None:
         return None
     decision, summary = attempt.decision, found.summary

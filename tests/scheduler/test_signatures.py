@@ -19,6 +19,8 @@ from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
+from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt
 from tests.scheduler.machines import machine_settings
 
 HOST = "kubernetes.io/hostname"
@@ -262,3 +264,28 @@ def test_a_part_of_the_nodes_is_searched_as_without_reuse() -> None:
     assert {decision.evaluated for decision, _ in twins.taken} != {260}
     assert all(isinstance(decision.feasible, np.ndarray) for decision, _ in twins.taken)
     twins.teardown()
+
+
+def test_equal_amounts_with_other_host_ports_are_another_verdict(
+    new_scheduler: NewScheduler,
+) -> None:
+    scheduler = new_scheduler()
+
+    def bound(name: str, node: str, port: int) -> Pod:
+        return make_pod(name).req(cpu="100m").host_port(port).on(node).obj()
+
+    for name in ("n1", "n2"):
+        add(scheduler, make_node(name).capacity(cpu="4", memory="8Gi", pods="9"))
+    _, taken = add(scheduler, bound("a1", "n1", 80), bound("a2", "n2", 80))
+    for number in range(3):
+        refused = attempt(scheduler, make_pod(f"p{number}").req(cpu="100m").host_port(80))
+        assert refused.result is Result.UNSCHEDULABLE
+    # n1 gets another port, and amounts that were not seen before.
+    add(scheduler, bound("b1", "n1", 81))
+    refused = attempt(scheduler, make_pod("p3").req(cpu="100m").host_port(80))
+    assert refused.result is Result.UNSCHEDULABLE
+    # n2 gets the same amounts, but no pod there uses the port any more.
+    scheduler.handle("Pod", taken, None)
+    add(scheduler, bound("b2", "n2", 81), bound("b3", "n2", 82))
+    placed = attempt(scheduler, make_pod("p4").req(cpu="100m").host_port(80))
+    assert (placed.result, placed.node) == (Result.SCHEDULED, "n2")

@@ -157,6 +157,16 @@ class SignedScores:
         self._enter(rows, scores)
         return self.rows is not None
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether all scorers of the last cycle signed the pod."""
+        return not self._plan.others
+
+    def score_again(self, cycle: Cycle, rows: Int64Array) -> Scores:
+        """``score`` with the scorers of the last cycle, if all of them signed the pod."""
+        self._update(cycle, rows)
+        return self.found()
+
     def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
         found = self.found()
         columns, total = {}, found.ranking.total.copy()

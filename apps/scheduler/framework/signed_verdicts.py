@@ -63,6 +63,8 @@ class SignedVerdicts:
         #: the refusals of filters that look at domains, and what they left
         self._layers = {name: VerdictLayer(name) for name in domains}
         self._left = self._passed
+        #: how many of the filters of the last cycle are among those or before them
+        self.layers_end = 0
 
     @property
     def is_complete(self) -> bool:
@@ -71,9 +73,11 @@ class SignedVerdicts:
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Filter -> nanoseconds; the last one gets the time."""
-        times = self.times.copy()
-        if self.last:
-            times[self.last] = nanoseconds
+        names = [each.name for each in self._all_filters[len(self._filters) : self.layers_end]]
+        times = {**self.times, **dict.fromkeys(names, 0)}
+        last = names[-1] if names else self.last
+        if last:
+            times[last] = nanoseconds
         return times
 
     def still_hold(self, rows: Sequence[int], snapshot: Snapshot) -> bool:
@@ -106,16 +110,27 @@ class SignedVerdicts:
                 self._filters = signed
                 self.node_version = _NEVER
         self._update(snapshot, run, watch)
-        left, ran = self._passed, len(self._filters)
-        while ran < len(filters) and len(left.feasible) and filters[ran].name in self._layers:
-            left = self._layers[filters[ran].name].on(left, ask(filters[ran]))
-            ran += 1
-        self._left = left
+        left = self.look_further(ask)
+        ran = self.layers_end
         if ran == len(filters) or not len(left.feasible):
             return NodeStatuses(left.statuses.ids, left.statuses.statuses.copy())
         statuses = left.statuses.copy()
         run(filters[ran:], statuses, snapshot, watch)
         return statuses
+
+    def look_further(self, ask: Ask) -> Passed:
+        """What filters that look at domains leave of ``feasible``."""
+        left, filters, end = self._passed, self._all_filters, len(self._filters)
+        while end < len(filters) and len(left.feasible) and filters[end].name in self._layers:
+            left = self._layers[filters[end].name].on(left, ask(filters[end]))
+            end += 1
+        self._left, self.layers_end = left, end
+        return left
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether all filters of the last cycle signed the pod and some node was left."""
+        return self.layers_end == len(self._all_filters) and len(self._left.feasible) > 0
 
     def feasible_by(self, statuses: NodeStatuses) -> Int64Array:
         """The rows that pass by ``statuses``, ascending."""
