@@ -45,6 +45,7 @@ TEMPLATES: list[Template] = [
     lambda pod: pod.req(cpu="1").node_names("n1", "n2"),
     lambda pod: pod.req(cpu="100m").image("app:v1"),
     lambda pod: pod.req(cpu="100m").spread(ZONE, {"app": "a"}),
+    lambda pod: pod.req(cpu="1").spread(ZONE, {"app": "a"}, when_unsatisfiable="ScheduleAnyway"),
     lambda pod: pod.req(cpu="100m").pod_anti_affinity(HOST, {"app": "a"}),
     lambda pod: pod.req(cpu="100m").pod_affinity(ZONE, {"app": "a"}),
     lambda pod: pod.req(cpu="100m").prefers_pods(HOST, {"app": "a"}, weight=3),
@@ -257,7 +258,7 @@ def test_a_part_of_the_nodes_is_searched_as_without_reuse() -> None:
         node = make_node(f"n{number}").hostname().capacity(cpu="4", memory="8Gi", pods="9")
         twins.handle("Node", None, node.label("disk", "ssd" if number % 3 else "hdd").obj())
     for _ in range(4):
-        for template in (TEMPLATES[0], TEMPLATES[5], TEMPLATES[6], TEMPLATES[11]):
+        for template in (TEMPLATES[0], TEMPLATES[5], TEMPLATES[6], TEMPLATES[12]):
             for _ in range(3):
                 twins.create_pod(template, "a")
     twins.take_cycles(48)

@@ -307,13 +307,12 @@ class Snapshot(NodeColumns):
             ids[row] = -1 if value is None else interner.id(value)
 
     def _write_pods(self, row: int, info: NodeInfo) -> None:
-        indices, requested, count = self._resources.ids, self.requested, len(info.pods)
+        indices = self._resources.ids
+        if not info.requested.keys() <= indices.keys():
+            self._reserve_resources(info.requested)
+        requested, count = self.requested, len(info.pods)
         for name, amount in info.requested.items():
-            resource_index = indices.get(name)
-            if resource_index is None:
-                self._reserve_resources(info.requested)
-                return self._write_pods(row, info)
-            requested[resource_index, row] = amount
+            requested[indices[name], row] = amount
         self.nonzero_requested[CPU, row] = info.nonzero_cpu
         self.nonzero_requested[MEMORY, row] = info.nonzero_memory
         self.pod_count[row] = count

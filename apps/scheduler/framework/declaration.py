@@ -11,7 +11,7 @@ Any plugin, in the tree or from outside, may have these class attributes; only `
                     profile enables it without a weight
     sign            (pod) -> what the plugin reads of the pod; see framework.signing
     sign_reads      "nodes", "amounts", "pods" or "domains": what its answer about a node depends on
-    skips           (pod) -> whether it skips all pods with this sign; see framework.signing
+    skips           (pod) -> whether its PreFilter and PreScore would both return Skip now
 
 ``default_args`` and ``check_args`` are static methods. Plugins of the tree may also have
 

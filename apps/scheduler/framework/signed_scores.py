@@ -151,8 +151,9 @@ class SignedScores:
         if self._plan.by_pods or len(rows) > _MAX_STEPS:
             return False
         known = self._by_amounts
-        scores = [known.get(snapshot.amounts_of(row)) for row in rows]
-        if None in scores:
+        found = (known.get(snapshot.amounts_of(row)) for row in rows)
+        scores = [each for each in found if each is not None]
+        if len(scores) < len(rows):
             return False
         self._enter(rows, scores)
         return self.rows is not None

@@ -61,10 +61,9 @@ class Signing:
         }
         self._signing = [each for each in signing if self._reads[each.name] != "domains"]
         self._looking_further = [each for each in signing if self._reads[each.name] == "domains"]
+        skipping: list[Any] = [each for each in plugins if "skips" in vars(type(each))]
         self._skips: dict[str, Callable[[PodInfo], bool]] = {
-            each.name: each.skips  # type: ignore[attr-defined]
-            for each in plugins
-            if "skips" in vars(type(each))
+            each.name: each.skips for each in skipping
         }
         self._specs: dict[bytes, _Spec] = {}
         self._results: OrderedDict[Hashable, SignedResults] = OrderedDict()

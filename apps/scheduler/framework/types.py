@@ -81,7 +81,7 @@ class PodInfo:
 
     def share(self) -> Mapping[str, object]:
         """The values that every pod with an equal spec has, unless it is being resized."""
-        names = _OF_SPEC
+        names: tuple[str, ...] = _OF_SPEC
         if not self.pod.spec.volumes:
             names += _OF_VOLUMES
         if not self.has_pod_affinity:
