@@ -1,7 +1,9 @@
 # make up      the whole site on this machine, in the foreground; Ctrl-C ends it
 # make test    the tests, with everything they need
 # make quick   what a change of the scheduling core needs, in under a minute on two idle cores
-# make bench   pods per second of the scheduling core
+# make bench   pods per second of the scheduling core, on kube-scheduler's own workloads
+# make bench-house  the whole site: POST, end to end, latency, backlog, LIST, watchers, memory
+# make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
 # make soak    state machines of the core for longer, then 50 kills and stops during runs of
@@ -17,7 +19,8 @@ PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 # State machines that compare results that are reused with fresh ones.
 MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
-.PHONY: up db test quick quick-tests quick-cases soak check bench bench-pages screenshots format runtime development
+.PHONY: up db test quick quick-tests quick-cases soak check bench bench-house bench-plots bench-pages screenshots
+.PHONY: format runtime development
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -45,8 +48,17 @@ soak: development
 	SOAK_FACTOR=$${SOAK_FACTOR:-20} $(BIN)/python -m pytest -q $(MACHINES)
 	$(BIN)/python -m tests.faults.soak
 
+# Results as JSON, in var/bench. BENCH="SchedulingBasic --nodes 500 --pods 200" runs only this, once.
 bench: runtime
-	$(BIN)/python -m bench.core
+	$(BIN)/python -m bench.core $(if $(BENCH),$(BENCH),--runs 3 --json var/bench/core.json)
+	$(if $(BENCH),,$(BIN)/python -m bench.curves --runs 3 --json var/bench/curves.json)
+
+# HOUSE="--short" takes 2 minutes; HOUSE="--help" lists the sizes; HOUSE="--openb DIR" adds the trace.
+bench-house: runtime
+	$(BIN)/python -m bench.house --json var/bench/house.json $(HOUSE)
+
+bench-plots: development
+	$(BIN)/python -m bench.publish
 
 # PAGES="--nodes 500 --pods 2000 --ledger 5000 --only pods" makes it smaller.
 bench-pages: runtime

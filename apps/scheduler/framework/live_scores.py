@@ -11,7 +11,7 @@ import numpy as np
 from apps.scheduler.framework.nodes import Int64Array
 
 #: changes after which there is a new base
-_MAX_CHANGES: Final = 128
+_MAX_CHANGES: Final = 64
 
 
 class Moment:
@@ -102,6 +102,17 @@ class LiveScores:
             del ties[bisect_left(ties, row)]
         elif new == self.best:
             ties.insert(bisect_left(ties, row), row)
+
+    def add(self, gains: Int64Array) -> None:
+        """The totals gain so much, (n,) int64."""
+        now = Moment(self._bases, self._places, self._values)
+        self._total += gains
+        total = self._total.copy()
+        total.setflags(write=False)
+        # What earlier moments refer to stays what it is.
+        self._bases = [*(now.column(index) for index in range(len(self._bases) - 1)), total]
+        self._places, self._values = [], []
+        self._rank()
 
     def _place_of(self, row: int) -> int:
         places = self._row_places

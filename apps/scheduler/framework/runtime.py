@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
 P = TypeVar("P", bound=Plugin)
-#: (plugin, its method at an extension point)
-_Calls = Sequence[tuple[str, Callable[[CycleState, PodInfo, str], Status | None]]]
 
 _EVERY_NODE = PreFilterResult()
 #: the extension points at which a pod can be rejected
@@ -75,11 +73,10 @@ class Framework:
         nominated = NominatedPods(handle.nominator, handle.snapshot)
         self.filters = Filters(self._at.filter, self._at.pre_filter, nominated)
         handle.attach(self.filters)
-        self._reserve: _Calls = [(each.name, each.reserve) for each in self._at.reserve]
-        self._pre_bind: _Calls = [(each.name, each.pre_bind) for each in self._at.pre_bind]
-        self._bind: _Calls = [(each.name, each.bind) for each in self._at.bind]
         #: whether a step of a binding may be slow
-        self.has_slow_steps = any(name in slow for name, _ in (*self._pre_bind, *self._bind))
+        self.has_slow_steps = any(
+            each.name in slow for each in (*self._at.pre_bind, *self._at.bind)
+        )
         #: what is known for pods by signature
         self.signing = Signing(self.plugins.values())
 
@@ -284,7 +281,7 @@ class Framework:
 
     def run_reserve_plugins_reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """The first failure, or SUCCESS; after a failure the caller runs unreserve."""
-        return self._call_until_failure("Reserve", self._reserve, state, pod, node)
+        return self._call_until_failure("Reserve", "reserve", self._at.reserve, state, pod, node)
 
     def run_reserve_plugins_unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """All Reserve plugins in reverse order, also those whose Reserve was not reached."""
@@ -344,35 +341,42 @@ class Framework:
 
     def bind_at_once(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         """PreBind and Bind, if no step may be slow."""
-        status = self._call_until_failure("PreBind", self._pre_bind, state, pod, node)
+        plugins = self._at.pre_bind
+        status = self._call_until_failure("PreBind", "pre_bind", plugins, state, pod, node)
         if status is not SUCCESS:
             return status
         watch, outcome = Stopwatch(state, "Bind"), SKIP
-        for name, bind in self._bind:
-            outcome = guard.call(name, "Bind", bind, state, pod, node)
-            watch.lap(name)
+        for plugin in self._at.bind:
+            outcome = guard.call(plugin.name, "Bind", plugin.bind, state, pod, node)
+            watch.lap(plugin.name)
             if not outcome.is_skip:
                 break
         watch.stop()
         return outcome
 
+    @staticmethod
     def _call_until_failure(
-        self, point: str, calls: _Calls, state: CycleState, pod: PodInfo, node: str
+        point: str,
+        method: str,
+        plugins: Sequence[Plugin],
+        state: CycleState,
+        pod: PodInfo,
+        node: str,
     ) -> Status:
         """Call each plugin at an extension point that may reject the pod, until one does."""
         spent: dict[str, int] = {}
         outcome = SUCCESS
         begun = before = perf_counter_ns()
-        for name, call in calls:
+        for plugin in plugins:
             try:
-                status = call(state, pod, node)
+                status = getattr(plugin, method)(state, pod, node)
             except Exception as raised:
-                status = guard.failure(name, point, raised)
+                status = guard.failure(plugin.name, point, raised)
             now = perf_counter_ns()
-            spent[name] = now - before
+            spent[plugin.name] = now - before
             before = now
             if status is not None:
-                outcome = guard.sign(name, point, status)
+                outcome = guard.sign(plugin.name, point, status)
                 if outcome is not SUCCESS:
                     break
         state.plugin_durations[point] = spent

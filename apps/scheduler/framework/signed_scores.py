@@ -198,7 +198,9 @@ class SignedScores:
         before = self.rows
         self.rows = rows
         same = before is not None and (before is rows or np.array_equal(before, rows))
-        if not same or not self._update_domains(cycle, rows):
+        if same:
+            self._update_domains(cycle, rows)
+        else:
             self._compute_columns(cycle, rows)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
@@ -274,8 +276,8 @@ class SignedScores:
         changing = [self._columns[each.name].raw for each in self._plan.changing]
         self._live = LiveScores(rows, changing, total)
 
-    def _update_domains(self, cycle: Cycle, rows: Int64Array) -> bool:
-        """Ask those that look at domains; False if too many of the normalized scores changed."""
+    def _update_domains(self, cycle: Cycle, rows: Int64Array) -> None:
+        """Ask those that look at domains; the totals gain what their scores gained."""
         live = self._live
         assert live is not None
         for each in self._plan.domains:
@@ -283,14 +285,16 @@ class SignedScores:
             column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows, before)
             if column is before:
                 continue
-            gains = column.normalized - before.normalized
+            self._columns[each.name] = column
+            if column.normalized is before.normalized:
+                continue
+            gains = (column.normalized - before.normalized) * each.weight
             places = np.flatnonzero(gains)
             if len(places) > _MAX_STEPS:
-                return False
+                live.add(gains)
+                continue
             for row, gain in zip(rows[places].tolist(), gains[places].tolist(), strict=True):
-                live.change(row, self._scores_at(row), gain * each.weight)
-            self._columns[each.name] = column
-        return True
+                live.change(row, self._scores_at(row), gain)
 
     def _scores_at(self, row: int) -> tuple[int, ...]:
         """The raw scores of ``_Plan.changing``."""
