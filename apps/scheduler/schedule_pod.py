@@ -31,7 +31,6 @@ from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_verdicts import Summary, summarize
 from apps.scheduler.framework.status import (
     SUCCESS,
     Status,
@@ -41,6 +40,7 @@ from apps.scheduler.framework.status import (
     unschedulable,
 )
 from apps.scheduler.framework.stopwatch import Stopwatch
+from apps.scheduler.framework.summary import Summary, summarize
 
 #: a smaller cluster is searched completely; in others at least so many feasible nodes are sought
 MIN_FEASIBLE_NODES_TO_FIND: Final = 100
@@ -90,7 +90,7 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
         > feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
     ):
         return None
-    found = results.repeat(attempt.state, snapshot)
+    found = results.repeat(attempt.state, attempt.pod, snapshot)
     if found is None:
         return None
     decision, summary = attempt.decision, found.summary
@@ -191,9 +191,9 @@ def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
 
 def summary_of(attempt: Attempt, statuses: NodeStatuses) -> Summary:
     """What the filters refused."""
-    if attempt.results is not None and statuses.ids is attempt.results.verdicts.statuses.ids:
-        return attempt.results.verdicts.summary
-    return summarize(statuses)
+    if attempt.results is None:
+        return summarize(statuses)
+    return attempt.results.verdicts.summary_by(statuses)
 
 
 def find_nodes_that_pass_filters(

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -22,6 +21,7 @@ from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, 
 from apps.scheduler.testing.clock import FakeClock
 from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add, attempt
+from tests.scheduler.machines import machine_settings
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -47,6 +47,15 @@ TEMPLATES: list[Template] = [
     lambda pod: pod.req(cpu="100m").spread(ZONE, {"app": "a"}),
     lambda pod: pod.req(cpu="1").spread(ZONE, {"app": "a"}, when_unsatisfiable="ScheduleAnyway"),
     lambda pod: pod.req(cpu="100m").pod_anti_affinity(HOST, {"app": "a"}),
+    lambda pod: pod.req(cpu="100m").pod_affinity(ZONE, {"app": "a"}),
+    lambda pod: pod.req(cpu="100m").prefers_pods(HOST, {"app": "a"}, weight=3),
+    lambda pod: pod.req(cpu="100m").prefers_pods(ZONE, {"app": "b"}, weight=-2),
+    lambda pod: (
+        pod.req(cpu="100m")
+        .spread(HOST, {"app": "a"}, max_skew=2)
+        .spread(ZONE, {"app": "a"}, when_unsatisfiable="ScheduleAnyway")
+    ),
+    lambda pod: pod.spread(HOST, {"app": "b"}, when_unsatisfiable="ScheduleAnyway"),
     lambda pod: pod.req(cpu="2").priority(100),
     lambda pod: pod.req(cpu="2").host_port(80).priority(1000),
     lambda pod: pod.req(cpu="1").claims("missing"),
@@ -250,7 +259,7 @@ class Twins(RuleBasedStateMachine):
 
 
 TestTwins = Twins.TestCase
-TestTwins.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestTwins.settings = machine_settings(40, 30)
 
 
 def test_a_part_of_the_nodes_is_searched_as_without_reuse() -> None:

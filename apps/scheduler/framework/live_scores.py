@@ -68,12 +68,12 @@ class LiveScores:
             self._row_places[rows] = np.arange(len(rows))
         #: the greatest total, and the rows that have it, ascending
         self.best = 0
-        self.ties: list[int] = []
+        self.ties: list[int] | Int64Array = []
         self._rank()
 
     def moment(self) -> Moment:
         """The columns as they are now, the totals last; ``best`` and ``ties`` are right then."""
-        if not self.ties:
+        if not len(self.ties):
             self._rank()
         if len(self._places) > _MAX_CHANGES:
             # The lists stay what they are: earlier moments refer to them.
@@ -91,16 +91,28 @@ class LiveScores:
         self._total[place] = new = old + gain
         self._places.append(place)
         self._values.append((*scores, new))
-        ties = self.ties
         # Without ties the greatest total is not known any more.
-        if not ties or not gain:
+        if not len(self.ties) or not gain:
             return
+        ties: list[int] = self.ties if isinstance(self.ties, list) else self.ties.tolist()
+        self.ties = ties
         if new > self.best:
             self.best, self.ties = new, [row]
         elif old == self.best:
             del ties[bisect_left(ties, row)]
         elif new == self.best:
             ties.insert(bisect_left(ties, row), row)
+
+    def add(self, gains: Int64Array) -> None:
+        """The totals gain so much, (n,) int64."""
+        now = Moment(self._bases, self._places, self._values)
+        self._total += gains
+        total = self._total.copy()
+        total.setflags(write=False)
+        # What earlier moments refer to stays what it is.
+        self._bases = [*(now.column(index) for index in range(len(self._bases) - 1)), total]
+        self._places, self._values = [], []
+        self._rank()
 
     def _place_of(self, row: int) -> int:
         places = self._row_places
@@ -110,4 +122,4 @@ class LiveScores:
 
     def _rank(self) -> None:
         self.best = int(self._total.max())
-        self.ties = self._rows.take((self._total == self.best).nonzero()[0]).tolist()
+        self.ties = self._rows.take((self._total == self.best).nonzero()[0])

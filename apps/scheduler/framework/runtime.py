@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from apps.scheduler.config.types import Profile
 from apps.scheduler.framework import guard
@@ -25,6 +25,7 @@ from apps.scheduler.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
+    PreScorePlugin,
     ReservePlugin,
 )
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
@@ -43,6 +44,8 @@ from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
+
+P = TypeVar("P", bound=Plugin)
 
 _EVERY_NODE = PreFilterResult()
 #: the extension points at which a pod can be rejected
@@ -152,13 +155,13 @@ class Framework:
         ``results``: what is known for pods of this signature.
         """
         watch = Stopwatch(state, "PreFilter")
-        if results is not None and results.pre_filter.replay(state, state.skip_filter, watch):
-            watch.stop()
-            return _EVERY_NODE, SUCCESS, set()
-        result, narrowing = PreFilterResult(), set[str]()
-        outcome = SUCCESS
+        plugins: Sequence[PreFilterPlugin] = self._at.pre_filter
         known = results.pre_filter if results is not None else NOTHING_KNOWN
-        for plugin in self._at.pre_filter:
+        if known.replay(state, state.skip_filter, watch):
+            plugins = _named(plugins, known.asked)
+        result, narrowing = _EVERY_NODE, set[str]()
+        outcome = SUCCESS
+        for plugin in plugins:
             if known.answers_for(plugin.name, state, state.skip_filter):
                 watch.note(plugin.name)
                 continue
@@ -221,11 +224,11 @@ class Framework:
         results: SignedResults | None = None,
     ) -> Status:
         watch = Stopwatch(state, "PreScore")
-        if results is not None and results.pre_score.replay(state, state.skip_score, watch):
-            watch.stop()
-            return SUCCESS
+        plugins: Sequence[PreScorePlugin] = self._at.pre_score
         known = results.pre_score if results is not None else NOTHING_KNOWN
-        for plugin in self._at.pre_score:
+        if known.replay(state, state.skip_score, watch):
+            plugins = _named(plugins, known.asked)
+        for plugin in plugins:
             if known.answers_for(plugin.name, state, state.skip_score):
                 watch.note(plugin.name)
                 continue
@@ -393,6 +396,11 @@ def _no_node_left(narrowing: set[str]) -> Status:
     else:
         reason = f"node(s) didn't satisfy plugin(s) [{names}] simultaneously"
     return unresolvable(reason)
+
+
+def _named(plugins: Sequence[P], names: Collection[str]) -> Sequence[P]:
+    """The plugins with these names."""
+    return [each for each in plugins if each.name in names] if names else ()
 
 
 def _pre_filter(

@@ -65,13 +65,19 @@ class Scorer:
     weight: int
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        rows: Int64Array,
+        before: ScoreColumn | None = None,
     ) -> ScoreColumn:
         """Score ``rows`` of ``nodes`` and normalize the scores.
 
-        Raises StatusError if the plugin fails or a normalized score is not in 0..100.
+        ``before`` is returned if the plugin returns these arrays again. Raises StatusError if the
+        plugin fails or a normalized score is not in 0..100.
         """
-        return self.normalize(state, pod, self.raw(state, pod, nodes, rows))
+        return self.normalize(state, pod, self.raw(state, pod, nodes, rows), before)
 
     def raw(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
@@ -84,7 +90,9 @@ class Scorer:
             raise guard.running_error(self.name, "Score", raised) from raised
         return raw
 
-    def normalize(self, state: CycleState, pod: PodInfo, raw: Int64Array) -> ScoreColumn:
+    def normalize(
+        self, state: CycleState, pod: PodInfo, raw: Int64Array, before: ScoreColumn | None = None
+    ) -> ScoreColumn:
         """The column for raw scores; raises StatusError as ``score`` does."""
         normalized = raw
         if self.normalizer is not None:
@@ -93,6 +101,8 @@ class Scorer:
                 _check_shape(normalized, raw)
             except Exception as raised:
                 raise guard.running_error(self.name, "Score", raised) from raised
+        if before is not None and before.raw is raw and before.normalized is normalized:
+            return before
         _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
 

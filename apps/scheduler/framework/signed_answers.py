@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apps.scheduler.framework.cycle_state import CycleState, StateData
 from apps.scheduler.framework.status import Status
@@ -29,12 +29,18 @@ class _Replay:
 class SignedAnswers:
     """The outcome of PreFilter or PreScore by plugin, with the cycle data that it wrote.
 
-    ``signed``: the plugins that signed the pod; ``skipping``: others that define ``skips``.
+    ``signed``: the plugins that signed the pod; ``skipping``: others that define ``skips``;
+    ``asked``: those that are asked in each cycle.
     """
 
-    def __init__(self, signed: Collection[str], skipping: Collection[str]) -> None:
+    def __init__(
+        self, signed: Collection[str], skipping: Collection[str], asked: Collection[str] = ()
+    ) -> None:
         self._signed = signed
         self._skipping = skipping
+        self.asked = asked
+        #: these in the order of the extension point
+        self._asked_plugins: list[Any] = []
         #: whether all of ``skipping`` skip the pod of this cycle
         self.others_skip = False
         #: plugin -> whether it returned Skip, and its data by key
@@ -42,7 +48,7 @@ class SignedAnswers:
         self._replay: _Replay | None = None
 
     def replay(self, state: CycleState, skipped: set[str], watch: Stopwatch) -> bool:
-        """Do to ``state`` what all plugins would do; False if that is not known."""
+        """Do to ``state`` what the plugins would do, without ``asked``; False if not known."""
         replay = self._replay
         if replay is None or not self.others_skip:
             return False
@@ -59,11 +65,26 @@ class SignedAnswers:
         for key, value in replay.data:
             state.write(key, value.clone())
 
+    def ask(self, call: Callable[[Any], Status], skipped: set[str]) -> bool:
+        """Call ``asked``; False if the outcome of one is neither success nor Skip."""
+        for plugin in self._asked_plugins:
+            status = call(plugin)
+            if status.is_skip:
+                skipped.add(plugin.name)
+            elif not status.is_success:
+                return False
+        return True
+
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Plugin -> nanoseconds of a replay; the last one gets the time."""
         replay = self._replay
         assert replay is not None
         return {**replay.times, replay.last: nanoseconds}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether ``replay`` is possible if ``others_skip``."""
+        return self._replay is not None
 
     def is_replay(self, skipped: set[str]) -> bool:
         """Whether a replay skips the same plugins."""
@@ -92,13 +113,15 @@ class SignedAnswers:
         names = [each.name for each in plugins]
         if self._replay is not None or not names:
             return
-        if all(name in self._known or name in self._skipping for name in names):
-            known = [self._known.get(name, (True, {})) for name in names]
+        replayed = [name for name in names if name not in self.asked]
+        if replayed and all(name in self._known or name in self._skipping for name in replayed):
+            known = [self._known.get(name, (True, {})) for name in replayed]
+            self._asked_plugins = [each for each in plugins if each.name in self.asked]
             self._replay = _Replay(
-                frozenset(n for n, (skip, _) in zip(names, known, strict=True) if skip),
+                frozenset(n for n, (skip, _) in zip(replayed, known, strict=True) if skip),
                 tuple(item for _, data in known for item in data.items()),
                 dict.fromkeys(names, 0),
-                names[-1],
+                replayed[-1],
             )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
 from apps.scheduler.framework.nodes import Int64Array, Reads
 from apps.scheduler.framework.signed_answers import SignedAnswers
-from apps.scheduler.framework.signed_scores import Scores, SignedScores
-from apps.scheduler.framework.signed_verdicts import SignedVerdicts, Summary
+from apps.scheduler.framework.signed_scores import Cycle, Scores, SignedScores
+from apps.scheduler.framework.signed_verdicts import SignedVerdicts
+from apps.scheduler.framework.status import SUCCESS, Status, error
+from apps.scheduler.framework.summary import Summary
 from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:
@@ -36,16 +39,22 @@ class SignedResults:
     def __init__(
         self,
         reads: Mapping[str, Reads],
+        domains: Collection[str],
         skips: Mapping[str, Callable[[PodInfo], bool]],
     ) -> None:
-        """``reads``: what the plugins that signed the pod read; ``skips``: of other plugins."""
+        """``reads``: what the plugins that signed the pod read; ``skips``: of other plugins.
+
+        ``domains``: plugins that signed the pod and run in each cycle, as they look at domains.
+        """
         self._skips = list(skips.values())
-        self.pre_filter = SignedAnswers(reads.keys(), skips.keys())
-        self.verdicts = SignedVerdicts(reads)
-        self.pre_score = SignedAnswers(reads.keys(), skips.keys())
-        self.scores = SignedScores(reads)
-        #: whether the last cycle asked no plugin that did not sign the pod
+        self.pre_filter = SignedAnswers(reads.keys(), skips.keys(), domains)
+        self.verdicts = SignedVerdicts(reads, domains)
+        self.pre_score = SignedAnswers(reads.keys(), skips.keys(), domains)
+        self.scores = SignedScores(reads, domains)
+        #: whether all plugins that the last cycle asked signed the pod
         self._is_repeatable = False
+        #: the plugins that were skipped in it, in Filter and in Score
+        self._skipped: tuple[set[str], set[str]] = (set(), set())
 
     def begin(self, pod: PodInfo) -> None:
         """A cycle starts for a pod of this signature."""
@@ -58,6 +67,15 @@ class SignedResults:
 
     def end(self, state: CycleState) -> None:
         """All points have run in this cycle."""
+        if self.pre_filter.asked:
+            self._is_repeatable = (
+                self.pre_filter.is_known
+                and self.pre_score.is_known
+                and self.verdicts.is_signed
+                and self.scores.is_signed
+            )
+            self._skipped = (state.skip_filter, state.skip_score)
+            return
         self._is_repeatable = (
             self.pre_filter.is_replay(state.skip_filter)
             and self.pre_score.is_replay(state.skip_score)
@@ -65,16 +83,80 @@ class SignedResults:
             and self.scores.is_complete
         )
 
-    def repeat(self, state: CycleState, snapshot: Snapshot) -> Repetition | None:
+    def repeat(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
         """The result of all four points by what is known of the rows that changed.
 
-        None if a plugin has to be asked, or the verdict on a row changes.
+        None if a plugin has to be asked that does not look at domains, or if one of these fails or
+        skips where it did not before, or if another verdict on a row changes.
         """
+        if not self._is_repeatable or not self.pre_filter.others_skip:
+            return None
+        if not self.pre_filter.asked:
+            return self._repeat(state, snapshot)
+        try:
+            return self._ask_again(state, pod, snapshot)
+        except Exception:
+            # The plugin is asked again, and its error reported.
+            return None
+
+    def _ask_again(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
+        """``repeat`` with plugins that look at domains."""
+        verdicts = self.verdicts
+        if verdicts.node_version != snapshot.node_version:
+            return None
+        begun = perf_counter_ns()
+        self.pre_filter.restore(state, state.skip_filter)
+
+        def pre_filter(plugin: PreFilterPlugin) -> Status:
+            narrowed, status = plugin.pre_filter(state, pod, snapshot)
+            # A plugin that narrows the nodes is asked again.
+            return error() if narrowed is not None else status or SUCCESS
+
+        asked = self.pre_filter.ask(pre_filter, state.skip_filter)
+        if not asked or state.skip_filter != self._skipped[0]:
+            return None
+        allowed = perf_counter_ns()
+        rows = snapshot.rows_changed_since(verdicts.position)
+        if rows is None or not verdicts.still_hold(rows, snapshot):
+            return None
+        left = verdicts.look_further(lambda plugin: plugin.filter(state, pod, snapshot))
+        if not verdicts.is_signed:
+            return None
+        verdicts.position = snapshot.pods_position
+        filtered = perf_counter_ns()
+        self.pre_score.restore(state, state.skip_score)
+
+        def pre_score(plugin: PreScorePlugin) -> Status:
+            return plugin.pre_score(state, pod, snapshot, left.feasible) or SUCCESS
+
+        asked = self.pre_score.ask(pre_score, state.skip_score)
+        if not asked or state.skip_score != self._skipped[1]:
+            return None
+        prepared = perf_counter_ns()
+        scores = self.scores.score_again(Cycle(state, pod, snapshot), left.feasible)
+        self._note_times(state, (begun, allowed, filtered, prepared, perf_counter_ns()))
+        known = left.statuses
+        return Repetition(
+            NodeStatuses(known.ids, known.statuses.copy()), left.feasible, left.summary, scores
+        )
+
+    def _note_times(self, state: CycleState, moments: Sequence[int]) -> None:
+        """``moments``: nanoseconds before and after each of the four points."""
+        points = {
+            "PreFilter": self.pre_filter.spent,
+            "Filter": self.verdicts.spent,
+            "PreScore": self.pre_score.spent,
+            "Score": self.scores.spent,
+        }
+        for (point, spent), start, end in zip(points.items(), moments, moments[1:], strict=False):
+            state.durations[point] = end - start
+            state.plugin_durations[point] = spent(end - start)
+
+    def _repeat(self, state: CycleState, snapshot: Snapshot) -> Repetition | None:
+        """``repeat`` without asking any plugin."""
         verdicts, scores = self.verdicts, self.scores
         if (
-            not self._is_repeatable
-            or not self.pre_filter.others_skip
-            or not verdicts.node_version == scores.node_version == snapshot.node_version
+            not verdicts.node_version == scores.node_version == snapshot.node_version
             or scores.position != verdicts.position
             or scores.rows is not verdicts.feasible
         ):
@@ -92,18 +174,7 @@ class SignedResults:
             return None
         verdicts.position = scores.position = snapshot.pods_position
         scored = perf_counter_ns()
-        state.durations = {
-            "PreFilter": allowed - begun,
-            "Filter": filtered - allowed,
-            "PreScore": prepared - filtered,
-            "Score": scored - prepared,
-        }
-        state.plugin_durations = {
-            "PreFilter": self.pre_filter.spent(allowed - begun),
-            "Filter": verdicts.spent(filtered - allowed),
-            "PreScore": self.pre_score.spent(prepared - filtered),
-            "Score": scores.spent(scored - prepared),
-        }
+        self._note_times(state, (begun, allowed, filtered, prepared, scored))
         known = verdicts.statuses
         return Repetition(
             NodeStatuses(known.ids, known.statuses.copy()),

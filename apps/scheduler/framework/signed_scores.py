@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -56,10 +56,16 @@ class Scores:
 class _Plan:
     """The scorers of a cycle by what is known about them."""
 
-    def __init__(self, scorers: Sequence[Scorer], reads: Mapping[str, Reads]) -> None:
+    def __init__(
+        self, scorers: Sequence[Scorer], reads: Mapping[str, Reads], domains: Collection[str]
+    ) -> None:
         self.scorers = list(scorers)
         self.signed = [each for each in scorers if each.name in reads]
-        self.others = [each for each in scorers if each.name not in reads]
+        #: those that are asked in each cycle, and those that did not sign the pod
+        self.domains = [each for each in scorers if each.name in domains]
+        self.others = [
+            each for each in scorers if each.name not in reads and each.name not in domains
+        ]
         self.by_amounts = [each for each in self.signed if reads[each.name] == "amounts"]
         self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
         #: those whose scores change with the pods of a row
@@ -78,12 +84,16 @@ class _Plan:
 
 
 class SignedScores:
-    """Columns of the plugins that signed the pod; those of others are computed in each cycle."""
+    """Columns of the plugins that signed the pod; those of others are computed in each cycle.
 
-    def __init__(self, reads: Mapping[str, Reads]) -> None:
+    ``domains``: plugins that signed the pod and are asked in each cycle, as they look at domains.
+    """
+
+    def __init__(self, reads: Mapping[str, Reads], domains: Collection[str]) -> None:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
-        self._plan = _Plan((), reads)
+        self._domains = domains
+        self._plan = _Plan((), reads, domains)
         #: plugin -> (rows of the snapshot,) int64, what Score returned; not handed out
         self._raw: dict[str, Int64Array] = {}
         #: row -> what was last entered there, see ``_Plan.with_sum``
@@ -104,7 +114,7 @@ class SignedScores:
         """The columns of all ``scorers`` at the feasible ``rows``, and the totals."""
         plan = self._plan
         if scorers != plan.scorers:
-            plan = self._plan = _Plan(scorers, self._reads)
+            plan = self._plan = _Plan(scorers, self._reads, self._domains)
             self._by_amounts.clear()
             self.node_version = _NEVER
         self._update(cycle, rows)
@@ -117,8 +127,8 @@ class SignedScores:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all scorers of the last cycle signed the pod."""
-        return not self._plan.others
+        """Whether all scorers of the last cycle signed the pod and none looks at domains."""
+        return not self._plan.others and not self._plan.domains
 
     def found(self) -> Scores:
         """The columns at ``rows``, if they are up to date."""
@@ -148,6 +158,16 @@ class SignedScores:
         self._enter(rows, scores)
         return self.rows is not None
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether all scorers of the last cycle signed the pod."""
+        return not self._plan.others
+
+    def score_again(self, cycle: Cycle, rows: Int64Array) -> Scores:
+        """``score`` with the scorers of the last cycle, if all of them signed the pod."""
+        self._update(cycle, rows)
+        return self.found()
+
     def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
         found = self.found()
         columns, total = {}, found.ranking.total.copy()
@@ -176,9 +196,12 @@ class SignedScores:
         elif changed:
             self._update_raw(cycle, changed)
         before = self.rows
-        if before is None or not (before is rows or np.array_equal(before, rows)):
-            self._compute_columns(cycle, rows)
         self.rows = rows
+        same = before is not None and (before is rows or np.array_equal(before, rows))
+        if same:
+            self._update_domains(cycle, rows)
+        else:
+            self._compute_columns(cycle, rows)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     # -- raw scores of all rows ----------------------------------------------------------------
@@ -239,14 +262,46 @@ class SignedScores:
     def _compute_columns(self, cycle: Cycle, rows: Int64Array) -> None:
         self._columns, self._live = {}, None
         total = np.zeros(len(rows), dtype=np.int64)
-        for each in self._plan.signed:
-            raw = self._raw[each.name].take(rows)
-            column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
-            _frozen(column.normalized)
+        for each in self._plan.scorers:
+            if each.name in self._reads:
+                raw = self._raw[each.name].take(rows)
+                column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
+                _frozen(column.normalized)
+            elif each.name in self._domains:
+                column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
+            else:
+                continue
             self._columns[each.name] = column
             total += column.normalized if column.weight == 1 else column.weighted
         changing = [self._columns[each.name].raw for each in self._plan.changing]
         self._live = LiveScores(rows, changing, total)
+
+    def _update_domains(self, cycle: Cycle, rows: Int64Array) -> None:
+        """Ask those that look at domains; the totals gain what their scores gained."""
+        live = self._live
+        assert live is not None
+        for each in self._plan.domains:
+            before = self._columns[each.name]
+            column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows, before)
+            if column is before:
+                continue
+            self._columns[each.name] = column
+            if column.normalized is before.normalized:
+                continue
+            gains = (column.normalized - before.normalized) * each.weight
+            places = np.flatnonzero(gains)
+            if len(places) > _MAX_STEPS:
+                live.add(gains)
+                continue
+            for row, gain in zip(rows[places].tolist(), gains[places].tolist(), strict=True):
+                live.change(row, self._scores_at(row), gain)
+
+    def _scores_at(self, row: int) -> tuple[int, ...]:
+        """The raw scores of ``_Plan.changing``."""
+        entered = self._entered.get(row)
+        if entered is not None:
+            return entered[:-1]
+        return tuple(int(self._raw[each.name][row]) for each in self._plan.changing)
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.interface import FilterPlugin
+from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.stopwatch import Stopwatch
+from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary, summarize
+from apps.scheduler.framework.verdicts import Passed, VerdictLayer
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
 #: runs plugins on what the statuses left, until no row is left; returns how many ran
 Run = Callable[[Sequence[FilterPlugin], NodeStatuses, NodeColumns, Stopwatch | None], int]
+
+#: the verdicts of a filter on all rows
+Ask = Callable[[FilterPlugin], Verdicts | None]
 
 _NEVER: Final = -1
 #: distinct amounts for which a status is stored
@@ -28,29 +32,10 @@ _MAX_AMOUNTS: Final = 4096
 _UNKNOWN: Final = Status(Code.ERROR)
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What the filters refused."""
-
-    rejected: int
-    statuses: tuple[Status, ...]
-
-
-NOTHING_REFUSED: Final = Summary(0, ())
-
-
-def summarize(statuses: NodeStatuses) -> Summary:
-    """What ``statuses`` refuse."""
-    if len(statuses.statuses) == 1:
-        return NOTHING_REFUSED
-    counts = tuple(statuses.used())
-    return Summary(sum(rows for _, rows in counts), tuple(status for status, _ in counts))
-
-
 class SignedVerdicts:
     """Arrays that this hands out are read-only and never change afterwards."""
 
-    def __init__(self, reads: Mapping[str, Reads]) -> None:
+    def __init__(self, reads: Mapping[str, Reads], domains: Collection[str]) -> None:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
         self._nodes_only = {name for name, what in reads.items() if what == "nodes"}
@@ -73,17 +58,26 @@ class SignedVerdicts:
         #: (n,) int64, the rows that pass, ascending
         self.feasible: Int64Array = np.empty(0, dtype=np.int64)
         self.summary = NOTHING_REFUSED
+        #: the same as one object
+        self._passed = Passed(self.statuses, self.feasible)
+        #: the refusals of filters that look at domains, and what they left
+        self._layers = {name: VerdictLayer(name) for name in domains}
+        self._left = self._passed
+        #: how many of the filters of the last cycle are among those or before them
+        self.layers_end = 0
 
     @property
     def is_complete(self) -> bool:
-        """Whether all filters of the last cycle signed the pod."""
+        """Whether all filters of the last cycle signed the pod and none looks at domains."""
         return len(self._filters) == len(self._all_filters)
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Filter -> nanoseconds; the last one gets the time."""
-        times = self.times.copy()
-        if self.last:
-            times[self.last] = nanoseconds
+        names = [each.name for each in self._all_filters[len(self._filters) : self.layers_end]]
+        times = {**self.times, **dict.fromkeys(names, 0)}
+        last = names[-1] if names else self.last
+        if last:
+            times[last] = nanoseconds
         return times
 
     def still_hold(self, rows: Sequence[int], snapshot: Snapshot) -> bool:
@@ -101,25 +95,56 @@ class SignedVerdicts:
         return True
 
     def filter(
-        self, filters: Sequence[FilterPlugin], snapshot: Snapshot, run: Run, watch: Stopwatch
+        self,
+        filters: Sequence[FilterPlugin],
+        snapshot: Snapshot,
+        run: Run,
+        ask: Ask,
+        watch: Stopwatch,
     ) -> NodeStatuses:
         """The verdicts of all ``filters``; those that did not sign run now."""
         if filters != self._all_filters:
             self._all_filters = list(filters)
-            self._filters = filters[: _leading(filters, self._reads)]
-            self.node_version = _NEVER
+            signed = filters[: _leading(filters, self._reads)]
+            if signed != self._filters:
+                self._filters = signed
+                self.node_version = _NEVER
         self._update(snapshot, run, watch)
-        if self.is_complete or not len(self.feasible):
-            return NodeStatuses(self.statuses.ids, self.statuses.statuses.copy())
-        statuses = self.statuses.copy()
-        run(filters[len(self._filters) :], statuses, snapshot, watch)
+        left = self.look_further(ask)
+        ran = self.layers_end
+        if ran == len(filters) or not len(left.feasible):
+            return NodeStatuses(left.statuses.ids, left.statuses.statuses.copy())
+        statuses = left.statuses.copy()
+        run(filters[ran:], statuses, snapshot, watch)
         return statuses
+
+    def look_further(self, ask: Ask) -> Passed:
+        """What filters that look at domains leave of ``feasible``."""
+        left, filters, end = self._passed, self._all_filters, len(self._filters)
+        while end < len(filters) and len(left.feasible) and filters[end].name in self._layers:
+            left = self._layers[filters[end].name].on(left, ask(filters[end]))
+            end += 1
+        self._left, self.layers_end = left, end
+        return left
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether all filters of the last cycle signed the pod and some node was left."""
+        return self.layers_end == len(self._all_filters) and len(self._left.feasible) > 0
 
     def feasible_by(self, statuses: NodeStatuses) -> Int64Array:
         """The rows that pass by ``statuses``, ascending."""
-        if statuses.ids is self.statuses.ids:
-            return self.feasible
+        if statuses.ids is self._left.statuses.ids:
+            return self._left.feasible
         return np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
+
+    def summary_by(self, statuses: NodeStatuses) -> Summary:
+        """What ``statuses`` refuse."""
+        if statuses.ids is self._passed.statuses.ids:
+            return self.summary
+        if statuses.ids is self._left.statuses.ids:
+            return self._left.summary
+        return summarize(statuses)
 
     def _update(self, snapshot: Snapshot, run: Run, watch: Stopwatch) -> None:
         rows = None
@@ -184,11 +209,10 @@ class SignedVerdicts:
         if (statuses.ids == NodeStatuses.FEASIBLE).any():
             self._ran += run(filters[self._of_nodes :], statuses, snapshot, watch)
         self.feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-        statuses.ids.setflags(write=False)
-        self.feasible.setflags(write=False)
+        self._passed = Passed(statuses, self.feasible)
         self.times = dict.fromkeys((each.name for each in filters[: self._ran]), 0)
         self.last = filters[self._ran - 1].name if self._ran else ""
-        self.summary = summarize(statuses)
+        self.summary = self._passed.summary
 
 
 def _leading(filters: Sequence[FilterPlugin], names: Container[str]) -> int:

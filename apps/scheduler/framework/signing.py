@@ -4,7 +4,11 @@ A plugin that defines ``sign`` promises that its PreFilter, Filter, PreScore, Sc
 NormalizeScore depend on the pod only through the value that ``sign`` returns, and that its verdict
 and raw score of a node depend on nothing else but that node and the pods on it.
 
-A plugin that looks further may define ``skips`` instead. True promises that its PreFilter and its
+A plugin whose ``sign_reads`` is "domains" looks further: it runs in each cycle and is asked for the
+whole snapshot. What it returned in the last cycle it returns again (the same object) if nothing has
+changed. Its ``sign`` is called in each cycle, and may depend on more than the pod's spec.
+
+A plugin that looks further may also define ``skips``. True promises that its PreFilter and its
 PreScore would return Skip for the pod in this cycle and do nothing else; then neither is called.
 """
 
@@ -51,16 +55,18 @@ class Signing:
 
     def __init__(self, plugins: Collection[Plugin]) -> None:
         # Not inherited: a subclass that changes a method may read more than its base.
-        self._signing: list[Any] = [each for each in plugins if "sign" in vars(type(each))]
+        signing: list[Any] = [each for each in plugins if "sign" in vars(type(each))]
         self._reads: dict[str, Reads] = {
-            each.name: getattr(each, "sign_reads", "pods") for each in self._signing
+            each.name: getattr(each, "sign_reads", "pods") for each in signing
         }
+        self._signing = [each for each in signing if self._reads[each.name] != "domains"]
+        self._looking_further = [each for each in signing if self._reads[each.name] == "domains"]
         skipping: list[Any] = [each for each in plugins if "skips" in vars(type(each))]
         self._skips: dict[str, Callable[[PodInfo], bool]] = {
             each.name: each.skips for each in skipping
         }
         self._specs: dict[bytes, _Spec] = {}
-        self._results: OrderedDict[Signature, SignedResults] = OrderedDict()
+        self._results: OrderedDict[Hashable, SignedResults] = OrderedDict()
         self._encoder = msgspec.msgpack.Encoder()
 
     def results_for(self, pod: PodInfo, snapshot: Snapshot) -> SignedResults | None:
@@ -71,21 +77,30 @@ class Signing:
         if not self._signing or has_resize_status(pod.pod):
             return None
         signature = self._signature(pod)
-        results = self._results.get(signature)
+        key = (signature, *[each.sign(pod) for each in self._looking_further])
+        results = self._results.get(key)
         if results is None:
-            self._results[signature] = self._no_results(signature)
+            self._results[key] = self._no_results(signature, pod)
             limit = max(_MIN_RESULTS, _MAX_BYTES // (_BYTES_PER_ROW * len(snapshot)))
             while len(self._results) > limit:
                 self._results.popitem(last=False)
             return None
-        self._results.move_to_end(signature)
+        self._results.move_to_end(key)
         results.begin(pod)
         return results
 
-    def _no_results(self, signature: Signature) -> SignedResults:
+    def _no_results(self, signature: Signature, pod: PodInfo) -> SignedResults:
         reads = {name: self._reads[name] for name, _ in signature}
         skips = {name: skips for name, skips in self._skips.items() if name not in reads}
-        return SignedResults(reads, skips)
+        # Whether these skip depends on nothing but what they signed.
+        domains = [
+            each.name
+            for each in self._looking_further
+            if each.name not in skips or not skips[each.name](pod)
+        ]
+        for name in domains:
+            skips.pop(name, None)
+        return SignedResults(reads, domains, skips)
 
     def _signature(self, pod: PodInfo) -> Signature:
         spec = self._encoder.encode(pod.pod.spec)
