@@ -17,11 +17,11 @@ from django.test import Client
 from rest_framework.authtoken.models import Token
 
 from apps.api import creation
-from apps.cluster.models import Change, Cluster, Pod
+from apps.cluster.models import Change, Cluster, Event, Node, Pod, Taint
 from apps.controlplane.loop import clock
 from schedweb.front.streams import Front
 from tests.api.conftest import Kube, encode
-from tests.api.objects import PODS, node, pod
+from tests.api.objects import PODS, pod
 from tests.stack.running_site import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -291,7 +291,7 @@ def test_other_requests_are_passed_on_to_django(
         assert front.passed_on == 0
         await front.post(f"{PODS}?dryRun=All", pod("p2"))
         await front.post(PODS, pod("p3"), {"accept": TABLE})
-        await front.post("/api/v1/nodes", node("n1"))
+        await front.post("/api/v1/namespaces", {"metadata": {"name": "other"}})
         await front.post(PODS, pod("p4"), {"authorization": "Basic abc"})
         await front.post(PODS, pod("p5", nodeName="x" * 70_000))
         assert front.passed_on == 5
@@ -305,6 +305,58 @@ def test_other_requests_are_passed_on_to_django(
 
     play(scene)
     assert sorted(Pod.objects.values_list("name", flat=True)) == ["p1", "p7"]
+
+
+def test_nodes_and_events_equal_those_of_the_django_view(
+    front: CreationClient, kube: Kube, cluster: Cluster
+) -> None:
+    taints = [
+        {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},
+        {"key": "slow", "effect": "NoExecute", "timeAdded": "2026-01-02T03:04:05Z"},
+    ]
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "4"}}
+    nodes = [{}, {"spec": {"taints": taints}}, {"status": ready}]
+    event = {
+        "metadata": {"namespace": "default"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p", "uid": "u"},
+        "reason": "Scheduled",
+    }
+    bodies = [("/api/v1/nodes", each) for each in nodes]
+    bodies.append(("/api/v1/namespaces/default/events", event))
+
+    async def scene() -> None:
+        for number, (path, body) in enumerate(bodies):
+            both = [
+                {**body, "metadata": {**body.get("metadata", {}), "name": f"{way}{number}"}}
+                for way in "ab"
+            ]
+            thin = await front.post(path, both[0])
+            django = await do(lambda path=path, sent=both[1]: kube.post(path, sent))
+            assert (thin[0], django.status_code) == (201, 201)
+            assert same_for_all(thin[2]) == same_for_all(django.json())
+
+    play(scene)
+    assert front.passed_on == 0
+    for number in range(len(nodes)):
+        rows = [
+            list(
+                Taint.objects.filter(node__cluster=cluster, node__name=name).values_list(
+                    "position", "key", "value", "effect", "time_added"
+                )
+            )
+            for name in (f"a{number}", f"b{number}")
+        ]
+        assert rows[0] == rows[1]
+        projected = [
+            Node.objects.values_list("unschedulable", "ready", "allocatable", "labels").get(
+                cluster=cluster, name=f"{way}{number}"
+            )
+            for way in "ab"
+        ]
+        assert projected[0] == projected[1]
+    assert Taint.objects.filter(node__name="a1", key="slow", time_added__isnull=False).exists()
+    written = Event.objects.get(name="a3")
+    assert (written.written_at, written.reason) == (written.created_at, "Scheduled")
 
 
 def test_invalid_and_deleted_tokens_are_rejected(front: CreationClient, key: str) -> None:

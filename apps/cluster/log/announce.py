@@ -39,11 +39,20 @@ class Announcer:
             self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
             if due:
                 self._due.add(cluster_id)
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
-                self._thread.start()
-                atexit.register(self.flush, 5.0)
-            self._changed.notify_all()
+            self._start()
+
+    def wake(self, cluster_id: int) -> None:
+        """Wake the loop of a cluster soon; who calls it announces the change."""
+        with self._changed:
+            self._due.add(cluster_id)
+            self._start()
+
+    def _start(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
+            self._thread.start()
+            atexit.register(self.flush, 5.0)
+        self._changed.notify_all()
 
     def flush(self, timeout: float) -> bool:
         """Wait until all commits so far are announced; False on timeout."""
@@ -55,7 +64,7 @@ class Announcer:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._versions))
+                self._changed.wait_for(lambda: bool(self._versions or self._due))
                 versions, self._versions = self._versions, {}
                 due, self._due = self._due, set()
                 self._busy = True
@@ -74,6 +83,13 @@ class Announcer:
                 except Exception:
                     # the broker may be unavailable; beat finds the cluster by its due time
                     log.warning("could not wake cluster %s", cluster_id, exc_info=True)
+        if versions:
+            self._notify(versions)
+        else:
+            # what a hook has used
+            connection.close()
+
+    def _notify(self, versions: dict[int, int]) -> None:
         try:
             with connection.cursor() as cursor:
                 cursor.executemany(
