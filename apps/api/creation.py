@@ -165,9 +165,9 @@ class Creator:
         if route.query:
             params.check_text(route.query)
         validation = params.field_validation(route.query, "POST")
-        body, warnings = _read(route, raw, validation)
-        verbs.check_creatable(route.target, body)
         for attempt in range(TRIES):
+            body, warnings = _read(route, raw, validation)
+            verbs.check_creatable(route.target, body)
             if not state.is_simple:
                 break
             try:

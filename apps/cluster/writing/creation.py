@@ -71,7 +71,10 @@ def is_row_only(kind: Kind) -> bool:
 def prepare(
     kind: Kind, body: Body, namespace: str, *, state: AdmissionState, actor: Actor
 ) -> Creation:
-    """Stamp, admit and validate a new object; raises the ApiError that refuses it."""
+    """Stamp, admit and validate a new object; raises the ApiError that refuses it.
+
+    `body` has the shape of its kind, and is used up: it is changed in place.
+    """
     now = state.now()
     plugins = Chain(state.admission_plugins, actor.user)
     stamped = stamp_new(kind, body, namespace, now)
@@ -84,6 +87,7 @@ def prepare(
         state,
         taint_new_nodes=untested and state.controllers,
         plugins=plugins,
+        decoded=True,
     )
     causes = validate(kind.name, admitted, None)
     if causes:
