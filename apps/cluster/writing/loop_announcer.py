@@ -23,6 +23,8 @@ class LoopAnnouncer:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        #: Its own, so that the others keep the statements of creations prepared.
+        self._channel: Channel | None = None
         self._versions: dict[int, int] = {}
         self._busy = False
         self._idle: list[asyncio.Future[None]] = []
@@ -40,9 +42,13 @@ class LoopAnnouncer:
         self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
         if not self._busy:
             self._busy = True
-            self._connections.with_channel(self._send, self._fail)
+            if self._channel is None or self._channel.closed:
+                self._connections.with_channel(self._send, self._fail)
+            else:
+                self._send(self._channel)
 
     def _send(self, channel: Channel) -> None:
+        self._channel = channel
         payloads = [f"{key} {version}" for key, version in self._versions.items()]
         self._versions = {}
 
@@ -51,10 +57,8 @@ class LoopAnnouncer:
                 self._fail(outcome)
             elif self._versions:
                 self._send(channel)
-                return
             else:
                 self._rest()
-            self._connections.give_back(channel)
 
         channel.execute(_NOTIFY, [array("text", payloads)], receive)
 
