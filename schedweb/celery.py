@@ -38,9 +38,13 @@ def read_own_queue(instance: Any, **signal: Any) -> None:
 
 @worker_ready.connect
 def send_heartbeat(sender: Any, **signal: Any) -> None:
+    from apps.controlplane.loop.engines import engines
+    from apps.controlplane.loop.starting import Starter
     from apps.controlplane.workers.heartbeat import Pulse
     from apps.controlplane.workers.lease import PROCESS
 
+    sender.starter = Starter(engines)
+    sender.starter.start()
     sender.pulse = Pulse(PROCESS)
     sender.pulse.start()
 
@@ -58,6 +62,9 @@ def delete_heartbeat(sender: Any, **signal: Any) -> None:
     """Delete the heartbeat, which leads to the removal of the queue; beat sends due tasks again."""
     from apps.controlplane.loop.engines import engines
 
+    starter = getattr(sender.consumer, "starter", None)
+    if starter is not None:
+        starter.stop()
     engines.close()
     pulse = getattr(sender.consumer, "pulse", None)
     if pulse is not None:

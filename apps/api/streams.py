@@ -7,6 +7,7 @@ import contextlib
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -19,9 +20,10 @@ from apps.api.kubernetes.calls import Call
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.presenting import present
 from apps.api.kubernetes.views import find_cluster, refusal_response
-from apps.api.kubernetes.watching import Watch, error_line
+from apps.api.kubernetes.watching import BATCH, Watch, error_line
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
+from apps.cluster.log.feed import ChangeFeed
 from apps.cluster.log.listen import listener
 from apps.cluster.writes import Actor
 
@@ -64,15 +66,18 @@ async def _send_events(stream: Watch, send: Send) -> None:
     """Send the events of the watch until its timeout."""
     timeout = stream.options.timeout
     end = time.monotonic() + timeout if timeout else float("inf")
+    cluster = stream.call.cluster.pk
     # subscribe before the first read, so that no change is missed
-    async with listener().subscribe(stream.call.cluster.pk) as subscription:
+    async with listener().subscribe(cluster) as subscription:
         await send(_start(200, [(b"content-type", b"application/json")]))
         try:
             lines = await _run_in_thread(stream.begin)
+            feed = listener().feed(cluster, stream.version)
+            lines += await _read_log(stream, feed)
             while True:
                 if lines:
                     await send(_chunk(b"".join(lines)))
-                lines = await _run_in_thread(stream.next_lines)
+                lines = await _next_lines(stream, feed)
                 if lines:
                     continue
                 left = end - time.monotonic()
@@ -83,6 +88,28 @@ async def _send_events(stream: Watch, send: Send) -> None:
         except ApiError as refusal:
             await send(_chunk(error_line(refusal)))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _next_lines(stream: Watch, feed: ChangeFeed) -> list[bytes]:
+    """The events after the stream's version, from the feed if it reaches back that far."""
+    while (changes := feed.after(stream.version)) is not None:
+        batch = changes[:BATCH]
+        if stream.needs_log(batch):
+            lines = await _run_in_thread(partial(stream.lines_of, batch, feed))
+        else:
+            lines = stream.lines_of(batch, feed)
+        if lines or len(changes) == len(batch):
+            return lines
+    return await _read_log(stream, feed)
+
+
+async def _read_log(stream: Watch, feed: ChangeFeed) -> list[bytes]:
+    position = feed.position
+    lines = await _run_in_thread(stream.read_lines)
+    if not lines:
+        # the log has nothing more of this kind, up to this version at least
+        stream.version = max(stream.version, position)
+    return lines
 
 
 def _idle(stream: Watch, goes_on: bool) -> list[bytes]:

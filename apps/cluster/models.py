@@ -16,7 +16,7 @@ from django.db import models
 from django.utils import timezone
 
 from apps.cluster.pods import footprint
-from apps.cluster.settings import CHANGEABLE, ClusterSettings
+from apps.cluster.settings import ClusterSettings
 
 Body = dict[str, Any]
 
@@ -81,24 +81,6 @@ class Cluster(ClusterSettings):
         A manual clock returns its time as of when this row was last read.
         """
         return self.manual_time or timezone.now()
-
-    def refresh_settings(self) -> None:
-        """Read again the settings that other processes may have changed.
-
-        A cluster that has been deleted keeps its values; the next write fails.
-        """
-        found = Cluster.objects.filter(pk=self.pk).values(*_CHANGING).first()
-        for name, value in (found or {}).items():
-            setattr(self, name, value)
-
-
-#: Settings that may change while a loop runs, and take effect at once.
-_CHANGING = (
-    "due_at",
-    "manual_time",
-    "quotas",
-    *(setting.name for setting in CHANGEABLE),
-)
 
 
 def read_path(*path: str, default: Any = "") -> Callable[[Body], Any]:

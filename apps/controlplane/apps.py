@@ -16,9 +16,9 @@ class ControlPlaneConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.cluster.log.announce import wake_hooks
-        from apps.controlplane.workers.waking import wake
+        from apps.controlplane.workers.waking import wake_unless_held
 
-        wake_hooks.append(wake)
+        wake_hooks.append(wake_unless_held)
 
 
 @register()

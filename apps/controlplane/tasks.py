@@ -10,9 +10,10 @@ from django.db import connection
 from apps.controlplane.history import retention
 from apps.controlplane.loop.clock import NOW_SQL
 from apps.controlplane.loop.engines import engines
+from apps.controlplane.loop.starting import run_slice
 from apps.controlplane.operations import running, tending
 from apps.controlplane.partitions import daily
-from apps.controlplane.workers import heartbeat, lease
+from apps.controlplane.workers import heartbeat
 from apps.controlplane.workers.waking import wake
 
 log = logging.getLogger(__name__)
@@ -33,16 +34,8 @@ _DUE = f"""
 
 @shared_task(ignore_result=True)
 def run_loop(cluster_id: int) -> None:
-    """Schedule a cluster until nothing is left to do, unless another worker does.
-
-    After each slice of a busy cluster, one of several in this process moves to an idle worker.
-    """
-    if not engines.run(cluster_id, waits=True):
-        return
-    idle = heartbeat.idle_worker() if engines.runs_other_clusters(cluster_id) else None
-    if idle is not None:
-        lease.release(cluster_id)
-    wake(cluster_id, queue=idle)
+    """Schedule a cluster until nothing is left to do, unless another worker does."""
+    run_slice(engines, cluster_id)
 
 
 @shared_task(ignore_result=True)

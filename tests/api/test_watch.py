@@ -92,6 +92,32 @@ def test_a_change_reaches_an_open_watch_at_once(kube: Kube) -> None:
     play(scene)
 
 
+def test_watches_of_one_cluster_receive_the_same_changes_wherever_they_start(kube: Kube) -> None:
+    version = version_of(kube)
+    kube.post(PODS, pod("p0"))
+
+    async def scene() -> None:
+        paths = [f"{PODS}?watch=true", f"{PODS}?watch=true&resourceVersion={version}"]
+        streams, running = [], []
+        for path in [*paths, "/api/v1/pods?watch=true&labelSelector=a%3D1"]:
+            streams.append(StreamClient(f"{kube.root}{path}", kube.headers))
+            running.append(asyncio.ensure_future(streams[-1].run()))
+            while streams[-1].status == 0:
+                await asyncio.sleep(0.01)
+            number = len(streams)
+            await do(lambda number=number: kube.post(PODS, pod(f"p{number}")))
+        await do(lambda: kube.patch(f"{PODS}/p0", {"metadata": {"labels": {"a": "1"}}}))
+        for stream, expected in zip(streams, (5, 5, 1), strict=True):
+            lines = [json.loads(line) for line in await stream.lines(expected)]
+            changed = ("MODIFIED", "p0")
+            added = [("ADDED", f"p{number}") for number in range(4)]
+            assert received(lines) == ([*added, changed] if expected > 1 else [("ADDED", "p0")])
+            stream.leave()
+        await asyncio.gather(*running)
+
+    play(scene)
+
+
 def test_objects_enter_and_leave_a_selection(kube: Kube) -> None:
     version = version_of(kube)
     kube.post(PODS, pod("p1", labels={"group": "in"}))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,10 +12,12 @@ import msgspec
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Call
 from apps.api.kubernetes.presenting import as_event_object
+from apps.api.kubernetes.resources import Resource
 from apps.cluster import queries
 from apps.cluster.errors import ApiError, Expired
 from apps.cluster.log import changelog
 from apps.cluster.log.changelog import LoggedChange
+from apps.cluster.log.feed import ChangeFeed
 from apps.cluster.selectors import Matcher
 
 Body = dict[str, Any]
@@ -89,11 +92,16 @@ class Watch:
             lines.append(self.bookmark(initial_events_end=True))
         return lines
 
-    def next_lines(self) -> list[bytes]:
-        """The changes since the last call, possibly none. Expired if the log no longer has them."""
+    def read_lines(self) -> list[bytes]:
+        """The changes after `version` from the log, possibly none.
+
+        Expired if the log no longer has them.
+        """
         cluster = self.call.cluster
-        if self.version < cluster.forgotten_version:
-            raise Expired(f"too old resource version: {self.version} ({cluster.forgotten_version})")
+        cluster.refresh_from_db(fields=["forgotten_version"])
+        forgotten = cluster.forgotten_version
+        if self.version < forgotten:
+            raise Expired(f"too old resource version: {self.version} ({forgotten})")
         lines: list[bytes] = []
         while not lines:
             changes = changelog.changes_after(
@@ -104,6 +112,31 @@ class Watch:
             lines.extend(self._events(changes))
             self.version = changes[-1].version
         return lines
+
+    def lines_of(self, changes: Sequence[LoggedChange], feed: ChangeFeed) -> list[bytes]:
+        """The events of these changes of any kind, which follow `version`."""
+        own = [change for change in changes if change.kind == self.call.resource.kind.name]
+        if changes:
+            self.version = changes[-1].version
+        if self._matcher.selective or self.call.media.as_:
+            return list(self._events(own))
+        resource = self.call.resource
+        return [
+            feed.encode_once(
+                change.version,
+                (resource.group, resource.version),
+                partial(_encode_change, resource, change),
+            )
+            for change in own
+            if self._matcher.matches(change.object)
+        ]
+
+    def needs_log(self, changes: Sequence[LoggedChange]) -> bool:
+        """Whether the events of these changes depend on earlier ones, which have to be read."""
+        return self._matcher.selective and any(
+            change.kind == self.call.resource.kind.name and change.previous_version is not None
+            for change in changes
+        )
 
     def bookmark(self, *, initial_events_end: bool = False) -> bytes:
         """A bookmark with the current version of the stream."""
@@ -165,6 +198,10 @@ class Watch:
 def error_line(refusal: ApiError) -> bytes:
     """The last line of a watch that cannot continue."""
     return _encode("ERROR", refusal.status())
+
+
+def _encode_change(resource: Resource, change: LoggedChange) -> bytes:
+    return _encode(change.type, resource.to_wire(change.object))
 
 
 def _encode(event: str, body: Body) -> bytes:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from apps.cluster.log.listen import listener
+from apps.cluster.log.listen import SITE, listener
 
 #: How long one wait lasts; it is repeated until the subscription ends.
 _WAIT_SECONDS = 3600.0
@@ -27,6 +27,21 @@ class BackgroundListener:
         """
         forward = self._forward(cluster_id, notify)
         return asyncio.run_coroutine_threadsafe(forward, self._running_loop()).cancel
+
+    def subscribe_to_due(self, notify: Callable[[int], None]) -> Callable[[], object]:
+        """Call `notify` with the id of each cluster that becomes due, until the result is called.
+
+        Announcements can be lost: clusters that are due have to be looked for as well.
+        """
+        forward = self._forward_due(notify)
+        return asyncio.run_coroutine_threadsafe(forward, self._running_loop()).cancel
+
+    async def _forward_due(self, notify: Callable[[int], None]) -> None:
+        async with listener().subscribe(SITE) as subscription:
+            while True:
+                await subscription.wait(_WAIT_SECONDS)
+                for cluster_id in subscription.take_due():
+                    notify(cluster_id)
 
     async def _forward(self, cluster_id: int, notify: Callable[[int], None]) -> None:
         async with listener().subscribe(cluster_id) as subscription:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import psycopg
 from django.db import connection
 
 from apps.cluster import sql
@@ -19,7 +20,7 @@ from apps.cluster import sql
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """One row of the log, its object decoded."""
+    """One row of the log, its object decoded. Readers may share it: do not modify the object."""
 
     version: int
     type: str
@@ -57,6 +58,18 @@ def changes_after(
             parameters,
         )
         return [_decode_row(row) for row in cursor.fetchall()]
+
+
+async def read_changes(
+    database: psycopg.AsyncConnection[Any], cluster_id: int, version: int, *, limit: int
+) -> list[LoggedChange]:
+    """Up to `limit` changes with a version above `version`, read on an event loop."""
+    cursor = await database.execute(
+        f"SELECT {_COLUMNS} FROM cluster_change WHERE cluster_id = %s AND version > %s "
+        "ORDER BY version LIMIT %s",
+        [cluster_id, version, limit],
+    )
+    return [_decode_row(row) for row in await cursor.fetchall()]
 
 
 def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str, Any]]:

@@ -6,16 +6,19 @@
 
 Notifications are level-triggered: all announcements since the last call count as one, and its
 version may be older than the latest in the log. A reader remembers the last version it has seen and
-reads the log after it. When the connection was lost and reconnects, every subscriber is notified,
-because an announcement may have been missed; one query per second finds changes that were not
-announced.
+reads the log after it, or takes the changes from the `feed` of the cluster, which this connection
+fills before it notifies the readers. When the connection was lost and reconnects, every subscriber
+is notified, because an announcement may have been missed; one query per second finds changes that
+were not announced.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import sys
+import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,6 +27,8 @@ import psycopg
 from django.db import connection
 
 from apps.cluster.log.announce import CHANNEL
+from apps.cluster.log.changelog import read_changes
+from apps.cluster.log.feed import ChangeFeed
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +38,10 @@ SITE = 0
 _RETRY_SECONDS = 1.0
 #: How often the versions are polled, because an announcement can be lost.
 _LOOK_SECONDS = 1.0
+#: Number of changes that a feed reads at once.
+_FEED_BATCH = 500
+
+Connection = psycopg.AsyncConnection[Any]
 
 
 class Subscription:
@@ -41,11 +50,14 @@ class Subscription:
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._version = 0
+        self._due: set[int] = set()
         self._event = asyncio.Event()
 
-    def notify(self, version: int) -> None:
-        """Called by the listener; wakes the stream."""
+    def notify(self, version: int, due: int | None = None) -> None:
+        """Called by the listener; wakes the stream. `due`: the id of a cluster to be scheduled."""
         self._version = max(self._version, version)
+        if due is not None:
+            self._due.add(due)
         self._event.set()
 
     async def wait(self, timeout: float) -> int | None:
@@ -62,12 +74,18 @@ class Subscription:
         self._event.clear()
         return self._version
 
+    def take_due(self) -> set[int]:
+        """The clusters that became due since the last call, as far as it was announced."""
+        due, self._due = self._due, set()
+        return due
+
 
 class Listener:
     """The process's LISTEN connection, open while there are subscriptions."""
 
     def __init__(self) -> None:
         self._subscriptions: dict[int, set[Subscription]] = {}
+        self._feeds: dict[int, ChangeFeed] = {}
         #: cluster id -> highest version announced to its subscribers
         self._announced: dict[int, int] = {}
         self._listening = asyncio.Event()
@@ -86,12 +104,21 @@ class Listener:
         finally:
             self._unsubscribe(subscription)
 
+    def feed(self, cluster_id: int, version: int) -> ChangeFeed:
+        """The feed of a cluster that is subscribed to; a new one begins after `version`.
+
+        It holds every change that is announced from now on.
+        """
+        assert cluster_id in self._subscriptions
+        return self._feeds.setdefault(cluster_id, ChangeFeed(version))
+
     def _unsubscribe(self, subscription: Subscription) -> None:
         others = self._subscriptions[subscription.cluster_id]
         others.discard(subscription)
         if not others:
             del self._subscriptions[subscription.cluster_id]
             self._announced.pop(subscription.cluster_id, None)
+            self._feeds.pop(subscription.cluster_id, None)
         if not self._subscriptions and self._task is not None:
             self._task.cancel()
             self._task = None
@@ -111,21 +138,18 @@ class Listener:
             await listening.execute(f"LISTEN {CHANNEL}")
             self._listening.set()
             for cluster_id in list(self._subscriptions):
-                self._notify(cluster_id, 0)
+                await self._announce(listening, cluster_id, 0)
+            poll_at = time.monotonic()
             while True:
-                async for notify in listening.notifies(timeout=_LOOK_SECONDS):
-                    self._receive(notify.payload)
-                await self._poll_versions(listening)
+                notifies = listening.notifies(timeout=_LOOK_SECONDS, stop_after=1)
+                received = [notify.payload async for notify in notifies]
+                for cluster_id, (version, due) in _merge(received).items():
+                    await self._announce(listening, cluster_id, version, due=due)
+                if time.monotonic() >= poll_at:
+                    await self._poll_versions(listening)
+                    poll_at = time.monotonic() + _LOOK_SECONDS
 
-    def _receive(self, payload: str) -> None:
-        """Parse `<cluster id> <version>`; other database clients can send anything."""
-        cluster, _, version = payload.partition(" ")
-        if cluster.isdecimal() and version.isdecimal():
-            self._notify(int(cluster), int(version))
-        else:
-            log.warning("unexpected message on %s: %r", CHANNEL, payload)
-
-    async def _poll_versions(self, listening: psycopg.AsyncConnection[Any]) -> None:
+    async def _poll_versions(self, listening: Connection) -> None:
         """Find commits of a process that exited before it could announce them."""
         cursor = await listening.execute(
             "SELECT id, resource_version FROM cluster_cluster WHERE id = ANY(%s) OR %s",
@@ -133,13 +157,43 @@ class Listener:
         )
         for cluster_id, version in await cursor.fetchall():
             if version > self._announced.get(cluster_id, 0):
-                self._notify(cluster_id, version)
+                await self._announce(listening, cluster_id, version)
 
-    def _notify(self, cluster_id: int, version: int) -> None:
+    async def _announce(
+        self, listening: Connection, cluster_id: int, version: int, *, due: bool = False
+    ) -> None:
+        """Read what the feed of the cluster lacks, and notify the subscribers."""
+        feed = self._feeds.get(cluster_id)
+        while feed is not None and feed.position < (version or sys.maxsize):
+            changes = await read_changes(listening, cluster_id, feed.position, limit=_FEED_BATCH)
+            feed.extend(changes)
+            if len(changes) < _FEED_BATCH:
+                break
+        self._notify(cluster_id, version, due=due)
+
+    def _notify(self, cluster_id: int, version: int, *, due: bool = False) -> None:
         self._announced[cluster_id] = max(version, self._announced.get(cluster_id, 0))
         for key in {cluster_id, SITE}:
             for subscription in self._subscriptions.get(key, ()):
-                subscription.notify(version)
+                subscription.notify(version, cluster_id if due else None)
+
+
+def _merge(payloads: Iterable[str]) -> dict[int, tuple[int, bool]]:
+    """The highest version of each cluster, and whether it became due.
+
+    Other clients of the database can send anything.
+    """
+    merged: dict[int, tuple[int, bool]] = {}
+    for payload in payloads:
+        match payload.split(" "):
+            case [cluster, version, *due] if (
+                cluster.isdecimal() and version.isdecimal() and due in ([], ["due"])
+            ):
+                highest, was_due = merged.get(int(cluster), (0, False))
+                merged[int(cluster)] = max(highest, int(version)), was_due or bool(due)
+            case _:
+                log.warning("unexpected message on %s: %r", CHANNEL, payload)
+    return merged
 
 
 _listeners: WeakKeyDictionary[asyncio.AbstractEventLoop, Listener] = WeakKeyDictionary()
@@ -151,7 +205,7 @@ def listener() -> Listener:
     return _listeners.setdefault(loop, Listener())
 
 
-async def _connect() -> psycopg.AsyncConnection[Any]:
+async def _connect() -> Connection:
     """A connection of its own, outside the pool, to the database Django uses."""
     parameters = connection.get_connection_params()
     parameters.pop("cursor_factory")

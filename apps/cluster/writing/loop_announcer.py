@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Final
 
-from apps.cluster.log.announce import CHANNEL, announcer
+from apps.cluster.log.announce import CHANNEL, announcer, payload
 from apps.cluster.writing.connections import Channel, Connections, Outcome, Statement
 from apps.cluster.writing.parameters import array
 
@@ -26,6 +26,7 @@ class LoopAnnouncer:
         #: Its own, so that the others keep the statements of creations prepared.
         self._channel: Channel | None = None
         self._versions: dict[int, int] = {}
+        self._due: set[int] = set()
         self._busy = False
         self._idle: list[asyncio.Future[None]] = []
 
@@ -39,6 +40,7 @@ class LoopAnnouncer:
         """Announce that `cluster_id` is at `version`; with `due`, wake its loop."""
         if due:
             announcer.wake(cluster_id)
+            self._due.add(cluster_id)
         self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
         if not self._busy:
             self._busy = True
@@ -49,8 +51,8 @@ class LoopAnnouncer:
 
     def _send(self, channel: Channel) -> None:
         self._channel = channel
-        payloads = [f"{key} {version}" for key, version in self._versions.items()]
-        self._versions = {}
+        payloads = [payload(key, at, key in self._due) for key, at in self._versions.items()]
+        self._versions, self._due = {}, set()
 
         def receive(outcome: Outcome) -> None:
             if isinstance(outcome, Exception):
@@ -65,7 +67,7 @@ class LoopAnnouncer:
     def _fail(self, error: Exception) -> None:
         """Readers find the changes when they poll the log."""
         log.warning("could not announce a change: %s", error)
-        self._versions = {}
+        self._versions, self._due = {}, set()
         self._rest()
 
     def _rest(self) -> None:

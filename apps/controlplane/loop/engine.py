@@ -20,6 +20,7 @@ from apps.controlplane.events.ttl import EventTtl
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.loop import restoring
 from apps.controlplane.loop.clock import ClusterClock
+from apps.controlplane.loop.cluster_state import ClusterState, read_state
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.recorder import Recorder
@@ -128,13 +129,13 @@ class Engine:
         engine.recorder.start_with(saved.entries, gone)
         return engine
 
-    def fits(self, cluster: Cluster, lease: ClusterLease) -> bool:
+    def fits(self, state: ClusterState, lease: ClusterLease) -> bool:
         """Whether this engine may go on under `lease`, with the cluster's active revision."""
         return (
             self.lease.epoch == lease.epoch
             # of an older one, it would miss what retention has forgotten
-            and self.informer.position >= cluster.forgotten_version
-            and revisions.get_active(cluster).revision == self.revision.revision
+            and self.informer.position >= state.forgotten_version
+            and state.revision == self.revision.revision
         )
 
     def run(
@@ -168,11 +169,20 @@ class Engine:
         wait_until = 0.0
         while True:
             self._news.clear()
-            self.cluster.refresh_settings()
-            self.informer.catch_up()
+            state = read_state(self.cluster)
+            if state is None or state.paused:
+                return False
+            if not self.fits(state, self.lease):
+                return True
+            if state.version > self.informer.position:
+                self.informer.catch_up()
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
-            activations = activation.apply(self.cluster, self.scheduler.queue)
+            activations = (
+                activation.apply(self.cluster, self.scheduler.queue)
+                if state.has_activations
+                else []
+            )
             batch = self._resolve_waiting()
             batch += self._schedule_batch(batch)
             self._settle(batch)
@@ -191,8 +201,6 @@ class Engine:
                     continue
                 if self._rest() and not self._progress.is_set():
                     return False
-            if self._stopped():
-                return False
             if time.monotonic() > deadline or stopping():
                 return True
 
@@ -210,7 +218,7 @@ class Engine:
         if self._confirmed_version != self.informer.position:
             self._confirm()
         self._news.wait(min(seconds, LOOK_SECONDS))
-        return not self._stopped()
+        return True
 
     def _note_change(self, version: int) -> None:
         """Called by the listener's thread."""
@@ -315,14 +323,11 @@ class Engine:
             queue.flush_unschedulable_leftover()
             self._flushed_at = now
 
-    def _stopped(self) -> bool:
-        """Whether the cluster was paused, deleted, or given another profile meanwhile."""
-        cluster = Cluster.objects.filter(pk=self.cluster.pk, paused=False).first()
-        return cluster is None or not self.fits(cluster, self.lease)
-
     def _confirm(self) -> None:
         """Record that the loop has acted on every change it has read, and its metrics."""
-        with transaction.atomic():
+        with transaction.atomic(), connection.cursor() as cursor:
+            # may be lost in a crash of the database: the next loop confirms it again
+            cursor.execute("SET LOCAL synchronous_commit = off")
             self.lease.renew(
                 consumed_version=self.informer.position, profile_revision=self.revision.revision
             )

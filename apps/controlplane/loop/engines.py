@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 
 from apps.cluster.models import Cluster
+from apps.controlplane.loop.cluster_state import ClusterState, read_state
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.workers import lease
 from apps.controlplane.workers.lease import LeaseLost
@@ -51,13 +52,16 @@ class Engines:
         if not lock.acquire(timeout=LOCK_TIMEOUT_SECONDS):
             return False
         try:
-            cluster = Cluster.objects.filter(pk=cluster_id, paused=False).first()
-            held = lease.acquire(cluster_id) if cluster is not None else None
-            if cluster is None or held is None:
+            cluster = self._get_cluster(cluster_id)
+            state = read_state(cluster) if cluster is not None else None
+            if cluster is None or state is None or state.paused:
+                return False
+            held = lease.acquire(cluster_id)
+            if held is None:
                 return False
             self._note_run(+1)
             try:
-                return self._run(cluster, held, waits)
+                return self._run(cluster, state, held, waits)
             finally:
                 self._note_run(-1)
         finally:
@@ -75,11 +79,20 @@ class Engines:
     def _has_free_threads(self) -> bool:
         return self._runs <= MOST_RUNS_TO_WAIT
 
-    def _run(self, cluster: Cluster, held: lease.ClusterLease, waits: bool) -> bool:
+    def _get_cluster(self, cluster_id: int) -> Cluster | None:
+        with self._guard:
+            engine = self._warm.get(cluster_id)
+        if engine is not None:
+            return engine.cluster
+        return Cluster.objects.filter(pk=cluster_id).first()
+
+    def _run(
+        self, cluster: Cluster, state: ClusterState, held: lease.ClusterLease, waits: bool
+    ) -> bool:
         """Run one slice; keeps the lease if this process continues with the next one."""
         continues = False
         try:
-            engine = self._get_engine(cluster, held)
+            engine = self._get_engine(cluster, state, held)
             with lease.keep_renewed(held):
                 more = engine.run(
                     SLICE_SECONDS,
@@ -99,6 +112,11 @@ class Engines:
         finally:
             if not continues:
                 held.release()
+
+    def has(self, cluster_id: int) -> bool:
+        """Whether the engine of a cluster is in memory."""
+        with self._guard:
+            return cluster_id in self._warm
 
     def runs_other_clusters(self, cluster_id: int) -> bool:
         """Whether this process is running other clusters now: they share one interpreter."""
@@ -120,10 +138,12 @@ class Engines:
         for engine in warm.values():
             engine.close()
 
-    def _get_engine(self, cluster: Cluster, held: lease.ClusterLease) -> Engine:
+    def _get_engine(
+        self, cluster: Cluster, state: ClusterState, held: lease.ClusterLease
+    ) -> Engine:
         with self._guard:
             engine = self._warm.get(cluster.pk)
-            if engine is not None and engine.fits(cluster, held):
+            if engine is not None and engine.fits(state, held):
                 self._warm.move_to_end(cluster.pk)
                 return engine
         self._discard(cluster.pk)

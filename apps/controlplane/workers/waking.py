@@ -1,9 +1,10 @@
 """Sends the scheduling loop of a cluster to a worker.
 
 Waking is level-triggered. A transaction that changes a cluster makes it due (`Cluster.due_at`), and
-if it was not due before, sends `run_loop` after the commit. While the loop runs nothing is sent,
-because the cluster stays due until the loop has handled everything. Beat finds lost messages: a due
-cluster whose lease is free.
+if it was not due before, announces that after the commit. The worker process that has the engine of
+the cluster in memory listens, and starts; only if there is none, `run_loop` is sent to any. While
+the loop runs nothing is announced, because the cluster stays due until the loop has handled
+everything. Beat finds lost announcements and messages: a due cluster whose lease is free.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ def wake(
     if queue is None and not anywhere:
         queue = heartbeat.queue_of_holder(cluster_id)
     current_app.send_task(RUN_LOOP, (cluster_id,), queue=queue, expires=expires)
+
+
+def wake_unless_held(cluster_id: int) -> None:
+    """Send the loop of a cluster to any worker, unless a live one has its engine and listens."""
+    if heartbeat.queue_of_holder(cluster_id) is None:
+        wake(cluster_id, anywhere=True)
 
 
 def make_due(cluster_id: int) -> None:

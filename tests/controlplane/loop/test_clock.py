@@ -73,7 +73,7 @@ def test_a_pod_whose_binding_fails_is_retried_after_1_2_4_8_and_10_seconds(
     engine.informer.catch_up()
 
     def attempt() -> bool:
-        cluster.refresh_settings()
+        cluster.refresh_from_db()
         engine._flush()
         decision = engine.scheduler.schedule_one()
         if decision is not None:

@@ -1,0 +1,51 @@
+"""What a loop reads before each batch: one statement instead of one for each question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import connection
+
+from apps.cluster import sql
+from apps.cluster.models import Cluster
+from apps.cluster.settings import CHANGEABLE
+
+#: Columns that may change while a loop runs, and take effect at once.
+_SETTINGS: Final = ("due_at", "manual_time", "quotas", *(setting.name for setting in CHANGEABLE))
+_JSON: Final = {setting.name for setting in CHANGEABLE if setting.kind == "plugins"}
+_STATEMENT: Final = (
+    f"SELECT {', '.join(f'c.{name}' for name in _SETTINGS)}, "
+    "c.resource_version, c.forgotten_version, c.paused, "
+    "(SELECT revision FROM controlplane_configurationrevision "
+    "WHERE cluster_id = c.id AND active), "
+    "EXISTS (SELECT FROM controlplane_queueactivation WHERE cluster_id = c.id) "
+    "FROM cluster_cluster c WHERE c.id = %s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The state of a cluster that its loop depends on, besides its objects and settings."""
+
+    #: the version of the last change
+    version: int
+    #: changes up to this version may have been deleted
+    forgotten_version: int
+    paused: bool
+    #: the active revision of the configuration
+    revision: int | None
+    #: whether users asked for pods to be activated
+    has_activations: bool
+
+
+def read_state(cluster: Cluster) -> ClusterState | None:
+    """Read the state, and refresh the settings of `cluster`; None if it was deleted."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATEMENT, [cluster.pk])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    for name, value in zip(_SETTINGS, row, strict=False):
+        setattr(cluster, name, sql.load_json(value) if name in _JSON else value)
+    return ClusterState(*row[len(_SETTINGS) :])
