@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeVar
-from urllib.parse import unquote
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import psycopg
@@ -108,7 +107,7 @@ def _place(path: str) -> tuple[str, paths.Target] | None:
     target = paths.parse(found["path"]) if found is not None else None
     if found is None or target is None or not _is_creation(target):
         return None
-    return unquote(found["cluster"]), target
+    return found["cluster"], target
 
 
 @lru_cache(maxsize=100)
@@ -146,6 +145,14 @@ async def create(route: Route, raw: bytes) -> Created | HttpResponse:
         return refusal_response(DatabaseUnavailable())
 
 
+async def authenticate(credentials: str) -> str:
+    """The name of the user of an Authorization header; Unauthorized for an invalid token.
+
+    Raises NotSupported for another scheme than that of tokens.
+    """
+    return await _creator().user(credentials)
+
+
 class Creator:
     """What creations on one event loop share: known keys, admission states, groups."""
 
@@ -160,7 +167,7 @@ class Creator:
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
     async def create(self, route: Route, raw: bytes) -> Created:
-        actor = Actor(await self._user(route.credentials), current_request_id())
+        actor = Actor(await self.user(route.credentials), current_request_id())
         state = await self._state(route.cluster)
         if route.query:
             params.check_text(route.query)
@@ -200,7 +207,7 @@ class Creator:
             self._groups[state.cluster_id] = group
         return group
 
-    async def _user(self, credentials: str) -> str:
+    async def user(self, credentials: str) -> str:
         """The name of the user; Unauthorized for an invalid token.
 
         Concurrent requests with the same token share one query.

@@ -19,7 +19,7 @@ _JSON = (b"content-type", b"application/json")
 async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: Application) -> None:
     """Answer the request here, or let *other* do it."""
     headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
-    served = _is_served(headers.get(b"host", b""))
+    served = is_served(headers.get(b"host", b""))
     route = creation.route_of(scope, headers) if served else None
     if route is None:
         await other(scope, receive, send)
@@ -37,13 +37,13 @@ async def create_or_pass_on(scope: Scope, receive: Receive, send: Send, other: A
         try:
             answer = await creation.create(route, raw)
         except creation.NotSupported:
-            await other(scope, _replay(raw), send)
+            await other(scope, replay(raw), send)
             return
-    await _respond(send, answer, request_id)
+    await send_response(send, answer, request_id)
 
 
 @lru_cache(maxsize=100)
-def _is_served(host: bytes) -> bool:
+def is_served(host: bytes) -> bool:
     """Whether Django's middleware would let the request pass: its host, and its scheme."""
     if settings.SECURE_SSL_REDIRECT:
         return False
@@ -51,8 +51,8 @@ def _is_served(host: bytes) -> bool:
     return validate_host(name, settings.ALLOWED_HOSTS)
 
 
-def _replay(raw: bytes) -> Receive:
-    """The body once more, for another application."""
+def replay(raw: bytes) -> Receive:
+    """A body that was read, for another application."""
 
     async def receive() -> Message:
         return {"type": "http.request", "body": raw, "more_body": False}
@@ -60,7 +60,10 @@ def _replay(raw: bytes) -> Receive:
     return receive
 
 
-async def _respond(send: Send, answer: creation.Created | HttpResponse, request_id: str) -> None:
+async def send_response(
+    send: Send, answer: creation.Created | HttpResponse, request_id: str
+) -> None:
+    """Send a complete response."""
     if isinstance(answer, creation.Created):
         status, body, headers = 201, answer.text, [_JSON]
         if answer.warning:

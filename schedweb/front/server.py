@@ -21,6 +21,7 @@ from apps.api import creation
 from schedweb import gate, tls
 from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
+from schedweb.front.objects import ObjectsInThreads
 from schedweb.front.streams import Front
 from schedweb.front.threads import WsgiInThreads
 
@@ -101,7 +102,9 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     gate.wait()
     threads = WsgiInThreads(application, threads=THREADS)
     certificates = tls.ensure(settings.DATA_DIR, tls.server_names(settings.CONFIG.allowed_hosts))
-    site = Site(Front(threads), plain=plain, secure=secure, certificates=certificates)
+    site = Site(
+        Front(ObjectsInThreads(threads)), plain=plain, secure=secure, certificates=certificates
+    )
     loop = asyncio.get_running_loop()
     # Streams run queries in the loop's default pool, whose size depends on the machine.
     loop.set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="stream"))

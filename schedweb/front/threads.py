@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from schedweb.front.asgi import Receive, Scope, Send, respond
 from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
+
+T = TypeVar("T")
 
 #: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
@@ -42,6 +44,10 @@ class WsgiInThreads:
         environ = wsgi_environ(scope, body)
         rest = await loop.run_in_executor(self._pool, exchange.run, self._application, environ)
         await exchange.send_piece(rest, more=False)
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """The result of a function in one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
 
     def close(self) -> None:
         """Wait for running requests."""
