@@ -24,7 +24,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NODES = "/api/v1/nodes"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 MERGE = {"content-type": "application/merge-patch+json"}
-UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+#: A uid or a time.
+VOLATILE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z")
 BINDING = {"target": {"kind": "Node", "name": "n1"}}
 
 #: Method, path with {} for the name of the object, body, headers.
@@ -133,7 +134,7 @@ def ask_django(kube: Kube, method: str, path: str, body: Any, headers: dict[str,
 
 def comparable(body: bytes, name: str) -> Any:
     """A body without what differs between two objects."""
-    text = UID.sub("UID", body.decode().replace(name, "NAME"))
+    text = VOLATILE.sub("VOLATILE", body.decode().replace(name, "NAME"))
     try:
         value = json.loads(text)
     except ValueError:
