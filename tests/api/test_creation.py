@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
@@ -402,6 +403,41 @@ def test_a_connection_closed_by_the_database_is_replaced(front: CreationClient) 
         assert (await front.post(PODS, pod("p2")))[0] == 201
 
     play(scene)
+
+
+def test_a_connection_lost_in_a_statement_fails_its_group_alone(
+    front: CreationClient, cluster: Cluster
+) -> None:
+    waiting = (
+        "SELECT pid FROM pg_stat_activity WHERE query LIKE '%counter AS MATERIALIZED%' "
+        "AND wait_event_type = 'Lock'"
+    )
+
+    def end_the_statement() -> None:
+        """Of the creation that waits for the cluster's row, which this transaction has locked."""
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT FROM cluster_cluster WHERE id = %s FOR UPDATE", [cluster.pk])
+            locked.set()
+            found: list[Any] = []
+            while not found:
+                cursor.execute("SELECT pg_stat_clear_snapshot()")
+                cursor.execute(waiting)
+                found = cursor.fetchall()
+            cursor.execute("SELECT pg_terminate_backend(%s)", [found[0][0]])
+
+    locked = threading.Event()
+
+    async def scene() -> tuple[list[int], int]:
+        assert (await front.post(PODS, pod("p1")))[0] == 201
+        ending = asyncio.ensure_future(do(end_the_statement))
+        await do(locked.wait)
+        lost = await asyncio.gather(front.post(PODS, pod("p2")), front.post(PODS, pod("p3")))
+        await ending
+        return [status for status, _, _ in lost], (await front.post(PODS, pod("p4")))[0]
+
+    # p2 was in the statement; p3 waited for the next one
+    assert play(scene) == ([503, 201], 201)
+    assert sorted(Pod.objects.values_list("name", flat=True)) == ["p1", "p3", "p4"]
 
 
 def test_a_form_of_a_page_is_passed_on(client: Client) -> None:
