@@ -32,7 +32,7 @@ from apps.cluster.errors import ApiError, Unauthorized
 from apps.cluster.warnings import warnings_of
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit
-from apps.cluster.writing.connections import Connections, connect
+from apps.cluster.writing.connections import Connections, Rows, Statement, connect
 from apps.cluster.writing.loop_announcer import LoopAnnouncer
 from apps.cluster.writing.memory import AdmissionState, read_admission_state
 
@@ -153,6 +153,11 @@ async def authenticate(credentials: str) -> str:
     return await _creator().user(credentials)
 
 
+async def query(statement: Statement, values: list[bytes | None]) -> Rows:
+    """The rows of a statement that is executed on the event loop."""
+    return await _creator().query(statement, values)
+
+
 class Creator:
     """What creations on one event loop share: known keys, admission states, groups."""
 
@@ -195,6 +200,9 @@ class Creator:
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotSupported
+
+    async def query(self, statement: Statement, values: list[bytes | None]) -> Rows:
+        return await self._connections.execute(statement, values)
 
     async def close(self) -> None:
         await self._announcer.flush()

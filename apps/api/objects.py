@@ -1,4 +1,4 @@
-"""Answers requests for one object in a thread, without Django's middleware.
+"""Answers requests for one object without Django's middleware: on the event loop or in a thread.
 
 A client of the Kubernetes API sends a token and needs neither sessions nor pages, which cost more
 than the request itself. The answers are those of the view: both call the same functions.
@@ -6,22 +6,30 @@ than the request itself. The answers are those of the view: both call the same f
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
+import psycopg
 from django.core.exceptions import SuspiciousOperation
 from django.db import close_old_connections
 from django.http import HttpResponse, QueryDict
 
 from apps.api import creation
-from apps.api.kubernetes import bodies, paths
-from apps.api.kubernetes.views import answer, error_response
+from apps.api.kubernetes import bodies, media, paths
+from apps.api.kubernetes.views import answer, error_response, refusal_response
+from apps.cluster.availability import DatabaseUnavailable
 from apps.cluster.context import request_context
+from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.kinds import Kind
+from apps.cluster.writing.connections import Statement
 
 Scope = MutableMapping[str, Any]
+
+log = logging.getLogger(__name__)
 
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _PATH: Final = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
@@ -87,6 +95,51 @@ async def authenticate(request: ObjectRequest) -> str | HttpResponse:
         if response is None:
             raise
         return response
+
+
+def is_plain_get(request: ObjectRequest) -> bool:
+    """Whether the request asks for an object as it is stored, in JSON."""
+    resource = request.target.resource
+    if request.method != "GET" or request.target.subresource or request.query:
+        return False
+    if not resource.as_stored or "get" not in resource.verbs or "\x00" in request.cluster:
+        return False
+    try:
+        return media.negotiate(request.accept) == media.PLAIN
+    except ApiError:
+        return False
+
+
+async def read(request: ObjectRequest) -> HttpResponse:
+    """The response to a plain get: one statement on the event loop, its text as it is."""
+    target = request.target
+    kind = target.resource.kind
+    values: list[bytes | None] = [
+        each.encode() for each in (request.cluster, target.namespace or "", target.name)
+    ]
+    try:
+        rows = await creation.query(_object_query(kind), values)
+        if not rows:
+            raise NotFound("clusters", request.cluster)
+        if rows[0][0] is None:
+            raise NotFound(kind.plural, target.name, kind.group)
+    except psycopg.OperationalError as error:
+        log.error("the database is unavailable or overloaded", exc_info=error)
+        return refusal_response(DatabaseUnavailable())
+    except ApiError as refusal:
+        return refusal_response(refusal)
+    return HttpResponse(rows[0][0], content_type="application/json")
+
+
+@cache
+def _object_query(kind: Kind) -> Statement:
+    """One row for a cluster that exists; null for an object that does not."""
+    statement = (
+        f"SELECT o.body::text FROM cluster_cluster c LEFT JOIN {kind.model._meta.db_table} o "
+        "ON o.cluster_id = c.id AND o.namespace = $2::text AND o.name = $3::text "
+        "WHERE c.name = $1::text"
+    )
+    return Statement(statement.encode(), (False, False, False))
 
 
 def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> HttpResponse:

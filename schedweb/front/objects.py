@@ -1,4 +1,4 @@
-"""The way of a request for one Kubernetes object: in a thread, past Django's middleware."""
+"""The way of a request for one Kubernetes object: past Django's middleware."""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ class ObjectsInThreads:
             return
         offered = headers.get(b"x-request-id", b"").decode("latin-1")
         request_id = acceptable_request_id(offered)
-        if isinstance(user, str):
+        if not isinstance(user, str):
+            response = user
+        elif objects.is_plain_get(request):
+            response = await objects.read(request)
+        else:
             run = partial(objects.respond, request, raw, user, request_id)
             response = await self._django.run(run)
-        else:
-            response = user
         await send_response(send, response, request_id)

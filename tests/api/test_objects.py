@@ -36,6 +36,9 @@ REQUESTS: list[tuple[str, str, Any, dict[str, str]]] = [
     ("GET", f"{PODS}/{{}}", None, {"accept": "image/png"}),
     ("GET", f"{PODS}/{{}}?resourceVersion=x", None, {}),
     ("GET", f"{PODS}/{{}}-absent", None, {}),
+    ("GET", "/apis/scheduling.k8s.io/v1/priorityclasses/{}-absent", None, {}),
+    ("GET", "/api/v1/namespaces/absent/pods/{}", None, {}),
+    ("GET", f"{PODS}/{{}}/status", None, {}),
     ("GET", f"{PODS}/{{}}/log", None, {}),
     ("POST", f"{PODS}/{{}}", {}, {}),
     ("PATCH", f"{PODS}/{{}}", {"metadata": {"labels": {"a": "b"}}}, MERGE),
@@ -164,6 +167,13 @@ def test_answers_equal_those_of_the_django_view(front: ObjectClient, kube: Kube)
 
     play(scene)
     assert front.passed_on == 0
+
+
+def test_an_object_of_a_cluster_that_does_not_exist(front: ObjectClient, kube: Kube) -> None:
+    kube.root = "/k8s/absent"
+    status, _, body = play(lambda: front.send("GET", f"{PODS}/p"))
+    assert (status, json.loads(body)["message"]) == (404, 'clusters "absent" not found')
+    assert json.loads(body) == kube.get(f"{PODS}/p").json()
 
 
 def test_a_request_has_an_id_and_a_user(front: ObjectClient, kube: Kube, cluster: Cluster) -> None:

@@ -17,8 +17,9 @@ from django.db import connection
 from psycopg import pq
 from psycopg.errors import error_from_result
 
-#: The rows of a result, each column as PostgreSQL's text; or the error.
-Outcome = list[tuple[bytes | None, ...]] | Exception
+#: The rows of a result, each column as PostgreSQL's text.
+Rows = list[tuple[bytes | None, ...]]
+Outcome = Rows | Exception
 OnOutcome = Callable[[Outcome], None]
 
 _SUCCESS: Final = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
@@ -165,6 +166,28 @@ class Connections:
         task = asyncio.ensure_future(open_and_use())
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
+
+    def execute(self, statement: Statement, values: Sequence[bytes | None]) -> asyncio.Future[Rows]:
+        """The rows of a statement."""
+        done: asyncio.Future[Rows] = asyncio.get_running_loop().create_future()
+
+        def finish(outcome: Outcome) -> None:
+            if done.done():
+                return
+            if isinstance(outcome, Exception):
+                done.set_exception(outcome)
+            else:
+                done.set_result(outcome)
+
+        def use(channel: Channel) -> None:
+            def receive(outcome: Outcome) -> None:
+                self.give_back(channel)
+                finish(outcome)
+
+            channel.execute(statement, values, receive)
+
+        self.with_channel(use, finish)
+        return done
 
     def give_back(self, channel: Channel) -> None:
         """A channel that has no statement under way."""
