@@ -1,7 +1,9 @@
 # make up      the whole site on this machine, in the foreground; Ctrl-C ends it
 # make test    the tests, with everything they need
 # make quick   what a change of the scheduling core needs, in under a minute on two idle cores
-# make bench   pods per second of the scheduling core
+# make bench   pods per second of the scheduling core, on kube-scheduler's own workloads
+# make bench-house  the whole site: POST, end to end, latency, backlog, LIST, watchers, memory
+# make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
 # make soak    50 kills and stops during runs of 5,000 pods, then ten quiet minutes; on both brokers
@@ -13,7 +15,8 @@ BIN := .venv/bin
 # Of production, for `manage.py check --deploy`.
 PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
 
-.PHONY: up db test quick quick-tests quick-cases soak check bench bench-pages screenshots format runtime development
+.PHONY: up db test quick quick-tests quick-cases soak check bench bench-house bench-plots bench-pages screenshots
+.PHONY: format runtime development
 
 up: runtime
 	@exec $(BIN)/python -m schedweb.supervisor
@@ -39,8 +42,17 @@ quick-cases:
 soak: development
 	$(BIN)/python -m tests.faults.soak
 
+# Results as JSON, in var/bench. BENCH="SchedulingBasic --nodes 500 --pods 200" runs only this, once.
 bench: runtime
-	$(BIN)/python -m bench.core
+	$(BIN)/python -m bench.core $(if $(BENCH),$(BENCH),--runs 3 --json var/bench/core.json)
+	$(if $(BENCH),,$(BIN)/python -m bench.curves --runs 3 --json var/bench/curves.json)
+
+# HOUSE="--short" takes 2 minutes; HOUSE="--help" lists the sizes; HOUSE="--openb DIR" adds the trace.
+bench-house: runtime
+	$(BIN)/python -m bench.house --json var/bench/house.json $(HOUSE)
+
+bench-plots: development
+	$(BIN)/python -m bench.publish
 
 # PAGES="--nodes 500 --pods 2000 --ledger 5000 --only pods" makes it smaller.
 bench-pages: runtime

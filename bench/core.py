@@ -2,17 +2,21 @@
 
 The time of a pod is that of its scheduling cycles: pop, snapshot, filters, scores, choice, assume;
 all nodes are scored, and the columns of the decision are computed. A pod that preempts others takes
-two cycles. Not timed: the confirmation of bindings and evictions, everything outside the core, and
-the preparation of a workload (nodes, initial pods).
+two cycles, and cycles of pods that are created while the clock runs count for the timed pods. Not
+timed: the confirmation of bindings and evictions, everything outside the core, and the preparation
+of a workload (nodes, volumes, initial pods).
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,7 +27,8 @@ from apps.scheduler.framework.intents import Eviction
 from apps.scheduler.objects import KubeObject, Pod
 from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
-from bench import workloads
+from bench import machine, results, tables, workloads
+from bench.results import BenchmarkError, Figures
 from bench.workloads import BenchmarkWorkload
 
 CONFIGURATION = """
@@ -31,17 +36,6 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 100
 """
-#: The results of the real kube-scheduler with all nodes scored, on two similar cores.
-REAL = {
-    "SchedulingBasic": 137,
-    "SchedulingNodeAffinity": 124,
-    "TopologySpreading": 115,
-    "PreferredTopologySpreading": 105,
-    "SchedulingPodAffinity": 67,
-    "SchedulingPodAntiAffinity": 99,
-    "SchedulingPreferredPodAffinity": 89,
-    "PreemptionBasic": 35,
-}
 
 
 class Bench:
@@ -53,23 +47,55 @@ class Bench:
             load_configuration(CONFIGURATION, TABLE), clock=RealClock(), seed=1
         )
         self.pods: dict[str, Pod] = {}
+        #: uids of all pods that were bound
+        self.bound: set[str] = set()
+        #: of all scheduling cycles
+        self.processor_seconds = 0.0
         for kind, item in workload.cluster():
             self.scheduler.handle(kind, None, item)
 
-    def run(self, pods: Iterable[KubeObject]) -> list[float]:
-        """Schedule pods; returns the seconds of scheduling cycles for each."""
-        for pod in pods:
-            assert isinstance(pod, Pod)
-            self.pods[pod.metadata.uid] = pod
-            self.scheduler.handle("Pod", None, pod)
+    def run(
+        self,
+        pods: Iterable[KubeObject],
+        churn: Iterator[KubeObject] | None = None,
+        interval: int = 0,
+    ) -> list[float]:
+        """Schedule pods; returns the seconds of scheduling cycles for each.
+
+        A pod of `churn` is created before the first cycle, and each time another `interval` of
+        `pods` are bound. These pods follow in the result.
+        """
         taken: defaultdict[str, float] = defaultdict(float)
+        for pod in pods:
+            taken[self._create(pod)] = 0.0
+        wanted, bound, due = frozenset(taken), 0, 0
         while True:
-            start = time.perf_counter()
-            decision = self.scheduler.schedule_one()
+            if churn is not None and bound == due:
+                taken[self._create(next(churn))] = 0.0
+                due += interval
+            decision, seconds = self._schedule_one()
             if decision is None:
                 return list(taken.values())
-            taken[decision.pod_uid] += time.perf_counter() - start
+            taken[decision.pod_uid] += seconds
+            bound += decision.pod_uid in wanted and decision.result == Result.SCHEDULED
             self._commit(decision)
+
+    def _schedule_one(self) -> tuple[Decision | None, float]:
+        worked = time.process_time()
+        start = time.perf_counter()
+        decision = self.scheduler.schedule_one()
+        seconds = time.perf_counter() - start
+        self.processor_seconds += time.process_time() - worked
+        return decision, seconds
+
+    def _create(self, pod: KubeObject) -> str:
+        """Create a pod and its volumes; returns its uid."""
+        assert isinstance(pod, Pod)
+        for kind, item in self.workload.storage(pod):
+            self.scheduler.handle(kind, None, item)
+        self.pods[pod.metadata.uid] = pod
+        self.scheduler.handle("Pod", None, pod)
+        return pod.metadata.uid
 
     def _commit(self, decision: Decision) -> None:
         """Simulate the control plane: bind the pod, or delete its victims."""
@@ -77,6 +103,7 @@ class Bench:
             pending = self.pods[decision.pod_uid]
             spec = msgspec.structs.replace(pending.spec, node_name=decision.node)
             self.scheduler.bound(decision)
+            self.bound.add(decision.pod_uid)
             self._update(pending, msgspec.structs.replace(pending, spec=spec))
         elif decision.nominating is not None:
             pending = self.pods[decision.pod_uid]
@@ -92,28 +119,72 @@ class Bench:
         self.scheduler.handle("Pod", old, new)
 
 
+def measure(workload: BenchmarkWorkload, most: int) -> Figures:
+    """One run; raises BenchmarkError if a timed pod is not bound."""
+    bench = Bench(workload)
+    bench.run(workload.initial_pods())
+    timed = list(workload.timed_pods(most))
+    return time_pods(bench, timed)
+
+
+def time_pods(bench: Bench, timed: list[KubeObject]) -> Figures:
+    """Schedule these pods on a prepared bench, with the workload's churn."""
+    bench.processor_seconds = 0.0
+    interval = bench.workload.churn_interval
+    churn = bench.workload.churn_pods() if interval else None
+    taken = bench.run(timed, churn, interval)
+    bound = sum(pod.metadata.uid in bench.bound for pod in timed)
+    if not timed or bound != len(timed):
+        raise BenchmarkError(f"{bench.workload.name}: {bound} of {len(timed)} pods were bound")
+    return {
+        "pods": len(timed),
+        "bound": bound,
+        "churned": len(taken) - len(timed),
+        "pods_per_s": len(timed) / sum(taken),
+        "p50_us": statistics.median(taken) * 1e6,
+        "p99_us": results.percentile(taken, 99) * 1e6,
+        "processor_us": bench.processor_seconds / len(timed) * 1e6,
+    }
+
+
+def run_all(names: list[str], nodes: int | None, most: int, runs: int) -> Iterator[dict[str, Any]]:
+    """The entry of each workload in the JSON file; no names mean all workloads."""
+    for workload in workloads.load():
+        if names and workload.name not in names:
+            continue
+        if nodes is not None:
+            workload = workload.scaled(nodes)
+        measured = [measure(workload, most) for _ in range(runs)]
+        yield {
+            "workload": workload.name,
+            "nodes": workload.spec["nodes"],
+            "scaled": nodes is not None,
+            "placed": sum(count for count, *_ in workload.spec["init"]),
+            **results.combine(measured),
+        }
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="workloads (default: all)")
     parser.add_argument("--pods", type=int, default=1000, help="timed pods at most (1000)")
+    parser.add_argument("--nodes", type=int, help="scale each workload to this many nodes")
+    parser.add_argument("--runs", type=int, default=1, help="runs of each workload (1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     options = parser.parse_args()
-    print(f"{'workload':<50}{'nodes':>7}{'pods/s':>8}{'p50 µs':>8}{'p99 µs':>8}  real core")
-    for workload in workloads.load():
-        if options.names and workload.name not in options.names:
-            continue
-        if workload.needs:
-            print(f"{workload.name:<50} skipped: needs {workload.needs}")
-            continue
-        bench = Bench(workload)
-        bench.run(workload.initial_pods())
-        taken = bench.run(workload.timed_pods(options.pods))
-        median = statistics.median(taken) * 1e6
-        slow = statistics.quantiles(taken, n=100)[98] * 1e6
-        rate = len(taken) / sum(taken)
-        real = REAL.get(workload.name)
-        comparison = f"{real}/s, we are {rate / real:.1f} times as fast" if real else "-"
-        nodes = workload.spec["nodes"]
-        print(f"{workload.name:<50}{nodes:>7}{rate:>8.0f}{median:>8.0f}{slow:>8.0f}  {comparison}")
+    known = {workload.name for workload in workloads.load()}
+    if unknown := sorted(set(options.names) - known):
+        parser.error(f"no such workload: {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+    entries = []
+    with machine.observed_load() as load:
+        for entry in run_all(options.names, options.nodes, options.pods, options.runs):
+            print(f"{entry['workload']} ...", file=sys.stderr, flush=True)
+            entries.append(entry)
+    print(tables.core(entries, markdown=False))
+    print(machine.format_load(load))
+    if options.json:
+        content = {"machine": machine.describe(), "load": load, "runs": options.runs}
+        results.write(options.json, {**content, "workloads": entries})
 
 
 if __name__ == "__main__":

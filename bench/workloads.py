@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from apps.scheduler import objects
-from apps.scheduler.objects import KubeObject
+from apps.scheduler.objects import KubeObject, Pod
+from bench import volumes
 
 FILE = Path(__file__).with_name("workloads.yaml")
 ZONE = "topology.kubernetes.io/zone"
@@ -26,16 +27,22 @@ class BenchmarkWorkload:
     spec: Mapping[str, Any]
     templates: Mapping[str, Any]
 
-    @property
-    def needs(self) -> str:
-        """The feature that this benchmark of the core does not support; "" if none."""
-        timed = self.templates[self.spec["timed"][1]]
-        if "churn" in self.spec:
-            return "pods created during the measurement"
-        return "volumes" if "volume" in timed else ""
+    def scaled(self, nodes: int) -> BenchmarkWorkload:
+        """The workload with this many nodes, and as many pods per node as before.
+
+        A workload of one node keeps it: all its pods are bound there.
+        """
+        if self.spec["nodes"] == 1:
+            return self
+        share = nodes / self.spec["nodes"]
+        init, timed = (
+            [[max(1, round(count * share)), *rest] for count, *rest in groups]
+            for groups in (self.spec["init"], [self.spec["timed"]])
+        )
+        return replace(self, spec={**self.spec, "nodes": nodes, "init": init, "timed": timed[0]})
 
     def cluster(self) -> Iterator[tuple[str, KubeObject]]:
-        """Namespaces and nodes."""
+        """Namespaces, nodes, and the limits of their volumes."""
         wanted = self.spec.get("namespaces")
         for number in range(wanted["count"] if wanted else 2):
             metadata = {"name": f"sched-{number}", "labels": (wanted or {}).get("labels", {})}
@@ -45,6 +52,9 @@ class BenchmarkWorkload:
             yield "Node", self._node(f"node-{number:05}", next(zones), self.spec.get("node", {}))
         for extra in self.spec.get("extraNodes", []):
             yield "Node", self._node(extra["name"], None, extra)
+        if driver := self._volume_driver():
+            for number in range(self.spec["nodes"]):
+                yield "CSINode", volumes.csi_node(f"node-{number:05}", driver)
 
     def initial_pods(self) -> Iterator[KubeObject]:
         """Pods that are placed before the measurement."""
@@ -58,6 +68,28 @@ class BenchmarkWorkload:
         count, template, *where = self.spec["timed"]
         for number in range(min(count, most)):
             yield self.pod(template, f"timed-{number}", self._namespace(where, number))
+
+    @property
+    def churn_interval(self) -> int:
+        """Timed pods for each pod that is created while the clock runs; 0 without such pods.
+
+        A fixed number, so that a faster scheduler does the same work: upstream creates these pods
+        at fixed intervals, and this is what its slowest permitted scheduler binds in one.
+        """
+        churn = self.spec.get("churn")
+        return round(self.spec["threshold"] * churn["every_ms"] / 1000) if churn else 0
+
+    def churn_pods(self) -> Iterator[KubeObject]:
+        """Pods that are created while the clock runs, as many as are taken."""
+        for number in itertools.count() if "churn" in self.spec else ():
+            yield self.pod(self.spec["churn"]["template"], f"churn-{number}", "sched-0")
+
+    def storage(self, pod: Pod) -> Iterator[tuple[str, KubeObject]]:
+        """The volume and the claim of each volume of the pod, bound to each other."""
+        for volume in pod.spec.volumes:
+            if claim := volume.persistent_volume_claim:
+                driver = self._volume_driver()
+                yield from volumes.bound_claim(claim.claim_name, pod.metadata.namespace, driver)
 
     def pod(self, template: str, name: str, namespace: str) -> KubeObject:
         """One pod of a template."""
@@ -75,6 +107,8 @@ class BenchmarkWorkload:
             "schedulingGates": [{"name": gate} for gate in kind.get("schedulingGates", [])],
             "topologySpreadConstraints": _spread(kind),
         }
+        if "volume" in kind:
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
         metadata = {
             "name": name,
             "namespace": namespace,
@@ -82,6 +116,11 @@ class BenchmarkWorkload:
             "labels": kind.get("labels", {}),
         }
         return objects.decode("Pod", {"metadata": metadata, "spec": spec})
+
+    def _volume_driver(self) -> str:
+        """The CSI driver of the timed pods' volumes; "" without volumes."""
+        volume = self.templates[self.spec["timed"][1]].get("volume")
+        return volume["driver"] if volume else ""
 
     def _namespace(self, where: list[str], number: int) -> str:
         if not where:
