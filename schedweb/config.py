@@ -43,6 +43,9 @@ class Config:
     public_url: str
     #: Servers pool connections; a command has one, and fails at once without a database.
     connection_pool: bool
+    #: What requests may hold at a time; others are answered 429.
+    max_requests_inflight: int = 400
+    max_body_megabytes: int = 128
     #: "text" for people, "json" for programs.
     log_format: str = "text"
     #: 0 to 10, as kube-scheduler's -v: the log verbosity of decisions.
@@ -96,6 +99,13 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
         public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
         connection_pool=environ.get("SCHEDWEB_CONNECTION_POOL") != "0",
+        max_requests_inflight=_integer(
+            environ, "SCHEDWEB_MAX_REQUESTS_INFLIGHT", 400, lowest=1, highest=100_000
+        ),
+        # at least one body of the largest size
+        max_body_megabytes=_integer(
+            environ, "SCHEDWEB_MAX_BODY_MEGABYTES", 128, lowest=64, highest=100_000
+        ),
         log_format=_one_of(environ, "SCHEDWEB_LOG_FORMAT", ("text", "json")),
         verbosity=_integer(environ, "SCHEDWEB_VERBOSITY", 1, lowest=0, highest=10),
         ledger_max_days=_integer(environ, "SCHEDWEB_LEDGER_MAX_DAYS", 90, lowest=0, highest=36500),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.http import HttpResponse
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
+from apps.api.releasing import ReleasingView
 from apps.controlplane.metrics import exposition
 from schedweb import health
 
 
-class SiteMetricsView(APIView):
+class SiteMetricsView(ReleasingView):
     """Requires authentication: a Prometheus server scrapes with a user's key."""
 
     schema = None

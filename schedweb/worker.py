@@ -10,10 +10,12 @@ import sys
 
 from celery.utils.nodenames import default_nodename, host_format
 
+from schedweb import memory
 from schedweb.celery import app
 
 
 def main() -> None:
+    memory.configure_malloc()
     name = sys.argv[1] if len(sys.argv) > 1 else "worker"
     worker = app.Worker(
         hostname=host_format(default_nodename(f"{name}@%h")),
@@ -24,6 +26,7 @@ def main() -> None:
         without_mingle=True,
         without_heartbeat=True,
     )
+    memory.Trimmer().start()
     worker.start()
     sys.exit(worker.exitcode)
 

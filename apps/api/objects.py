@@ -152,7 +152,7 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
     close_old_connections()
     try:
         with request_context(request_id):
-            return answer(
+            response = answer(
                 request.cluster,
                 request.target,
                 method=request.method,
@@ -162,10 +162,13 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
                 accept=request.accept,
                 user=user,
             )
-    except Exception as error:
-        response = error_response(error)
-        if response is None:
-            raise
+        # only lists are sent in pieces
+        assert isinstance(response, HttpResponse)
         return response
+    except Exception as error:
+        refusal = error_response(error)
+        if refusal is None:
+            raise
+        return refusal
     finally:
         close_old_connections()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import threading
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, MutableMapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
@@ -18,9 +19,10 @@ from django.http import HttpResponse, QueryDict
 from apps.api.kubernetes import media, params, paths, verbs, watching
 from apps.api.kubernetes.calls import Call
 from apps.api.kubernetes.errors import UnknownPath
-from apps.api.kubernetes.presenting import present
+from apps.api.kubernetes.presenting import present_object
 from apps.api.kubernetes.views import find_cluster, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
+from apps.api.sending import send_from_thread
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.log.feed import ChangeFeed
@@ -32,8 +34,14 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 T = TypeVar("T")
 
+#: Bytes of initial events that are sent at once.
+PIECE: Final = 64 * 1024
 #: Interval of bookmarks in a watch without events.
 BOOKMARK_SECONDS = 60.0
+
+
+class _Ended(Exception):
+    """The client of a watch has disconnected."""
 
 
 async def watch(
@@ -45,7 +53,7 @@ async def watch(
         if call.target.name and not call.target.watch:
             # a single object cannot be watched: the parameter is ignored
             return await _respond(
-                send, await _run_in_thread(lambda: present(call, verbs.get(call)))
+                send, await _run_in_thread(lambda: present_object(call, verbs.get(call)))
             )
         stream = Watch(call, watching.watch_options(call))
     except ApiError as refusal:
@@ -71,9 +79,9 @@ async def _send_events(stream: Watch, send: Send) -> None:
     async with listener().subscribe(cluster) as subscription:
         await send(_start(200, [(b"content-type", b"application/json")]))
         try:
-            lines = await _run_in_thread(stream.begin)
+            await _send_from_thread(stream.begin, send)
             feed = listener().feed(cluster, stream.version)
-            lines += await _read_log(stream, feed)
+            lines = await _read_log(stream, feed)
             while True:
                 if lines:
                     await send(_chunk(b"".join(lines)))
@@ -152,6 +160,47 @@ async def _run_in_thread(function: Callable[[], T]) -> T:
             connection.close()
 
     return await sync_to_async(run, thread_sensitive=False)()
+
+
+async def _send_from_thread(produce: Callable[[], Iterator[bytes]], send: Send) -> None:
+    """Send what a function that uses the database produces, piece by piece.
+
+    The thread waits until the client has received a piece before it reads the next one.
+    """
+    loop = asyncio.get_running_loop()
+    ended = threading.Event()
+
+    def send_piece(piece: bytes) -> None:
+        if ended.is_set():
+            raise _Ended
+        send_from_thread(_send_chunk(send, piece), loop)
+
+    def run() -> None:
+        with contextlib.suppress(_Ended), contextlib.closing(_pieces(produce())) as pieces:
+            for piece in pieces:
+                send_piece(piece)
+
+    try:
+        await _run_in_thread(run)
+    finally:
+        ended.set()
+
+
+async def _send_chunk(send: Send, piece: bytes) -> None:
+    await send(_chunk(piece))
+
+
+def _pieces(lines: Iterator[bytes]) -> Generator[bytes, None, None]:
+    waiting: list[bytes] = []
+    size = 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= PIECE:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
 
 
 async def _respond(send: Send, response: HttpResponse) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
@@ -22,6 +22,7 @@ from apps.api.control.exporting import (
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
+from apps.api.control.schema import SchemaView
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
@@ -89,7 +90,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
     re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),
-    path("api/schema", SpectacularAPIView.as_view(**_members), name="api-schema"),
+    path("api/schema", SchemaView.as_view(**_members), name="api-schema"),
     path(
         "api/docs",
         SpectacularSwaggerView.as_view(url_name="api-schema", **_members),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
@@ -30,8 +30,10 @@ _FIELD_COLUMNS = {
     "status.phase": "phase",
 }
 
+#: The key of the last object of a page.
+_LAST_KEY = "(SELECT ARRAY[namespace, name] FROM page ORDER BY namespace, name OFFSET %s LIMIT 1)"
 
-Item = TypeVar("Item")
+Items = TypeVar("Items")
 
 
 def clusters() -> QuerySet[Cluster]:
@@ -48,10 +50,10 @@ def cluster_named(name: str) -> Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectPage(Generic[Item]):
+class ObjectPage(Generic[Items]):
     """Objects in (namespace, name) order, all as of `resource_version`."""
 
-    items: list[Item]
+    items: Items
     resource_version: int
     #: (namespace, name) of the last object if more follow; None on the last page.
     next_after: tuple[str, str] | None
@@ -90,54 +92,67 @@ class Selection:
 
 def list_objects(
     cluster: Cluster, kind: Kind, selection: Selection = Selection()
-) -> ObjectPage[Body]:
+) -> ObjectPage[list[Body]]:
     """The selected objects and the version of the list; BadRequest for an invalid selector."""
-    page = _page(cluster, kind, selection, "body::text")
-    return replace(page, items=[sql.load_json(text) for text in page.items])
+    page = stream_texts(cluster, kind, selection)
+    items = [sql.load_json(text) for text in page.items]
+    return ObjectPage(items, page.resource_version, page.next_after, page.remaining)
 
 
-def list_texts(cluster: Cluster, kind: Kind, selection: Selection = Selection()) -> ObjectPage[str]:
-    """`list_objects` as JSON text without `kind` and `apiVersion`, as in list responses."""
-    return _page(cluster, kind, selection, "(body - 'kind' - 'apiVersion')::text")
+def stream_texts(
+    cluster: Cluster, kind: Kind, selection: Selection = Selection()
+) -> ObjectPage[Iterator[str]]:
+    """`list_objects` with an iterator of the objects as JSON text, for lists of any size.
+
+    The database sends them while they are read, so the process holds only a few at a time. Until
+    the iterator is at its end or closed, the thread can run no other query.
+    """
+    statement, parameters = _page_query(cluster, kind, selection)
+    rows = sql.stream_rows(statement, parameters)
+    first = next(rows, None)
+    if first is None:
+        raise NotFound("clusters", cluster.name)
+    version, found, counted, last, text = first
+    more = bool(selection.limit) and found > selection.limit
+    return ObjectPage(
+        items=_texts(text, rows),
+        resource_version=version,
+        next_after=(last[0], last[1]) if more else None,
+        remaining=counted - selection.limit if more and counted is not None else None,
+    )
 
 
-def _page(cluster: Cluster, kind: Kind, selection: Selection, text: str) -> ObjectPage[Any]:
+def _texts(first: str | None, rows: Iterator[tuple[Any, ...]]) -> Iterator[str]:
+    # an empty list is one row without an object
+    if first is not None:
+        yield first
+    for row in rows:
+        yield row[4]
+
+
+def _page_query(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[str, list[Any]]:
+    """One statement, so one snapshot: objects, version and counts belong together.
+
+    `page` selects and sorts without bodies, which do not fit into the memory of a sort; each row
+    of it then reads its body.
+    """
     limit = selection.limit
     where, parameters = _conditions(cluster, kind, selection)
     table, condition = kind.model._meta.db_table, " AND ".join(where)
     counts = bool(limit) and not (selection.labels or selection.fields)
-    count = f"(SELECT count(*) FROM {table} WHERE {condition})" if counts else "0"
-    with connection.cursor() as cursor:
-        # one statement, so one snapshot: items and version belong together
-        cursor.execute(
-            f"SELECT c.resource_version, {count}, o.namespace, o.name, o.text "
-            "FROM cluster_cluster c LEFT JOIN LATERAL ("
-            f"SELECT namespace, name, {text} AS text FROM {table} "
-            f"WHERE {condition} {'ORDER BY namespace, name LIMIT %s' if limit else ''}"
-            ") o ON true WHERE c.id = %s",
-            [
-                *(parameters if counts else []),
-                *parameters,
-                # one more row shows whether more follow
-                *([limit + 1] if limit else []),
-                cluster.pk,
-            ],
-        )
-        rows = cursor.fetchall()
-    if not rows:
-        raise NotFound("clusters", cluster.name)
-    found = [row for row in rows if row[4] is not None]
-    if not limit:
-        # without a limit: sorting here is cheaper than sorting whole bodies on the database's disk
-        found.sort(key=itemgetter(2, 3))
-    more = bool(limit) and len(found) > limit
-    shown = found[:limit] if more else found
-    return ObjectPage(
-        items=[row[4] for row in shown],
-        resource_version=rows[0][0],
-        next_after=(shown[-1][2], shown[-1][3]) if more else None,
-        remaining=rows[0][1] - len(shown) if more and counts else None,
+    statement = (
+        f"WITH page AS MATERIALIZED (SELECT id, namespace, name FROM {table} "
+        # one more row shows whether more follow
+        f"WHERE {condition} ORDER BY namespace, name {'LIMIT %s' if limit else ''}) "
+        f"SELECT c.resource_version, {'(SELECT count(*) FROM page)' if limit else '0'}, "
+        f"{f'(SELECT count(*) FROM {table} WHERE {condition})' if counts else 'NULL::bigint'}, "
+        f"{_LAST_KEY if limit else 'NULL'}, o.text "
+        "FROM cluster_cluster c LEFT JOIN (SELECT "
+        f"(SELECT t.body::text FROM {table} t WHERE t.id = page.id) AS text "
+        f"FROM page {'LIMIT %s' if limit else ''}) o ON true WHERE c.id = %s"
     )
+    limits = [limit + 1, *(parameters if counts else []), limit - 1, limit] if limit else []
+    return statement, [*parameters, *limits, cluster.pk]
 
 
 def _conditions(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[list[str], list[Any]]:

@@ -6,9 +6,9 @@ on both sides. Bodies come out as JSON text through msgspec.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from django.db import connection, models
@@ -17,10 +17,22 @@ from django.db.backends.utils import CursorWrapper
 Body = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
+#: Rows of a stream that are received at once.
+_ROWS_AT_ONCE: Final = 64
+
 
 def load_json(text: str) -> Any:
     """Plain data from a jsonb column selected as text."""
     return msgspec.json.decode(text)
+
+
+def stream_rows(statement: str, parameters: Any) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query, received while they are read: the process holds only a few at a time.
+
+    Until the iterator is at its end or closed, the thread can run no other query.
+    """
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        yield from cursor.stream(statement, parameters, size=_ROWS_AT_ONCE)
 
 
 def insert_rows(cursor: CursorWrapper, model: type[models.Model], rows: Rows) -> list[int]:

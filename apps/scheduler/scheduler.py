@@ -247,6 +247,7 @@ class Scheduler:
             client=self._client,
             extenders=self.extenders,
             find_pod=self.cache.find_pod,
+            replaced_pods=self.cache.replaced_pods,
             draw=self._tie_breaker.choose,
             call_off_binding=self._call_off_binding,
         )

@@ -6,7 +6,11 @@ import os
 
 import django
 
+from schedweb import memory
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "schedweb.settings")
+memory.configure_malloc()
+memory.shrink_tls_buffers()
 django.setup()
 
 from schedweb.front.server import main  # noqa: E402

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from schedweb.front.asgi import Receive
+from typing import Final
+
+from schedweb.front.asgi import Receive, Scope
 
 #: Maximum size of a request body in bytes; the settings configure Django with the same limit.
 LARGEST_BODY = 64 * 1024 * 1024
 
 
+#: The same for the Kubernetes API, as in kube-apiserver.
+LARGEST_OBJECT: Final = 3 * 1024 * 1024
+
+
 class BodyTooLarge(Exception):
-    """The request body is larger than :data:`LARGEST_BODY`."""
+    """The request body is larger than the limit of its path."""
 
 
 class ClientDisconnected(Exception):
     """The client disconnected before its request was complete."""
 
 
-async def read_body(receive: Receive) -> bytes:
+def largest_body(scope: Scope) -> int:
+    """The limit of the path, in bytes."""
+    return LARGEST_OBJECT if scope["path"].startswith("/k8s/") else LARGEST_BODY
+
+
+def reserved_bytes(scope: Scope) -> int:
+    """The memory that the body may take: its declared length, or the limit of its path."""
+    limit = largest_body(scope)
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return min(int(value), limit)
+        if name == b"transfer-encoding":
+            return limit
+    return 0
+
+
+async def read_body(receive: Receive, limit: int = LARGEST_BODY) -> bytes:
     """The whole body. Raises :class:`BodyTooLarge` or :class:`ClientDisconnected`."""
     pieces: list[bytes] = []
     size = 0
@@ -29,6 +51,12 @@ async def read_body(receive: Receive) -> bytes:
         size += len(piece)
         if size > LARGEST_BODY:
             raise BodyTooLarge
-        pieces.append(piece)
+        if size <= limit:
+            pieces.append(piece)
+        else:
+            # a client that is still sending would not read the response
+            pieces.clear()
         more = message.get("more_body", False)
+    if size > limit:
+        raise BodyTooLarge
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -7,9 +7,9 @@ from functools import partial
 from apps.api import creation, objects
 from apps.cluster.context import acceptable_request_id
 from schedweb.front.asgi import Receive, Scope, Send
-from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
+from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, largest_body, read_body
 from schedweb.front.creation import is_served, replay, send_response
-from schedweb.front.threads import WsgiInThreads
+from schedweb.front.threads import WsgiInThreads, refuse_body
 
 
 class ObjectsInThreads:
@@ -25,26 +25,37 @@ class ObjectsInThreads:
         if request is None:
             await self._django(scope, receive, send)
             return
+        await self._django.limited(
+            scope, send, lambda: self._answer(request, headers, scope, receive, send)
+        )
+
+    async def _answer(
+        self,
+        request: objects.ObjectRequest,
+        headers: dict[bytes, bytes],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         try:
-            raw = await read_body(receive)
+            raw = await read_body(receive, largest_body(scope))
         except ClientDisconnected:
             return
         except BodyTooLarge:
-            # a content-length that is not true
-            await self._django(scope, receive, send)
+            await refuse_body(scope, send)
             return
         try:
             user = await objects.authenticate(request)
         except creation.NotSupported:
-            await self._django(scope, replay(raw), send)
+            await self._django.answer(scope, replay(raw), send)
             return
-        offered = headers.get(b"x-request-id", b"").decode("latin-1")
-        request_id = acceptable_request_id(offered)
+        request_id = acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
         if not isinstance(user, str):
             response = user
         elif objects.is_plain_get(request):
             response = await objects.read(request)
         else:
-            run = partial(objects.respond, request, raw, user, request_id)
-            response = await self._django.run(run)
+            response = await self._django.run(
+                partial(objects.respond, request, raw, user, request_id)
+            )
         await send_response(send, response, request_id)

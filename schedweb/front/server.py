@@ -18,12 +18,12 @@ import uvicorn
 from django.conf import settings
 
 from apps.api import creation
-from schedweb import gate, tls
+from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
 from schedweb.front.objects import ObjectsInThreads
 from schedweb.front.streams import Front
-from schedweb.front.threads import WsgiInThreads
+from schedweb.front.threads import Limits, WsgiInThreads
 
 #: Threads for requests, and as many for streams; more would only compete.
 THREADS = 16
@@ -100,8 +100,10 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
 
     import_module(settings.ROOT_URLCONF)  # load all views, for which the first request would wait
     gate.wait()
-    threads = WsgiInThreads(application, threads=THREADS)
-    certificates = tls.ensure(settings.DATA_DIR, tls.server_names(settings.CONFIG.allowed_hosts))
+    config = settings.CONFIG
+    limits = Limits(config.max_requests_inflight, config.max_body_megabytes * 1024 * 1024)
+    threads = WsgiInThreads(application, threads=THREADS, limits=limits)
+    certificates = tls.ensure(settings.DATA_DIR, tls.server_names(config.allowed_hosts))
     site = Site(
         Front(ObjectsInThreads(threads)), plain=plain, secure=secure, certificates=certificates
     )
@@ -111,6 +113,8 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, site.end)
     threading.Thread(target=connect_producer, name="connect", daemon=True).start()
+    memory.freeze_loaded_code()
+    memory.Trimmer().start()
     await site.run()
     await creation.close()
     threads.close()

@@ -9,40 +9,106 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
+import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
+from apps.api.kubernetes.bodies import too_large
+from apps.api.sending import ClientStalled, send_from_thread
 from schedweb.front.asgi import Receive, Scope, Send, respond
-from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, read_body
+from schedweb.front.bodies import (
+    BodyTooLarge,
+    ClientDisconnected,
+    largest_body,
+    read_body,
+    reserved_bytes,
+)
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 #: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
 
+_TOO_MANY = b"Too many requests, please try again later.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What requests may hold at a time: streams and creations of objects are not counted."""
+
+    requests: float
+    #: Sum of the bodies, in bytes.
+    body_bytes: float
+
+
+NO_LIMITS = Limits(math.inf, math.inf)
+
 
 class WsgiInThreads:
-    """The ASGI application that runs *application* in a pool of *threads*."""
+    """The ASGI application that runs *application* in a pool of *threads*.
 
-    def __init__(self, application: Any, *, threads: int) -> None:
+    Requests beyond *limits* are answered 429, as by kube-apiserver.
+    """
+
+    def __init__(self, application: Any, *, threads: int, limits: Limits = NO_LIMITS) -> None:
         self._application = application
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._limits = limits
+        self._requests = 0
+        self._body_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.limited(scope, send, lambda: self.answer(scope, receive, send))
+
+    async def limited(
+        self, scope: Scope, send: Send, answer: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Let `answer` respond, if the request is within the limits."""
+        reserved = reserved_bytes(scope)
+        if not self._has_room_for(reserved):
+            await respond(send, 429, _TOO_MANY, headers={"retry-after": "1"})
+            return
+        self._requests += 1
+        self._body_bytes += reserved
         try:
-            body = await read_body(receive)
+            await answer()
+        finally:
+            self._requests -= 1
+            self._body_bytes -= reserved
+
+    def _has_room_for(self, body_bytes: int) -> bool:
+        return (
+            self._requests < self._limits.requests
+            and self._body_bytes + body_bytes <= self._limits.body_bytes
+        )
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let Django respond; the caller has counted the request."""
+        try:
+            body = await read_body(receive, largest_body(scope))
         except ClientDisconnected:
             return
         except BodyTooLarge:
-            await respond(send, 413, b"the body is too large\n", content_type="text/plain")
+            await refuse_body(scope, send)
             return
         loop = asyncio.get_running_loop()
         exchange = _Exchange(loop, send)
         environ = wsgi_environ(scope, body)
-        rest = await loop.run_in_executor(self._pool, exchange.run, self._application, environ)
+        try:
+            rest = await loop.run_in_executor(self._pool, exchange.run, self._application, environ)
+        except ClientStalled:
+            # the server closes the connection of a response without an end
+            log.warning("a client did not read its response: %s", scope["path"])
+            return
         await exchange.send_piece(rest, more=False)
 
     async def run(self, function: Callable[[], T]) -> T:
@@ -52,6 +118,15 @@ class WsgiInThreads:
     def close(self) -> None:
         """Wait for running requests."""
         self._pool.shutdown()
+
+
+async def refuse_body(scope: Scope, send: Send) -> None:
+    """The response to a body that is larger than the limit of its path."""
+    if scope["path"].startswith("/k8s/"):
+        status = msgspec.json.encode(too_large().status())
+        await respond(send, 413, status, content_type="application/json")
+    else:
+        await respond(send, 413, b"the body is too large\n", content_type="text/plain")
 
 
 class _Exchange:
@@ -73,8 +148,8 @@ class _Exchange:
                 waiting.append(chunk)
                 size += len(chunk)
                 if size >= PIECE:
-                    sending = self.send_piece(b"".join(waiting), more=True)
-                    asyncio.run_coroutine_threadsafe(sending, self._loop).result()
+                    piece = self.send_piece(b"".join(waiting), more=True)
+                    send_from_thread(piece, self._loop)
                     waiting, size = [], 0
         finally:
             close = getattr(chunks, "close", None)

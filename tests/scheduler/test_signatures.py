@@ -88,7 +88,20 @@ def facts(decision: Decision) -> dict[str, Any]:
         "total": decision.total.tolist(),
         "choice": (decision.ties.tolist(), decision.draw, decision.nominating),
         "post-filter": (decision.post_filter_status, decision.intents),
+        "preemption": preemption(decision),
         "timed": [(point, list(spent)) for point, spent in decision.plugin_durations.items()],
+    }
+
+
+def preemption(decision: Decision) -> dict[str, Any]:
+    found = decision.post_filter
+    if found is None:
+        return {}
+    statuses = found.node_statuses
+    return {
+        "candidates": (found.candidates, found.ties, found.decided_by, found.offset),
+        "statuses": statuses and [statuses.at(row) for row in range(len(decision.nodes))],
+        "pods": [[pod.key for pod in pods] for pods in (found.victims, found.displaced)],
     }
 
 

@@ -27,6 +27,8 @@ def test_an_empty_environment_is_enough() -> None:
         ("SCHEDWEB_DEBUG", "maybe"),
         ("SCHEDWEB_LOG_FORMAT", "xml"),
         ("SCHEDWEB_VERBOSITY", "11"),
+        ("SCHEDWEB_MAX_REQUESTS_INFLIGHT", "0"),
+        ("SCHEDWEB_MAX_BODY_MEGABYTES", "63"),
         ("SCHEDWEB_DATABASE_URL", "mysql://localhost/x"),
     ],
 )

@@ -20,11 +20,11 @@ from rest_framework.authtoken.models import Token
 
 from apps.cluster.context import current_request_id
 from schedweb import tls
-from schedweb.front.bodies import LARGEST_BODY
+from schedweb.front.bodies import LARGEST_BODY, LARGEST_OBJECT
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
 from schedweb.front.streams import Front, StreamRoute
-from schedweb.front.threads import PIECE, WsgiInThreads
+from schedweb.front.threads import PIECE, Limits, WsgiInThreads
 
 
 def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -148,6 +148,54 @@ def test_a_body_that_is_too_large_is_refused(web: http.client.HTTPConnection) ->
         web.send(piece)
     web.send(b"x")
     assert web.getresponse().status == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+def test_an_object_that_is_too_large_is_refused_like_by_kube_apiserver(
+    web: http.client.HTTPConnection,
+) -> None:
+    web.request("PUT", "/k8s/c1/api/v1/nodes/n", body=b"x" * (LARGEST_OBJECT + 1))
+    response = web.getresponse()
+    assert response.status == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    assert json.load(response)["reason"] == "RequestEntityTooLarge"
+
+
+@pytest.mark.parametrize(
+    ("limits", "length"), [(Limits(0, 1000), 0), (Limits(10, 1000), 1001), (Limits(10, 0), 1)]
+)
+def test_requests_beyond_the_limits_are_to_be_sent_again(limits: Limits, length: int) -> None:
+    sent = asyncio.run(_post(WsgiInThreads(echo, threads=1, limits=limits), b"x" * length))
+    assert sent[0]["status"] == http.HTTPStatus.TOO_MANY_REQUESTS
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+
+
+def test_requests_within_the_limits_are_answered_one_after_the_other() -> None:
+    threads = WsgiInThreads(echo, threads=1, limits=Limits(1, 3))
+    for _ in range(2):
+        assert asyncio.run(_post(threads, b"abc"))[0]["status"] == http.HTTPStatus.OK
+    threads.close()
+
+
+async def _post(application: WsgiInThreads, body: bytes) -> list[Any]:
+    """The messages of the response."""
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "method": "POST",
+        "path": "/x",
+        "raw_path": b"/x",
+        "query_string": b"",
+        "http_version": "1.1",
+        "scheme": "http",
+        "headers": [(b"content-length", str(len(body)).encode())],
+    }
+    await application(scope, receive, send)
+    return sent
 
 
 def test_clients_that_trust_the_authority_trust_https(site: Running) -> None:

@@ -9,9 +9,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound as NoSuchAddress
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from apps.api.control.errors import handle
+from apps.api.releasing import ReleasingView
 from apps.cluster.errors import BadRequest
 
 #: Maximum number of rows of a page.
@@ -27,7 +27,7 @@ class NewestFirst(CursorPagination):
     max_page_size = MAX_PAGE
 
 
-class ControlView:
+class ControlView(ReleasingView):
     """A view whose errors have the common format of this API."""
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
@@ -35,7 +35,7 @@ class ControlView:
 
 
 @extend_schema(exclude=True)
-class UnknownAddressView(ControlView, APIView):
+class UnknownAddressView(ControlView):
     """Answers every other address below this API with 404 as JSON."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

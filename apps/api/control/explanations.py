@@ -5,7 +5,6 @@ from __future__ import annotations
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from apps.api.control.base import ControlView
 from apps.api.control.explanation_serializers import (
@@ -27,7 +26,7 @@ _NODES = (
 )
 
 
-class DecisionExplanationView(ControlView, APIView):
+class DecisionExplanationView(ControlView):
     """Why a pod was scheduled to its node, and why not to another one."""
 
     @extend_schema(
@@ -54,7 +53,7 @@ class DecisionExplanationView(ControlView, APIView):
         return Response(DecisionExplanationSerializer(explained).data)
 
 
-class PodExplanationView(ControlView, APIView):
+class PodExplanationView(ControlView):
     """Why a pod is pending, what would make it schedulable, and when it is retried."""
 
     @extend_schema(responses={200: PodExplanationSerializer, 404: ErrorSerializer})

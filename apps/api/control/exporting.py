@@ -11,7 +11,6 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster_id
@@ -47,7 +46,7 @@ _FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in export.FORMATS
 
 
 @extend_schema(parameters=_QUERY, responses={**_FILES, 400: ErrorSerializer, 501: ErrorSerializer})
-class DecisionExportView(ControlView, APIView):
+class DecisionExportView(ControlView):
     """Decisions of all clusters, newest first; `cluster` or `cluster_id` selects one."""
 
     renderer_classes = [_create_renderer(name) for name in export.FORMATS]

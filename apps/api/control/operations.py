@@ -11,7 +11,6 @@ from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
@@ -125,7 +124,7 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
         return HttpResponse(text, content_type="application/yaml")
 
 
-class CopyView(ControlView, APIView):
+class CopyView(ControlView):
     """Copies of a cluster."""
 
     @extend_schema(request=CopySerializer, responses={202: OperationSerializer, **_REFUSALS})
@@ -140,7 +139,7 @@ class CopyView(ControlView, APIView):
         return _accept(service.start("copy", title, actor=_actor(request), arguments=arguments))
 
 
-class ExportView(ControlView, APIView):
+class ExportView(ControlView):
     """Exports of a cluster as an operation."""
 
     @extend_schema(request=None, responses={202: OperationSerializer, **_REFUSALS})
@@ -151,7 +150,7 @@ class ExportView(ControlView, APIView):
         return _accept(service.start("export", title, actor=_actor(request), cluster=found))
 
 
-class DrainView(ControlView, APIView):
+class DrainView(ControlView):
     """Drains of a node."""
 
     @extend_schema(request=DrainSerializer, responses={202: OperationSerializer, **_REFUSALS})

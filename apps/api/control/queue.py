@@ -12,7 +12,6 @@ from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from apps.api.control.base import MAX_PAGE, ControlView, NewestFirst, parse_whole_number
 from apps.api.control.serializers import ErrorSerializer
@@ -87,7 +86,7 @@ class ActivationSerializer(serializers.Serializer[Any]):
     )
 
 
-class QueueListView(ControlView, APIView):
+class QueueListView(ControlView):
     """The pods in the scheduling queue."""
 
     @extend_schema(
@@ -167,7 +166,7 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
         return self.list(request, *args, **kwargs)
 
 
-class QueueActivateView(ControlView, APIView):
+class QueueActivateView(ControlView):
     """Manual activation."""
 
     @extend_schema(

@@ -12,7 +12,6 @@ from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView, parse_switch
@@ -207,7 +206,7 @@ class ProfileViewSet(
         return Response(self.get_serializer(activated).data)
 
 
-class TokenView(ControlView, APIView):
+class TokenView(ControlView):
     """The bearer token of the user."""
 
     @extend_schema(responses=TokenSerializer)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import QueryDict
 
 from apps.api.kubernetes import bodies, params
+from apps.api.kubernetes.listing import ListPage
 from apps.api.kubernetes.media import Media
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.resources import Resource
@@ -30,6 +32,7 @@ class Call:
     content_type: str
     media: Media
     actor: Actor
+    accepts_gzip: bool = False
 
     @property
     def resource(self) -> Resource:
@@ -73,9 +76,9 @@ class Answer:
     warnings: list[str] = field(default_factory=list)
     #: The objects of a list, and its ListMeta; None for a single object or a Status.
     items: list[Body] | None = None
-    #: The objects of a list as JSON text, ready to send.
-    texts: list[str] | None = None
     metadata: Body = field(default_factory=dict)
+    #: A list whose objects are read while it is sent.
+    page: ListPage[Iterator[str]] | None = None
 
     @property
     def is_status(self) -> bool:

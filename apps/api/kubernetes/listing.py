@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -30,14 +31,14 @@ _INCONSISTENT = (
 )
 
 
-Item = TypeVar("Item")
+Items = TypeVar("Items")
 
 
 @dataclass(frozen=True, slots=True)
-class ListPage(Generic[Item]):
+class ListPage(Generic[Items]):
     """Objects in (namespace, name) order, as of `version`."""
 
-    items: list[Item]
+    items: Items
     version: int
     #: Token for the next page; empty on the last one.
     continue_: str
@@ -93,43 +94,23 @@ class TooLargeVersion(Timeout):
 
 def list_page(
     cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
-) -> ListPage[Body]:
+) -> ListPage[list[Body]]:
     """The page that the parameters request.
 
     Raises BadRequest, Expired or TooLargeVersion for parameters that cannot be served.
     """
-    return _read(
-        cluster, kind, namespace, wanted, _Reading(queries.list_objects, lambda body: body)
-    )
+    page = text_page(cluster, kind, namespace, wanted)
+    bodies = [msgspec.json.decode(text) for text in page.items]
+    return ListPage(bodies, page.version, page.continue_, page.remaining)
 
 
 def text_page(
     cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions
-) -> ListPage[str]:
-    """`list_page` with objects as JSON text, in the form of list items."""
-    return _read(cluster, kind, namespace, wanted, _Reading(queries.list_texts, _untyped_text))
+) -> ListPage[Iterator[str]]:
+    """`list_page` with an iterator of the objects as JSON text, which are read as they are sent.
 
-
-def token(position: Position) -> str:
-    """The continue token for a position."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading(Generic[Item]):
-    """How to read objects: `current` from the table, `past` from a body in the log."""
-
-    current: Callable[[Cluster, Kind, Selection], queries.ObjectPage[Item]]
-    past: Callable[[Body], Item]
-
-
-def _read(
-    cluster: Cluster,
-    kind: Kind,
-    namespace: str | None,
-    wanted: ListOptions,
-    reading: _Reading[Item],
-) -> ListPage[Item]:
+    Until the iterator is at its end or closed, the thread can run no other query.
+    """
     if wanted.version and wanted.version > cluster.resource_version:
         raise TooLargeVersion(wanted.version, cluster.resource_version)
     position = _position(wanted.continue_) if wanted.continue_ else Position(0, "", "")
@@ -139,10 +120,15 @@ def _read(
         raise _expired(position, wanted)
     if position.version and history.has_changed_since(cluster, kind, position.version):
         try:
-            return _past_page(cluster, kind, namespace, wanted, position, reading)
+            return _past_page(cluster, kind, namespace, wanted, position)
         except Expired as error:
             raise _expired(position, wanted) from error
-    return _current_page(cluster, kind, namespace, wanted, position, reading)
+    return _current_page(cluster, kind, namespace, wanted, position)
+
+
+def token(position: Position) -> str:
+    """The continue token for a position."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
 
 
 def _expired(position: Position, wanted: ListOptions) -> Expired:
@@ -152,13 +138,8 @@ def _expired(position: Position, wanted: ListOptions) -> Expired:
 
 
 def _current_page(
-    cluster: Cluster,
-    kind: Kind,
-    namespace: str | None,
-    wanted: ListOptions,
-    position: Position,
-    reading: _Reading[Item],
-) -> ListPage[Item]:
+    cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions, position: Position
+) -> ListPage[Iterator[str]]:
     selection = Selection(
         namespace=namespace,
         labels=wanted.labels,
@@ -166,36 +147,29 @@ def _current_page(
         limit=wanted.limit,
         after=(position.namespace, position.name) if wanted.continue_ else None,
     )
-    page = reading.current(cluster, kind, selection)
+    page = queries.stream_texts(cluster, kind, selection)
     version = position.version or page.resource_version
     continue_ = token(Position(version, *page.next_after)) if page.next_after else ""
     return ListPage(page.items, version, continue_, page.remaining)
 
 
 def _past_page(
-    cluster: Cluster,
-    kind: Kind,
-    namespace: str | None,
-    wanted: ListOptions,
-    position: Position,
-    reading: _Reading[Item],
-) -> ListPage[Item]:
+    cluster: Cluster, kind: Kind, namespace: str | None, wanted: ListOptions, position: Position
+) -> ListPage[Iterator[str]]:
     matcher = Matcher(kind, namespace, wanted.labels, wanted.fields)
     after = (position.namespace, position.name)
-    found = history.list_at(cluster, kind, position.version, matcher, after=after)
-    shown = found[: wanted.limit] if wanted.limit else found
-    items = [reading.past(body) for body in shown]
-    if len(shown) == len(found):
-        return ListPage(items, position.version, "", None)
-    last = shown[-1]["metadata"]
-    continue_ = token(Position(position.version, last.get("namespace", ""), last["name"]))
-    remaining = None if matcher.selective else len(found) - len(shown)
-    return ListPage(items, position.version, continue_, remaining)
-
-
-def _untyped_text(body: Body) -> str:
-    untyped = {k: v for k, v in body.items() if k not in ("kind", "apiVersion")}
-    return msgspec.json.encode(untyped).decode()
+    stored = history.stream_texts_at(cluster, kind, position.version, after=after)
+    found = (each for each in stored if matcher.matches(msgspec.json.decode(each[2])))
+    # so that an expired version is reported before the answer begins
+    shown = list(islice(found, wanted.limit or 1))
+    rest = sum(1 for _ in found) if wanted.limit else 0
+    if not rest:
+        texts = (text for _, _, text in chain(shown, found))
+        return ListPage(texts, position.version, "", None)
+    namespace_, name, _ = shown[-1]
+    continue_ = token(Position(position.version, namespace_, name))
+    texts = (text for _, _, text in shown)
+    return ListPage(texts, position.version, continue_, None if matcher.selective else rest)
 
 
 def _position(text: str) -> Position:

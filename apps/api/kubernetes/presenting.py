@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 
-from apps.api.kubernetes import media, tables
+from apps.api.kubernetes import media, streaming, tables
 from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.listing import ListPage
 from apps.api.kubernetes.resources import Resource
 
 Body = dict[str, Any]
 
+#: Transformations of a list; a list is not transformed by others.
+_LIST_FORMS = ("Table", "PartialObjectMetadataList")
 
-def present(call: Call, answer: Answer) -> HttpResponse:
+
+def present(call: Call, answer: Answer) -> HttpResponseBase:
     """The HTTP response for an answer, with its warnings."""
+    if answer.page is not None:
+        return _present_page(call, answer.page)
+    return present_object(call, answer)
+
+
+def present_object(call: Call, answer: Answer) -> HttpResponse:
+    """`present` for an answer that is not a page of a list."""
     if answer.status == 204:
         response = HttpResponse(status=204)
         del response.headers["Content-Type"]
         return response
-    if answer.texts is not None:
-        return _text_list(call, answer.texts, answer.metadata)
     response = media.response(_render(call, answer), call.media, status=answer.status)
     return warn(response, answer.warnings)
 
@@ -39,28 +51,59 @@ def warning_header(warnings: list[str]) -> str:
     return ", ".join(_warning(text) for text in warnings)
 
 
-def _text_list(call: Call, texts: list[str], metadata: Body) -> HttpResponse:
-    """A list composed of texts, so that thousands of objects need not be decoded."""
-    head = msgspec.json.encode(as_list(call.resource, [], metadata)).decode()
-    text = f"{head.removesuffix(']}')}{','.join(texts)}]}}"
-    return HttpResponse(text.encode(), content_type="application/json")
+@dataclass(frozen=True, slots=True)
+class _ListForm:
+    """How a list is rendered: `envelope` ends with its empty list `field`."""
+
+    envelope: Body
+    field: str
+    #: An object in stored form as an item of the list.
+    item: Callable[[Body], Body]
+
+    def render(self, objects: list[Body]) -> Body:
+        return {**self.envelope, self.field: [self.item(body) for body in objects]}
 
 
-def as_list(resource: Resource, items: list[Body], metadata: Body) -> Body:
-    """A list of objects; its items do not repeat their type."""
-    to_wire = resource.to_wire
-    return {
-        "kind": f"{resource.kind.name}List",
-        "apiVersion": resource.api_version,
-        "metadata": metadata,
-        "items": [_strip_type(to_wire(body)) for body in items],
-    }
+def _present_page(call: Call, page: ListPage[Iterator[str]]) -> HttpResponseBase:
+    form = _list_form(call, page.metadata())
+    if call.media.yaml:
+        bodies = (form.item(msgspec.json.decode(text)) for text in page.items)
+        pieces = streaming.yaml_pieces(form.envelope, form.field, bodies)
+        kind = "application/yaml"
+    else:
+        pieces = streaming.json_pieces(form.envelope, _json_items(call, form, page.items))
+        kind = "application/json"
+    return streaming.list_response(pieces, content_type=kind, accepts_gzip=call.accepts_gzip)
+
+
+def _json_items(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes]:
+    if call.media.as_ not in _LIST_FORMS and call.resource.as_stored:
+        # most lists: without decoding their objects
+        yield from untyped_texts(call.resource, texts)
+        return
+    decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+    for text in texts:
+        yield encode(form.item(decode(text)))
+
+
+def untyped_texts(resource: Resource, texts: Iterable[str]) -> Iterator[bytes]:
+    """Stored objects as items of a list, which do not repeat their type."""
+    # The database sorts fields by length: these are the first and the last of most kinds. Quotes
+    # within texts are escaped, so what ends the text is a field of the object itself.
+    start = f'{{"kind": "{resource.kind.name}", '
+    end = f', "apiVersion": "{resource.kind.api_version}"}}'
+    decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+    for text in texts:
+        if text.startswith(start) and text.endswith(end):
+            yield f"{{{text[len(start) : -len(end)]}}}".encode()
+        else:
+            yield msgspec.json.encode(_strip_type(decode(text)))
 
 
 def as_event_object(call: Call, body: Body, *, first: bool) -> Body:
     """An object as sent in a watch; `first` if it is the first of its stream."""
     if call.media.as_ == "Table":
-        return _table(call, [body], _version(body), definitions=first)
+        return _table(call, body, definitions=first)
     if call.media.as_ in ("PartialObjectMetadata", "PartialObjectMetadataList"):
         return tables.partial(body)
     return call.resource.to_wire(body)
@@ -71,43 +114,47 @@ def _render(call: Call, answer: Answer) -> Body:
         return answer.body
     if answer.items is None:
         return _render_object(call, answer.body)
-    return _render_list(call, answer.items, answer.metadata)
+    return _list_form(call, answer.metadata).render(answer.items)
 
 
 def _render_object(call: Call, body: Body) -> Body:
     match call.media.as_:
         case "Table":
-            return _table(call, [body], _version(body))
+            return _table(call, body)
         case "PartialObjectMetadata":
             return tables.partial(body)
         case _:
             return call.resource.to_wire(body)
 
 
-def _render_list(call: Call, items: list[Body], metadata: Body) -> Body:
+def _list_form(call: Call, metadata: Body) -> _ListForm:
+    resource = call.resource
     match call.media.as_:
         case "Table":
-            return _table(call, items, metadata)
-        case "PartialObjectMetadataList":
-            return {
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": tables.META,
-                "metadata": metadata,
-                "items": [tables.partial(body) for body in items],
-            }
+            cells = tables.row_of(resource.kind.name, _included(call), call.cluster.now())
+            return _ListForm(tables.table(resource.kind.name, metadata), "rows", cells)
+        case "PartialObjectMetadataList" as kind:
+            envelope = {"kind": kind, "apiVersion": tables.META, "metadata": metadata, "items": []}
+            return _ListForm(envelope, "items", tables.partial)
         case _:
-            return as_list(call.resource, items, metadata)
+            envelope = {
+                "kind": f"{resource.kind.name}List",
+                "apiVersion": resource.api_version,
+                "metadata": metadata,
+                "items": [],
+            }
+            return _ListForm(envelope, "items", lambda body: _strip_type(resource.to_wire(body)))
 
 
-def _table(call: Call, objects: list[Body], metadata: Body, *, definitions: bool = True) -> Body:
-    return tables.table(
-        call.resource.kind.name,
-        objects,
-        metadata,
-        now=call.cluster.now(),
-        include=tables.include_object(call.query.get("includeObject", "")),
-        definitions=definitions,
-    )
+def _table(call: Call, body: Body, *, definitions: bool = True) -> Body:
+    """The Table of one object."""
+    kind = call.resource.kind.name
+    row = tables.row_of(kind, _included(call), call.cluster.now())(body)
+    return {**tables.table(kind, _version(body), definitions=definitions), "rows": [row]}
+
+
+def _included(call: Call) -> str:
+    return tables.include_object(call.query.get("includeObject", ""))
 
 
 def _version(body: Body) -> Body:
@@ -115,7 +162,7 @@ def _version(body: Body) -> Body:
     return {"resourceVersion": version} if version else {}
 
 
-def _strip_type(body: Body) -> Body:
+def _strip_type(body: Mapping[str, Any]) -> Body:
     return {name: value for name, value in body.items() if name not in ("kind", "apiVersion")}
 
 

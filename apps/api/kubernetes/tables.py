@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,24 +28,22 @@ def include_object(value: str) -> str:
     return value or "Metadata"
 
 
-def table(
-    kind: str,
-    objects: Sequence[Body],
-    metadata: Body,
-    *,
-    now: datetime,
-    include: str = "Metadata",
-    definitions: bool = True,
-) -> Body:
-    """A Table of objects in stored form; without `definitions` as in later watch events."""
+def table(kind: str, metadata: Body, *, definitions: bool = True) -> Body:
+    """A Table without rows; without `definitions` as in later watch events."""
     columns = COLUMNS.get(kind, DEFAULT)
     return {
         "kind": "Table",
         "apiVersion": META,
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in columns] if definitions else None,
-        "rows": [_row(kind, columns, body, include, now) for body in objects],
+        "rows": [],
     }
+
+
+def row_of(kind: str, include: str, now: datetime) -> Callable[[Body], Body]:
+    """A function that returns the row of an object in stored form."""
+    columns = COLUMNS.get(kind, DEFAULT)
+    return lambda body: _row(kind, columns, body, include, now)
 
 
 def partial(body: Body) -> Body:

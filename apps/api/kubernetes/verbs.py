@@ -10,7 +10,6 @@ from apps.api.kubernetes import listing, params
 from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
-from apps.api.kubernetes.media import PLAIN
 from apps.api.kubernetes.patching import read_patch
 from apps.api.kubernetes.paths import Target
 from apps.cluster import queries
@@ -34,12 +33,8 @@ def list_(call: Call) -> Answer:
     if call.target.name:
         # the deprecated watch of one object, requested as a list
         raise WrongMethod
-    kind, namespace = call.resource.kind, call.target.namespace
-    if call.media == PLAIN and call.resource.as_stored:
-        texts = listing.text_page(call.cluster, kind, namespace, wanted)
-        return Answer({}, texts=texts.items, metadata=texts.metadata())
-    page = listing.list_page(call.cluster, kind, namespace, wanted)
-    return Answer({}, items=page.items, metadata=page.metadata())
+    page = listing.text_page(call.cluster, call.resource.kind, call.target.namespace, wanted)
+    return Answer({}, page=page)
 
 
 def create(call: Call) -> Answer:

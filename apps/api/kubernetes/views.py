@@ -12,11 +12,11 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import connection
 from django.db.models import JSONField
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from apps.api.kubernetes import (
     bodies,
@@ -33,6 +33,8 @@ from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
+from apps.api.kubernetes.streaming import accepts_gzip
+from apps.api.releasing import ReleasingView
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
@@ -91,7 +93,7 @@ class AnyContent(BaseContentNegotiation):
         return JSONRenderer(), "application/json"
 
 
-class KubernetesView(APIView):
+class KubernetesView(ReleasingView):
     """Parses a request into a Call, calls the verb, and returns every error as a Status."""
 
     content_negotiation_class = AnyContent
@@ -102,7 +104,7 @@ class KubernetesView(APIView):
         self.perform_authentication(request)
         self.check_permissions(request)
 
-    def get(self, request: Request, cluster: str, path: str) -> HttpResponse:
+    def get(self, request: Request, cluster: str, path: str) -> HttpResponseBase:
         return self.answer(request, cluster, path)
 
     post = put = patch = delete = get
@@ -113,7 +115,7 @@ class KubernetesView(APIView):
     # Django sends HEAD to get; here it is rejected
     head = options
 
-    def answer(self, request: Request, cluster: str, path: str) -> HttpResponse:
+    def answer(self, request: Request, cluster: str, path: str) -> HttpResponseBase:
         target = paths.parse(path)
         accept = request.META.get("HTTP_ACCEPT", "")
         if target is None:
@@ -128,6 +130,7 @@ class KubernetesView(APIView):
             content_type=request.META.get("CONTENT_TYPE", ""),
             accept=accept,
             user=request.user.get_username(),
+            accepts_gzip=accepts_gzip(request.META.get("HTTP_ACCEPT_ENCODING", "")),
         )
 
     def handle_exception(self, exc: Exception) -> Any:
@@ -151,7 +154,8 @@ def answer(
     content_type: str,
     accept: str,
     user: str,
-) -> HttpResponse:
+    accepts_gzip: bool = False,
+) -> HttpResponseBase:
     """The response to a request for an object or a collection; `read` returns its body."""
     cluster = find_cluster(cluster_name)
     params.check_text(query)
@@ -164,6 +168,7 @@ def answer(
         content_type=content_type,
         media=media.negotiate(accept),
         actor=Actor(user, current_request_id()),
+        accepts_gzip=accepts_gzip,
     )
     return present(call, find_handler(target, method)(call))
 

@@ -13,7 +13,7 @@ from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Call
 from apps.api.kubernetes.presenting import as_event_object
 from apps.api.kubernetes.resources import Resource
-from apps.cluster import queries
+from apps.cluster import queries, sql
 from apps.cluster.errors import ApiError, Expired
 from apps.cluster.log import changelog
 from apps.cluster.log.changelog import LoggedChange
@@ -76,21 +76,26 @@ class Watch:
             call.resource.kind, call.target.namespace, query.get("labelSelector", ""), fields
         )
 
-    def begin(self) -> list[bytes]:
-        """The existing objects, if requested; sets the version to continue from."""
+    def begin(self) -> Iterator[bytes]:
+        """The existing objects, if requested; sets the version to continue from.
+
+        The objects are read while they are sent: until the iterator is at its end or closed, the
+        thread can run no other query.
+        """
         if not self.options.initial:
             self.version = self.options.version or self.call.cluster.resource_version
-            return []
+            return
         selection = queries.Selection(namespace=self.call.target.namespace)
-        page = queries.list_objects(self.call.cluster, self.call.resource.kind, selection)
+        page = queries.stream_texts(self.call.cluster, self.call.resource.kind, selection)
         self.version = page.resource_version
-        found = [body for body in page.items if self._matcher.matches(body)]
-        if self._matcher.selective:
-            self._matched = {body["metadata"]["uid"]: True for body in found}
-        lines = [self._line("ADDED", body) for body in found]
+        for text in page.items:
+            body = sql.load_json(text)
+            if self._matcher.matches(body):
+                if self._matcher.selective:
+                    self._matched[body["metadata"]["uid"]] = True
+                yield self._line("ADDED", body)
         if self.options.bookmarks:
-            lines.append(self.bookmark(initial_events_end=True))
-        return lines
+            yield self.bookmark(initial_events_end=True)
 
     def read_lines(self) -> list[bytes]:
         """The changes after `version` from the log, possibly none.

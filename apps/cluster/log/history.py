@@ -13,7 +13,6 @@ from apps.cluster import sql
 from apps.cluster.errors import Expired
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.cluster.selectors import Matcher
 
 Body = dict[str, Any]
 
@@ -32,48 +31,49 @@ def has_changed_since(cluster: Cluster, kind: Kind, version: int) -> bool:
     return bool(row and row[0])
 
 
-def list_at(
-    cluster: Cluster,
-    kind: Kind,
-    version: int,
-    matcher: Matcher,
-    *,
-    after: tuple[str, str] = ("", ""),
-) -> list[Body]:
-    """The objects of a kind that matched at `version`, by (namespace, name), from `after` on.
+def stream_texts_at(
+    cluster: Cluster, kind: Kind, version: int, *, after: tuple[str, str] = ("", "")
+) -> Iterator[tuple[str, str, str]]:
+    """The objects of a kind at `version` after a key: namespace, name and JSON text, in order.
 
-    Changed objects are read from the log, the others from the table. Expired if the log does not go
-    back to `version`.
+    Changed objects are read from the log, the others from the table. Expired, before the first
+    object, if the log does not go back to `version`. `sql.stream_rows` applies.
     """
     if version < cluster.forgotten_version:
         raise Expired(_TOO_OLD)
+    values = {"cluster": cluster.pk, "version": version, "kind": kind.name}
+    rows = sql.stream_rows(_past_query(kind), {**values, "ns": after[0], "name": after[1]})
+    for incomplete, namespace, name, text in rows:
+        if incomplete:
+            raise Expired(_TOO_OLD)
+        # a list without objects is one row of nulls
+        if text is not None:
+            yield namespace, name, text
+
+
+def _past_query(kind: Kind) -> str:
+    """Sorts keys without bodies, which do not fit into the memory of a sort."""
     table = kind.model._meta.db_table
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "WITH later AS (SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
-            "WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind = %(kind)s "
-            "ORDER BY uid, version) "
-            f"SELECT o.namespace, o.name, o.body::text FROM {table} o "
-            "WHERE o.cluster_id = %(cluster)s AND (o.namespace, o.name) > (%(ns)s, %(name)s) "
-            "AND NOT EXISTS (SELECT FROM later l WHERE l.uid = o.uid) "
-            "UNION ALL "
-            'SELECT c.namespace, c.name, c."object"::text FROM later l '
-            "LEFT JOIN cluster_change c ON c.cluster_id = %(cluster)s "
-            "AND c.version = l.previous_version WHERE l.previous_version IS NOT NULL "
-            "AND (c.version IS NULL OR (c.namespace, c.name) > (%(ns)s, %(name)s))",
-            {
-                "cluster": cluster.pk,
-                "version": version,
-                "kind": kind.name,
-                "ns": after[0],
-                "name": after[1],
-            },
-        )
-        rows = cursor.fetchall()
-    if any(body is None for _, _, body in rows):
-        raise Expired(_TOO_OLD)
-    bodies = (sql.load_json(body) for _, _, body in sorted(rows))
-    return [body for body in bodies if matcher.matches(body)]
+    return (
+        "WITH later AS MATERIALIZED ("
+        "SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
+        "WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind = %(kind)s "
+        "ORDER BY uid, version), "
+        "keys AS MATERIALIZED (SELECT o.namespace, o.name, o.id, NULL::bigint AS version "
+        f"FROM {table} o "
+        "WHERE o.cluster_id = %(cluster)s AND (o.namespace, o.name) > (%(ns)s, %(name)s) "
+        "AND NOT EXISTS (SELECT FROM later l WHERE l.uid = o.uid) "
+        "UNION ALL SELECT c.namespace, c.name, NULL, c.version FROM later l "
+        "JOIN cluster_change c ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
+        "WHERE (c.namespace, c.name) > (%(ns)s, %(name)s) ORDER BY 1, 2) "
+        "SELECT EXISTS (SELECT FROM later l WHERE l.previous_version IS NOT NULL "
+        "AND NOT EXISTS (SELECT FROM cluster_change c WHERE c.cluster_id = %(cluster)s "
+        "AND c.version = l.previous_version)), k.namespace, k.name, CASE WHEN k.id IS NULL "
+        'THEN (SELECT c."object"::text FROM cluster_change c '
+        "WHERE c.cluster_id = %(cluster)s AND c.version = k.version) "
+        f"ELSE (SELECT o.body::text FROM {table} o WHERE o.id = k.id) END "
+        "FROM (SELECT) one LEFT JOIN keys k ON true"
+    )
 
 
 def is_retained(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
@@ -101,7 +101,15 @@ def list_all(cursor: CursorWrapper, cluster_id: int, kind: Kind) -> Iterator[tup
         "WHERE cluster_id = %s ORDER BY id",
         [cluster_id],
     )
-    return ((sql.load_json(body), created_at) for body, created_at in cursor.fetchall())
+    return _decode_all(cursor.fetchall())
+
+
+def _decode_all(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Body, datetime]]:
+    """Decode rows that end with a body and a time; each text is freed when it has been decoded."""
+    rows.reverse()
+    while rows:
+        *_, body, created_at = rows.pop()
+        yield sql.load_json(body), created_at
 
 
 def list_all_at(
@@ -126,4 +134,4 @@ def list_all_at(
         "ORDER BY 1 NULLS LAST",
         {"cluster": cluster_id, "version": version, "kind": kind.name},
     )
-    return ((sql.load_json(body), created_at) for _, body, created_at in cursor.fetchall())
+    return _decode_all(cursor.fetchall())

@@ -19,6 +19,8 @@ class Expected(NamedTuple):
     node: str
     #: the version of the cluster at which the scheduler knew the pod
     version: int
+    #: the number of decisions before its own at that version
+    sequence: int = 0
 
 
 @dataclass(frozen=True, slots=True)

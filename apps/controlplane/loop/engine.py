@@ -289,18 +289,18 @@ class Engine:
             batch.append(record)
             if not decision.result.is_final:
                 self._under_way[decision.pod_uid] = record
-                held = Expected(decision.pod_uid, decision.node, record.cluster_version)
+                held = _expect(record)
                 seen = replace(seen, expected=(*seen.expected, held))
         return batch
 
     def _seen_state(self, ended: list[DecisionRecord]) -> SeenState:
         """What the next decision sees besides the objects."""
-        versions = {
-            record.decision.pod_uid: record.cluster_version
+        known = {
+            record.decision.pod_uid: _expect(record)
             for record in (*self._under_way.values(), *ended)
         }
         expected = tuple(
-            Expected(uid, node, versions.get(uid, self.informer.position))
+            known.get(uid) or Expected(uid, node, self.informer.position)
             for uid, node in self.scheduler.assumed_pods()
         )
         decisions = (record.decision for record in ended)
@@ -364,3 +364,9 @@ class Engine:
                     ],
                 )
                 return bool(cursor.rowcount)
+
+
+def _expect(record: DecisionRecord) -> Expected:
+    """The pod of a decision that gave it a node."""
+    decision = record.decision
+    return Expected(decision.pod_uid, decision.node, record.cluster_version, record.sequence)

@@ -23,7 +23,13 @@ from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import WATCHED, decode
 from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import plugins, revisions
-from apps.controlplane.rebuilding.arrivals import sort_by_arrival
+from apps.controlplane.rebuilding.arrivals import (
+    AT_LOAD,
+    Arrival,
+    decided,
+    read_arrivals,
+    sort_by_arrival,
+)
 from apps.controlplane.rebuilding.draws import RecordedDraws
 from apps.controlplane.rebuilding.earlier import apply_earlier, assume_pod
 from apps.controlplane.rebuilding.following import apply_change, nominate
@@ -67,8 +73,10 @@ class PastState:
     #: the revision of the configuration, and the version at which the engine was loaded
     revision: int = 0
     loaded_at: int = 0
-    #: whether pods were added to their nodes in the order of their arrival
+    #: whether pods are on their nodes in the order of their arrival
     in_order: bool = False
+    #: the arrivals of pods, by uid, if the pods are in order
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
 
     def can_advance_to(self, row: SchedulingDecision) -> bool:
         """Whether `advance` can turn this state into the one that `row` saw."""
@@ -87,13 +95,27 @@ class PastState:
         for uid in seen.released:
             if uid in self.pending:
                 self.scheduler.queue.delete_nominated_pod(PodInfo(self.pending[uid]))
-        for uid, node, version in seen.expected:
+        for uid, node, version, sequence in seen.expected:
             if uid in self.pending and self.scheduler.cache.find_pod(uid) is None:
                 pod = _read_pod_at(self.cluster, self.pending[uid], version)
                 assume_pod(self.scheduler, pod, node)
+                self.arrivals[uid] = decided(version, sequence)
         for earlier in _read_earlier(row, self.sequence):
             apply_earlier(self.scheduler, self.pending, earlier)
+            self.arrivals[str(earlier.pod_uid)] = decided(self.version, earlier.sequence)
+        if self.in_order:
+            for node in {expected.node for expected in seen.expected}:
+                self._reorder_pods(node)
         self.sequence = row.sequence
+
+    def _reorder_pods(self, node: str) -> None:
+        """List the node's pods by arrival: assumed pods arrived before those bound since then."""
+        info = self.scheduler.cache.nodes.get(node)
+        if info is not None:
+            arrived = sorted(
+                info.pods.values(), key=lambda pod: self.arrivals.get(pod.uid, AT_LOAD)
+            )
+            info.reorder_pods(pod.key for pod in arrived)
 
     def follow(self, version: int) -> None:
         """Advance to a later version. Use it for the present state, not for that of a decision."""
@@ -208,9 +230,10 @@ def _fill_objects(state: PastState, objects: Iterable[PastObject], loaded_at: in
         else:
             state.pending[each.item.metadata.uid] = each.item
     if loaded_at is not None:
-        assigned = sort_by_arrival(
+        state.arrivals = read_arrivals(
             state.cluster, assigned, loaded_at=loaded_at, version=state.version
         )
+        assigned = sort_by_arrival(state.cluster, assigned, state.arrivals)
     for each in assigned:
         assert isinstance(each.item, Pod)
         cache.add_pod(PodInfo(each.item))

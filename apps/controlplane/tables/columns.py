@@ -49,7 +49,7 @@ def path(*steps: str, default: Any = "") -> Callable[[Body, datetime], Any]:
 def get(body: Any, *steps: str, default: Any = "") -> Any:
     """One field of an object; `default` if it or one of its parents is missing."""
     for step in steps:
-        body = body.get(step) if isinstance(body, Mapping) else None
+        body = body.get(step) if isinstance(body, dict) else None
     return default if body is None else body
 
 

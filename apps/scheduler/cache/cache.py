@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.cache.listers import Listers
 from apps.scheduler.cache.node_tree import NodeTree
 from apps.scheduler.framework.types import NodeInfo, PodInfo
@@ -71,6 +72,8 @@ class Cache:
         #: increase with every change of ``node_tree`` and of ``image_states``
         self.order_version = 0
         self.images_version = 0
+        #: names of nodes with a pod of which only such parts changed as no column is computed from
+        self.replaced_pods: ChangeLog[str] = ChangeLog()
         self._changes = Changes()
 
     # -- nodes -----------------------------------------------------------------------------------
@@ -131,6 +134,7 @@ class Cache:
             self.assumed_pods -= known.assumed
             known.assumed = False
             self.nodes[known.node_name].replace_pod(known.pod)
+            self.replaced_pods.append(known.node_name)
             return
         if known is not None:
             self._replace(known, pod)

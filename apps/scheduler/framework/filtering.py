@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from apps.scheduler.framework.interface import (
     RowFilter,
     Verdicts,
 )
-from apps.scheduler.framework.nodes import NodeColumns
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
+from apps.scheduler.framework.resources import has_resize_status
 from apps.scheduler.framework.signed_results import SignedResults
 from apps.scheduler.framework.status import Code, StatusError
 from apps.scheduler.framework.stopwatch import Stopwatch
@@ -53,6 +54,9 @@ class Filters:
         self._by_row = {p.name: p for p in filters if isinstance(p, RowFilter)}
         self._extensions = [p for p in pre_filters if isinstance(p, PreFilterExtensions)]
         self._extending = frozenset(plugin.name for plugin in self._extensions)
+        # Not inherited: a subclass that changes a method may read more than its base.
+        self._signing: dict[str, Any] = {p.name: p for p in filters if "sign" in vars(type(p))}
+        self._measuring: dict[str, Any] = {p.name: p for p in filters if "room" in vars(type(p))}
         self._nominated = nominated
 
     @property
@@ -208,6 +212,46 @@ class Filters:
             open_rows = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
             return by_row.filter_rows(state, pod, nodes, open_rows)
         return plugin.filter(state, pod, nodes)
+
+    # -- what the filters of a cycle depend on ---------------------------------------------------
+
+    def signature(self, state: CycleState, pod: PodInfo) -> Hashable | None:
+        """Equal for pods to which the filters of this cycle give the same answers on any row.
+
+        None if a filter does not sign the pod, or uses more than the row.
+        """
+        if not self.is_local(state) or has_resize_status(pod.pod):
+            return None
+        signs = []
+        for plugin in self._filters:
+            if plugin.name not in state.skip_filter:
+                signing = self._signing.get(plugin.name)
+                sign = signing.sign(pod) if signing is not None else None
+                if sign is None:
+                    return None
+                signs.append((plugin.name, sign))
+        return tuple(signs)
+
+    def room(
+        self, state: CycleState, pod: PodInfo, nodes: NodeColumns
+    ) -> tuple[Int64Array, Int64Array] | None:
+        """How much more each row may hold beside the pod; for a cycle whose filters sign the pod.
+
+        As framework.interface.MeasuringFilter.room. None if filters depend on more of the pods on a
+        row than their amounts.
+        """
+        found = []
+        for plugin in self._filters:
+            if plugin.name in state.skip_filter:
+                continue
+            if plugin.name in self._measuring:
+                found.append(self._measuring[plugin.name].room(state, nodes))
+            elif getattr(plugin, "sign_reads", "pods") != "nodes":
+                return None
+        if not found:
+            return None
+        indices, room = zip(*found, strict=True)
+        return np.concatenate(indices), np.concatenate(room)
 
     # -- pods that are added or removed in the middle of a cycle --------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.waiting_pods import WaitingPods
 
@@ -45,6 +46,8 @@ class Handle:
     extenders: Sequence[Extender] = ()
     #: the pod with this uid if it is assumed or bound, else None
     find_pod: Callable[[str], PodInfo | None] = lambda uid: None
+    #: names of nodes, one for each new version of a pod there that changes no column
+    replaced_pods: ChangeLog[str] = field(default_factory=ChangeLog)
     #: cancels the binding of the pod with this uid, for a reason; False unless PreBind is running
     call_off_binding: Callable[[str, str], bool] = lambda uid, reason: False
     #: chooses among so many equally good things; returns an index

@@ -179,6 +179,21 @@ class RowFilter(Plugin, Protocol):
         """As FilterPlugin.filter, for ``rows`` only; the answer for other rows is ignored."""
 
 
+class MeasuringFilter(FilterPlugin, Protocol):
+    """A filter that only compares amounts of the row, so that it need not run for each pod there.
+
+    Like ``sign``, ``room`` is not inherited.
+    """
+
+    def room(self, state: CycleState, nodes: NodeColumns) -> tuple[Int64Array, Int64Array]:
+        """How much of some amounts each row may hold beside the pod.
+
+        Returns (m,) int64, the indices of these amounts as in framework.pod_change.amounts_of, and
+        (m, n) int64, the room; a row passes if none of it is negative. Only for a pod that passes
+        on some row.
+        """
+
+
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
     def post_filter(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: entries of amounts after those of the resources: non-zero CPU, non-zero memory, number of pods
 BESIDES_RESOURCES: Final = 3
+#: the index of the number of pods, the last entry of amounts
+PODS: Final = -1
 
 
 @dataclass(frozen=True)

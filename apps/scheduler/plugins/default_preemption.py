@@ -41,7 +41,7 @@ class DefaultPreemption:
 
     def __init__(self, args: DefaultPreemptionArgs | None, handle: Handle) -> None:
         args = args or DefaultPreemptionArgs()
-        self._evaluator = Evaluator(
+        self.evaluator = Evaluator(
             NAME,
             handle,
             min_candidate_nodes_percentage=args.min_candidate_nodes_percentage,
@@ -64,13 +64,13 @@ class DefaultPreemption:
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Keeps the pod out of the queue while its victims are still terminating."""
-        waits = self._evaluator.in_flight.is_running(pod.uid)
+        waits = self.evaluator.in_flight.is_running(pod.uid)
         return unresolvable(REASON_IN_FLIGHT) if waits else None
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status]:
-        result, status = self._evaluator.preempt(state, pod, diagnosis)
+        result, status = self.evaluator.preempt(state, pod, diagnosis)
         if status.reasons:
             status = replace(status, reasons=(f"preemption: {status.message}",))
         return result, status

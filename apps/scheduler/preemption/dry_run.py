@@ -7,7 +7,7 @@ then the others, the most important first. The pods that cannot be added again a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -20,13 +20,15 @@ from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.filtering import Filters
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.pod_change import PodChange
-from apps.scheduler.framework.status import Status, StatusError
+from apps.scheduler.framework.status import Status, StatusError, unresolvable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.preemption.evictable import Evictable, EvictablePods, Outcome
-from apps.scheduler.preemption.importance import amounts_below
+from apps.scheduler.preemption.evictable import EvictablePods, Outcome
+from apps.scheduler.preemption.importance import amounts_below, lowest_priority
+from apps.scheduler.preemption.outcomes import Outcomes
 from apps.scheduler.preemption.reprieve import Reprieve
 from apps.scheduler.preemption.trial import Trial
 
+NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 #: on at least so many rows pods are added again together
 _FEWEST: Final = 16
 
@@ -41,18 +43,38 @@ class DryRun:
         state: CycleState,
         pod: PodInfo,
         evictable_pods: EvictablePods,
+        *,
+        is_signed: bool = False,
     ) -> None:
+        """``is_signed``: `Filters.signature` is not None in this cycle."""
         self._filters = filters
         self._snapshot = snapshot
         self._state = state
         self._pod = pod
         self._evictable_pods = evictable_pods
+        self._is_signed = is_signed
+
+    def add_outcomes(self, outcomes: Outcomes, rows: Int64Array, missing: int, grown: int) -> None:
+        """Add the outcomes of at least the first of ``rows``.
+
+        ``missing``: how many more candidates the caller needs, so that victims are not selected on
+        many rows unnecessarily; ``grown``: on how many times as many rows the filters run before.
+        """
+        lowest = self._snapshot.memo("lowest priority of a pod", lowest_priority, depends="pods")
+        in_vain = lowest[rows] >= self._pod.priority
+        if in_vain.any():
+            outcomes.reject(rows[in_vain], NO_VICTIMS)
+            rows = rows[~in_vain]
+        size = max(missing, _FEWEST)
+        rows = rows[: size * grown]
+        rows = rows[outcomes.reject_all(rows, self.refusals(rows))][:size]
+        outcomes.enter(rows, self._snapshot.names, self.select_victims(rows))
 
     def refusals(self, rows: Int64Array) -> NodeStatuses:
         """For each row why it would not help to remove all its pods of lower priority.
 
-        Only by filters that can run on many rows at once: if the cycle is not local, `outcomes` may
-        refuse more rows.
+        Only by filters that can run on many rows at once: if the cycle is not local,
+        `select_victims` may refuse more rows.
         """
         if len(rows):
             # An internal error on one row must not affect the others.
@@ -75,20 +97,15 @@ class DryRun:
         trial.remove_pods(PodChange(np.arange(len(rows)), amounts.take(rows, axis=1), evictable))
         return trial.local_refusals()
 
-    def outcomes(self, rows: Int64Array, missing: Callable[[], int]) -> Iterator[Outcome]:
-        """Select victims on each of these rows, which were not refused, in order.
-
-        Rows are tried in groups; ``missing`` returns how many more successes the caller needs, so
-        that few rows are tried unnecessarily.
-        """
-        while len(rows):
-            size = max(missing(), _FEWEST)
-            group, rows = rows[:size], rows[size:]
-            try:
-                yield from self._select_victims_together(group)
-            except StatusError:
-                # An internal error on one row must not affect the others.
-                yield from map(self.select_victims_on_node, group.tolist())
+    def select_victims(self, rows: Int64Array) -> list[Outcome]:
+        """Select victims on each of these rows, which were not refused."""
+        if not len(rows):
+            return []
+        try:
+            return self._select_victims_together(rows)
+        except StatusError:
+            # An internal error on one row must not affect the others.
+            return [self.select_victims_on_node(row) for row in rows.tolist()]
 
     def select_victims_on_node(self, row: int) -> Outcome:
         """Select victims on one row, calling AddPod or RemovePod for every pod."""
@@ -98,21 +115,18 @@ class DryRun:
             return failure.status
 
     def _select_victims_together(self, rows: Int64Array) -> list[Outcome]:
-        evictable = [self._evictable(row) for row in rows.tolist()]
+        evictable = self._evictable_pods.of(rows.tolist(), self._pod.priority)
         trial = Trial(self._filters, self._state, self._pod, self._snapshot.select(rows))
-        found = Reprieve(trial, evictable).run()
+        found = Reprieve(trial, evictable, is_signed=self._is_signed).run()
         names = self._snapshot.names
         return [
             gone if isinstance(gone, Status) else each.outcome(gone, names[row])
             for each, gone, row in zip(evictable, found, rows.tolist(), strict=True)
         ]
 
-    def _evictable(self, row: int) -> Evictable:
-        return self._evictable_pods.of(row, self._pod.priority)
-
     def _select_victims(self, row: int) -> Outcome:
         filters, pod = self._filters, self._pod
-        evictable = self._evictable(row)
+        (evictable,) = self._evictable_pods.of([row], self._pod.priority)
         state, nodes = self._state.clone(), self._snapshot.select(np.array([row]))
 
         def refusal() -> Status | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,9 @@ from apps.scheduler.preemption.eligibility import why_not_eligible
 from apps.scheduler.preemption.evictable import EvictablePods
 from apps.scheduler.preemption.extenders import ask_extenders
 from apps.scheduler.preemption.in_flight import InFlight
-from apps.scheduler.preemption.ranking import rank_candidates
+from apps.scheduler.preemption.known_outcomes import KnownOutcomes
+from apps.scheduler.preemption.outcomes import NodeVictims, Outcomes
+from apps.scheduler.preemption.ranking import build_candidate, figures_table, rank_candidates
 from apps.scheduler.preemption.search import SearchResult, find_candidates, potential_rows
 from apps.scheduler.preemption.shortlist import num_candidates
 
@@ -48,7 +50,10 @@ class Evaluator:
         self._handle = handle
         budgets = Budgets(handle.listers.pod_disruption_budgets)
         self._evictable_pods = EvictablePods(handle.snapshot, budgets)
+        self._known = KnownOutcomes(handle, budgets)
         self.in_flight = InFlight(handle.find_pod)
+        #: whether outcomes of earlier cycles are used; decisions are the same
+        self.reuses_outcomes = True
 
     def preempt(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
         """Nominate a node and request the eviction of its victims.
@@ -67,18 +72,19 @@ class Evaluator:
         if not found.candidates:
             return self._no_candidates(found, offset)
         try:
-            candidates = ask_extenders(self._handle.extenders, pod, found.candidates)
+            candidates, figures = self._ask_extenders(pod, found)
         except ExtenderError as failure:
             return None, error(str(failure))
         if not candidates:
             return None, unschedulable(NO_CANDIDATE)
-        ranking = rank_candidates(candidates)
+        ranking = rank_candidates([each.candidate for each in candidates], figures)
         node = ranking.ties[self._handle.draw(len(ranking.ties))]
-        displaced = self._prepare(state, pod, node, candidates[node])
+        (victims,) = (each.victims for each in candidates if each.candidate.node == node)
+        displaced = self._prepare(state, pod, node, victims)
         return (
             PostFilterResult(
                 nominating=NominatingInfo(node),
-                victims=candidates[node].pods,
+                victims=victims.pods,
                 candidates=ranking.candidates,
                 node_statuses=found.statuses,
                 ties=ranking.ties,
@@ -90,15 +96,44 @@ class Evaluator:
         )
 
     def _find_candidates(self, state: CycleState, pod: PodInfo, rows: Int64Array) -> SearchResult:
-        wanted = num_candidates(
-            len(rows),
-            self._min_percentage,
-            self._min_absolute,
-        )
+        handle = self._handle
+        wanted = num_candidates(len(rows), self._min_percentage, self._min_absolute)
+        signature = handle.filters.signature(state, pod) if self.reuses_outcomes else None
         dry_run = DryRun(
-            self._handle.filters, self._handle.snapshot, state, pod, self._evictable_pods
+            handle.filters,
+            handle.snapshot,
+            state,
+            pod,
+            self._evictable_pods,
+            is_signed=signature is not None,
         )
-        return find_candidates(self._handle.snapshot, pod, dry_run, rows, wanted)
+        if signature is None:
+            return find_candidates(dry_run, Outcomes(len(handle.snapshot)), rows, wanted)
+        outcomes = self._known.find(signature, pod)
+        self._known.forget_own_node(outcomes, pod)
+        found = find_candidates(dry_run, outcomes, rows, wanted)
+        self._known.forget_own_node(outcomes, pod)
+        if found.errors:
+            self._known.clear()
+        return found
+
+    def _ask_extenders(
+        self, pod: PodInfo, found: SearchResult
+    ) -> tuple[Sequence[NodeVictims], Int64Array]:
+        """The candidates that extenders leave, and their figures. Raises ExtenderError."""
+        extenders = [
+            each
+            for each in self._handle.extenders
+            if each.supports_preemption and each.is_interested(pod)
+        ]
+        if not extenders:
+            return found.candidates, found.figures
+        before = {each.candidate.node: each.victims for each in found.candidates}
+        candidates = [
+            NodeVictims(build_candidate(node, victims), victims)
+            for node, victims in ask_extenders(extenders, pod, before).items()
+        ]
+        return candidates, figures_table(each.candidate for each in candidates)
 
     def _no_candidates(self, found: SearchResult, offset: int) -> Outcome:
         if found.errors:

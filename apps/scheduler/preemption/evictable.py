@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.status import Status, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.preemption.budgets import Budgets
-from apps.scheduler.preemption.importance import importance
+from apps.scheduler.preemption.importance import sort_by_importance
 
 #: the result of a node's dry run: the pods to evict, or why that does not help
 Outcome = Victims | Status
@@ -24,8 +24,7 @@ Outcome = Victims | Status
 class Evictable:
     """A node's pods below some priority.
 
-    First those whose eviction violates a budget, then the others; the most important first, and
-    equally important ones in the order of the node's list.
+    First those whose eviction violates a budget, then the others; the most important first.
     """
 
     pods: tuple[PodInfo, ...]
@@ -48,8 +47,8 @@ class Evictable:
     def _victims_at(self, gone: Sequence[int]) -> Victims:
         victims = [self.pods[place] for place in gone]
         violating = bisect_left(gone, self.violating)
-        if violating:
-            victims.sort(key=importance)
+        if 0 < self.violating < len(self.pods):
+            victims = sort_by_importance(victims)
         return Victims(tuple(victims), violating)
 
 
@@ -72,26 +71,29 @@ class EvictablePods:
         self._budgets = budgets
         self._known: dict[int, _Known] = {}
 
-    def of(self, row: int, priority: int) -> Evictable:
-        """The pods of lower priority on the row."""
-        # PodInfo is immutable, so the same objects in the same order are the same pods.
-        listed = list(self._nodes.info(row).pods.values())
+    def of(self, rows: Iterable[int], priority: int) -> list[Evictable]:
+        """The pods of lower priority on each of the rows."""
         width = len(self._nodes.requested) + BESIDES_RESOURCES
-        known = self._known.get(row)
-        if (
-            known is None
-            or known.listed != listed
-            or known.priority != priority
-            or known.budgets != self._budgets.version
-            or known.width != width
-        ):
-            evictable = self._find([pod for pod in listed if pod.priority < priority])
-            known = _Known(listed, priority, self._budgets.version, width, evictable)
-            self._known[row] = known
-        return known.evictable
+        budgets = self._budgets.version
+        found = []
+        for row in rows:
+            # PodInfo is immutable, so the same objects in the same order are the same pods.
+            listed = list(self._nodes.info(row).pods.values())
+            known = self._known.get(row)
+            if (
+                known is None
+                or known.listed != listed
+                or known.priority != priority
+                or known.budgets != budgets
+                or known.width != width
+            ):
+                evictable = self._find([pod for pod in listed if pod.priority < priority])
+                known = self._known[row] = _Known(listed, priority, budgets, width, evictable)
+            found.append(known.evictable)
+        return found
 
     def _find(self, pods: list[PodInfo]) -> Evictable:
-        pods.sort(key=importance)
+        pods = sort_by_importance(pods)
         violates = self._budgets.violating(pods)
         if any(violates):
             others = [pod for pod, broken in zip(pods, violates, strict=True) if not broken]

@@ -12,13 +12,11 @@ from apps.scheduler.framework.types import PodInfo
 def ask_extenders(
     extenders: Iterable[Extender], pod: PodInfo, candidates: Mapping[str, Victims]
 ) -> Mapping[str, Victims]:
-    """The candidates that remain after every interested extender was called, one after the other.
+    """The candidates that remain after every extender was called, one after the other.
 
     Raises ExtenderError if an extender fails that is not ignorable.
     """
     for extender in extenders:
-        if not extender.supports_preemption or not extender.is_interested(pod):
-            continue
         try:
             answer = extender.process_preemption(pod, candidates)
         except ExtenderError:

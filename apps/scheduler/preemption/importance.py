@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -11,10 +13,14 @@ import numpy as np
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.pod_change import BESIDES_RESOURCES, amounts_of
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.preemption import go_sort
+from apps.scheduler.preemption.go_sort import MAX_INSERTION
 
 #: start time of a pod that has not started: later than any other
 NOT_STARTED: Final = int(np.iinfo(np.int64).max)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: a pod with its importance
+_Keyed = tuple[tuple[int, int], PodInfo]
 
 
 def start_time(pod: PodInfo) -> int:
@@ -29,6 +35,33 @@ def importance(pod: PodInfo) -> tuple[int, int]:
     Priority counts first, then how long the pod has been running.
     """
     return -pod.priority, start_time(pod)
+
+
+def sort_by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
+    """The pods in kube-scheduler's order, the most important first.
+
+    kube-scheduler takes the present time for each pod that has not started, one after the other, so
+    of two such pods of equal priority either is more important than the other. Up to 12 of them
+    come out in reverse order; the order of more of them, and of more than 12 pods of which some are
+    equally important, is that of the sort of Go.
+    """
+    keyed = [(importance(pod), pod) for pod in pods]
+    distinct = len({key for key, _ in keyed}) == len(keyed)
+    if distinct or len(keyed) <= MAX_INSERTION and not _has_unstarted_ties(keyed):
+        keyed.sort(key=itemgetter(0))
+    else:
+        keyed = go_sort.sort(keyed, _is_more_important)
+    return [pod for _, pod in keyed]
+
+
+def _has_unstarted_ties(keyed: Sequence[_Keyed]) -> bool:
+    priorities = [priority for (priority, start), _ in keyed if start == NOT_STARTED]
+    return len(set(priorities)) < len(priorities)
+
+
+def _is_more_important(first: _Keyed, second: _Keyed) -> bool:
+    (key, _), (other, _) = first, second
+    return key < other or (key == other and key[1] == NOT_STARTED)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
 from apps.scheduler.framework.interface import Candidate, Victims
+from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.preemption.importance import start_time
 
 
@@ -50,10 +50,11 @@ class Ranking:
     decided_by: Criterion
 
 
-def rank_candidates(found: Mapping[str, Victims]) -> Ranking:
-    """Compare by one criterion after the other until one node is left; there is at least one."""
-    candidates = tuple(_candidate(node, victims) for node, victims in found.items())
-    table = np.array([candidate.figures for candidate in candidates], dtype=np.int64).T
+def rank_candidates(candidates: Sequence[Candidate], table: Int64Array) -> Ranking:
+    """Compare by one criterion after the other until one node is left; there is at least one.
+
+    ``table``: (criteria, candidates) int64, the figures of the candidates.
+    """
     left, decided_by = np.arange(len(candidates)), Criterion.ONLY_CANDIDATE
     for criterion, column in zip(CRITERIA, table, strict=True):
         if len(left) == 1:
@@ -64,12 +65,15 @@ def rank_candidates(found: Mapping[str, Victims]) -> Ranking:
     if len(left) > 1:
         decided_by = Criterion.TIE
     ties = sorted(candidates[place].node for place in left.tolist())
-    return Ranking(candidates, tuple(ties), decided_by)
+    return Ranking(tuple(candidates), tuple(ties), decided_by)
 
 
-# Most preemptors are similar, and have the same candidates.
-@lru_cache(maxsize=1 << 14)
-def _candidate(node: str, victims: Victims) -> Candidate:
+def figures_table(candidates: Iterable[Candidate]) -> Int64Array:
+    """(criteria, candidates) int64: the figures of the candidates."""
+    return np.array([candidate.figures for candidate in candidates], dtype=np.int64).T
+
+
+def build_candidate(node: str, victims: Victims) -> Candidate:
     keys = tuple(pod.key for pod in victims.pods)
     return Candidate(node, keys, victims.pdb_violations, figures(victims))
 

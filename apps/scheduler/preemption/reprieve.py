@@ -18,9 +18,15 @@ from apps.scheduler.preemption.trial import Trial
 class Reprieve:
     """Removes the evictable pods from k rows and adds them again in rounds, one pod per row."""
 
-    def __init__(self, trial: Trial, evictable: Sequence[Evictable]) -> None:
-        """Each row of the trial has evictable pods; there is at least one row."""
+    def __init__(
+        self, trial: Trial, evictable: Sequence[Evictable], *, is_signed: bool = False
+    ) -> None:
+        """Each row of the trial has evictable pods; there is at least one row.
+
+        ``is_signed``: the filters sign the pod, and each row passes without its evictable pods.
+        """
         self._trial = trial
+        self._is_signed = is_signed
         self._evictable = evictable
         #: (k,) int64
         self._counts = np.array([len(each.pods) for each in evictable])
@@ -40,6 +46,9 @@ class Reprieve:
         A status for a row on which the incoming pod does not fit even without all of them.
         """
         self._remove_all()
+        room = self._trial.room() if self._is_signed else None
+        if room is not None:
+            return self._fill(*room)
         statuses = self._trial.statuses()
         fits = statuses.ids == NodeStatuses.FEASIBLE
         found = [statuses.at(row) or list[int]() for row in range(len(self._evictable))]
@@ -50,6 +59,17 @@ class Reprieve:
                 assert isinstance(gone, list)
                 gone.append(place)
         return found
+
+    def _fill(self, indices: Int64Array, room: Int64Array) -> list[list[int] | Status]:
+        """The same if only the amounts ``indices`` matter, of which rows have ``room`` left."""
+        # (most pods of a row, m, k) int64
+        amounts = np.ascontiguousarray(self._amounts[:, :, indices].transpose(1, 2, 0))
+        gone = np.zeros((len(amounts), len(self._evictable)), dtype=np.bool_)
+        for place, taken in enumerate(amounts):
+            left = room - taken
+            gone[place] = (left < 0).any(axis=0)
+            room = np.where(gone[place], room, left)
+        return [[place for place, is_gone in enumerate(row) if is_gone] for row in gone.T.tolist()]
 
     def _remove_all(self) -> None:
         if not self._trial.is_local:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,25 +10,24 @@ import numpy as np
 
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.diagnosis import Diagnosis, NodeStatuses
-from apps.scheduler.framework.interface import Victims
-from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.status import Code, Status, unresolvable
-from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.status import Code, unresolvable
 from apps.scheduler.preemption.dry_run import DryRun
-from apps.scheduler.preemption.importance import lowest_priority
+from apps.scheduler.preemption.outcomes import CANDIDATE, UNKNOWN, NodeVictims, Outcomes
 
-NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """The result of the search."""
 
     #: the reasons for rows that are no candidates
     statuses: NodeStatuses
-    #: node -> victims, at most as many as wanted; those that violate no budget come first
-    candidates: dict[str, Victims] = field(default_factory=dict)
+    #: at most as many as wanted; those that violate no budget come first
+    candidates: Sequence[NodeVictims]
+    #: (criteria, candidates) int64: see ranking.figures
+    figures: Int64Array
     #: messages of internal errors
     errors: list[str] = field(default_factory=list)
 
@@ -39,38 +39,66 @@ def potential_rows(snapshot: Snapshot, diagnosis: Diagnosis) -> Int64Array:
 
 
 def find_candidates(
-    snapshot: Snapshot, pod: PodInfo, dry_run: DryRun, rows: Int64Array, wanted: int
+    dry_run: DryRun, outcomes: Outcomes, rows: Int64Array, wanted: int
 ) -> SearchResult:
     """Dry-run preemption on ``rows`` in their order until there are ``wanted`` candidates.
 
-    The search continues while all candidates violate a budget.
+    The search continues while all candidates violate a budget. ``outcomes`` are those known; those
+    that the search needs are added.
     """
-    found = SearchResult(NodeStatuses.empty(len(snapshot)))
-    found.statuses.absent = NOT_HELPFUL
-    lowest = snapshot.memo("lowest priority of a pod", lowest_priority, depends="pods")[rows]
-    places = np.flatnonzero(lowest < pod.priority)
-    refusals = dry_run.refusals(rows[places])
-    helped = places[refusals.ids == NodeStatuses.FEASIBLE]
-    harmless: dict[str, Victims] = {}
-    harmful: dict[str, Victims] = {}
-    end = len(rows)
-    outcomes = dry_run.outcomes(rows[helped], lambda: wanted - len(harmless) - len(harmful))
-    for place, outcome in zip(helped.tolist(), outcomes, strict=True):
-        if isinstance(outcome, Status):
-            found.statuses.set(int(rows[place]), outcome)
-            if outcome.code is Code.ERROR:
-                found.errors.append(outcome.message)
-            continue
-        group = harmful if outcome.pdb_violations else harmless
-        if len(group) < wanted:
-            group[snapshot.names[rows[place]]] = outcome
-        if harmless and len(harmless) + len(harmful) >= wanted:
-            end = place
+    grown = 1
+    while True:
+        kinds = outcomes.kinds[rows]
+        candidates = np.flatnonzero(kinds == CANDIDATE)
+        violate = outcomes.figures[0, rows[candidates]] > 0
+        used, end = _end(candidates, violate, len(rows), wanted)
+        unknown = np.flatnonzero(kinds[:end] == UNKNOWN)
+        if not len(unknown):
             break
-    tried = int(np.searchsorted(places, end))
-    found.statuses.overrule(rows[places[:tried]], refusals.first(tried))
-    in_vain = rows[:end][lowest[:end] >= pod.priority]
-    if len(in_vain):
-        found.statuses.ids[in_vain] = found.statuses.intern(NO_VICTIMS)
-    found.candidates = harmless | harmful
-    return found
+        dry_run.add_outcomes(outcomes, rows[unknown], wanted - used, grown)
+        grown *= 2
+    violate = violate[:used]
+    chosen = rows[candidates[:used]]
+    chosen = np.concatenate((chosen[~violate][:wanted], chosen[violate][:wanted]))
+    statuses = outcomes.rejections(rows[:end])
+    statuses.absent = NOT_HELPFUL
+    return SearchResult(
+        statuses,
+        outcomes.candidates(chosen.tolist()),
+        outcomes.figures.take(chosen, axis=1),
+        _errors(statuses, rows[:end]),
+    )
+
+
+def _end(
+    candidates: Int64Array,
+    violate: BoolArray,
+    rows: int,
+    wanted: int,
+) -> tuple[int, int]:
+    """After how many of the candidates the search ends, and the place of the last one.
+
+    All of them and the number of ``rows`` if there are not enough.
+    """
+    if len(candidates) < wanted:
+        return len(candidates), rows
+    harmful = np.minimum(violate.cumsum(), wanted)
+    harmless = (~violate).cumsum()
+    enough = np.flatnonzero((harmless > 0) & (harmless + harmful >= wanted))
+    if not len(enough):
+        return len(candidates), rows
+    return int(enough[0]) + 1, int(candidates[enough[0]])
+
+
+def _errors(statuses: NodeStatuses, rows: Int64Array) -> list[str]:
+    """The messages of internal errors in the order of the rows."""
+    failed = [
+        number
+        for number, status in enumerate(statuses.statuses)
+        if status is not None and status.code is Code.ERROR
+    ]
+    if not failed:
+        return []
+    ids = statuses.ids[rows]
+    found = (statuses.statuses[number] for number in ids[np.isin(ids, failed)].tolist())
+    return [status.message for status in found if status is not None]

@@ -7,7 +7,7 @@ import numpy as np
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.filtering import ExtensionMethod, Filters
-from apps.scheduler.framework.nodes import BoolArray
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
 from apps.scheduler.framework.overlay import Overlay
 from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
@@ -93,6 +93,18 @@ class Trial:
             promised = self._with_nominated_pods().ids == NodeStatuses.FEASIBLE
             fits[self._nominated.rows] &= promised
         return fits
+
+    def room(self) -> tuple[Int64Array, Int64Array] | None:
+        """How much more each row may hold, nominated pods included: see `Filters.room`.
+
+        Only if the filters sign the pod.
+        """
+        found = self._filters.room(self._state, self._pod, self._nodes)
+        if found is None or self._nominated is None:
+            return found
+        indices, room = found
+        room[:, self._nominated.rows] -= self._nominated.amounts[indices]
+        return indices, room
 
     def _filter(self, nodes: Overlay, own: OwnStates | None) -> NodeStatuses:
         return self._filters.run_filter_plugins(self._state, self._pod, nodes, own)

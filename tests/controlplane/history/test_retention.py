@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +13,8 @@ from apps.cluster import kinds
 from apps.cluster.errors import Expired, Invalid
 from apps.cluster.log.changelog import changes_after
 from apps.cluster.log.forgetting import forget_changes
-from apps.cluster.log.history import list_at
+from apps.cluster.log.history import stream_texts_at
 from apps.cluster.models import Change, Cluster
-from apps.cluster.selectors import Matcher
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.clusters.settings import change_settings
@@ -178,7 +178,7 @@ def test_old_changes_are_deleted_and_every_later_state_is_still_known(cluster: C
 
 
 def pods_at(cluster: Cluster, version: int) -> list[dict[str, Any]]:
-    return list_at(cluster, kinds.POD, version, Matcher(kinds.POD))
+    return [json.loads(text) for _, _, text in stream_texts_at(cluster, kinds.POD, version)]
 
 
 def test_changes_that_a_retained_decision_needs_are_not_deleted(cluster: Cluster) -> None:

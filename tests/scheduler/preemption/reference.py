@@ -58,7 +58,7 @@ class Cluster:
         """(keys in order of importance, broken budgets); None where evictions do not help."""
         here = [each for each in self.pods if each.pod.spec.node_name == node]
         lower = [each for each in here if each.priority < pod.priority]
-        lower.sort(key=_importance)
+        lower = _sort(lower)
         kept = [each for each in self.pods if each not in lower]
         if not lower or not self.fits(pod, node, kept):
             return None
@@ -70,7 +70,9 @@ class Cluster:
             else:
                 victims.append(each)
         broken = sum(each in violating for each in victims)
-        return [each.key for each in sorted(victims, key=_importance)], broken
+        if 0 < len(violating) < len(lower):
+            victims = _sort(victims)
+        return [each.key for each in victims], broken
 
     def _violating(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
         left = {each.metadata.name: each.status.disruptions_allowed for each in self.budgets}
@@ -102,8 +104,23 @@ def best(candidates: dict[str, tuple[list[PodInfo], int]]) -> list[str]:
     return sorted(node for node in candidates if harm(node) == least)
 
 
-def _importance(pod: PodInfo) -> tuple[int, str]:
-    return -pod.priority, _start(pod)
+def _sort(pods: Iterable[PodInfo]) -> list[PodInfo]:
+    """By insertion, as Go sorts up to 12 items; pods that have not started come out in reverse."""
+    found: list[PodInfo] = []
+    for pod in pods:
+        place = len(found)
+        while place and _is_more_important(pod, found[place - 1]):
+            place -= 1
+        found.insert(place, pod)
+    return found
+
+
+def _is_more_important(pod: PodInfo, other: PodInfo) -> bool:
+    if pod.priority != other.priority:
+        return pod.priority > other.priority
+    return pod.pod.status.start_time is None is other.pod.status.start_time or _start(pod) < _start(
+        other
+    )
 
 
 def _start(pod: PodInfo) -> str:

@@ -6,7 +6,14 @@ import pytest
 
 from apps.scheduler.framework.interface import Victims
 from apps.scheduler.preemption.importance import NOT_STARTED
-from apps.scheduler.preemption.ranking import Criterion, figures, rank_candidates
+from apps.scheduler.preemption.ranking import (
+    Criterion,
+    Ranking,
+    build_candidate,
+    figures,
+    figures_table,
+    rank_candidates,
+)
 from apps.scheduler.testing.builders import make_pod
 
 
@@ -24,6 +31,11 @@ def victims(*pods: tuple[int, str | None], broken: int = 0) -> Victims:
     )
 
 
+def rank(found: dict[str, Victims]) -> Ranking:
+    candidates = [build_candidate(node, each) for node, each in found.items()]
+    return rank_candidates(candidates, figures_table(candidates))
+
+
 @pytest.mark.parametrize(
     ("criterion", "taken", "other"),
     [
@@ -38,19 +50,19 @@ def victims(*pods: tuple[int, str | None], broken: int = 0) -> Victims:
 def test_the_first_criterion_that_tells_nodes_apart_decides(
     criterion: Criterion, taken: Victims, other: Victims
 ) -> None:
-    ranking = rank_candidates({"a": other, "b": taken})
+    ranking = rank({"a": other, "b": taken})
     assert (ranking.ties, ranking.decided_by) == (("b",), criterion)
 
 
 def test_fewer_victims_count_when_their_shifted_priorities_have_the_same_sum() -> None:
     many = victims((2**31 - 2, "01"), *[(-(2**31), "01")] * 3)
     few = victims((2**31 - 2, "01"), (-(2**31), "01"))
-    ranking = rank_candidates({"a": many, "b": few})
+    ranking = rank({"a": many, "b": few})
     assert (ranking.ties, ranking.decided_by) == (("b",), Criterion.VICTIM_COUNT)
 
 
 def test_a_criterion_that_leaves_several_nodes_leaves_them_to_the_next() -> None:
-    ranking = rank_candidates(
+    ranking = rank(
         {
             "a": victims((1, "01"), broken=1),
             "b": victims((3, "01")),
@@ -62,12 +74,12 @@ def test_a_criterion_that_leaves_several_nodes_leaves_them_to_the_next() -> None
 
 
 def test_nodes_that_nothing_tells_apart_are_ties_by_name() -> None:
-    ranking = rank_candidates({name: victims((1, "01")) for name in "cab"})
+    ranking = rank({name: victims((1, "01")) for name in "cab"})
     assert (ranking.ties, ranking.decided_by) == (("a", "b", "c"), Criterion.TIE)
 
 
 def test_a_single_candidate_needs_no_criterion() -> None:
-    ranking = rank_candidates({"a": victims((1, "01"))})
+    ranking = rank({"a": victims((1, "01"))})
     assert (ranking.ties, ranking.decided_by) == (("a",), Criterion.ONLY_CANDIDATE)
 
 

@@ -21,6 +21,7 @@ from apps.scheduler.framework.nodes import (
     UInt16Array,
     take,
 )
+from apps.scheduler.framework.pod_change import PODS
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources import fit_hints
@@ -79,6 +80,14 @@ class NodeResourcesFit:
         key = (self, "filter", wanted)
         ids = nodes.memo(key, lambda table: self._verdicts(wanted, table), depends="pods")
         return Verdicts(ids, self._statuses)
+
+    def room(self, state: CycleState, nodes: NodeColumns) -> tuple[Int64Array, Int64Array]:
+        wanted = state.read(NAME, _PreFilterState).wanted
+        indices = [nodes.resource_index(name) for name, _ in wanted]
+        slots = nodes.allowed_pods - nodes.pod_count - 1
+        needed = np.array([amount for _, amount in wanted], dtype=np.int64)
+        free = nodes.allocatable[indices] - nodes.requested[indices] - needed[:, np.newaxis]
+        return np.array([PODS, *indices], dtype=np.int64), np.concatenate((slots[np.newaxis], free))
 
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status

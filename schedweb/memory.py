@@ -1,0 +1,95 @@
+"""Keeps the memory of a long-running process near what it uses: allocator, collector, TLS buffers.
+
+docs/adr/memory.md has the measurements behind the values.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import mmap
+import sys
+import threading
+import time
+from asyncio import sslproto
+from pathlib import Path
+from typing import Final
+
+#: Parameters of mallopt(3).
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_M_ARENA_MAX: Final = -8
+
+#: By default every thread gets an arena, and none of them returns its memory.
+ARENAS: Final = 2
+#: Larger blocks are returned to the system when they are freed. By default this limit grows to
+#: 32 MB with the blocks that are freed.
+MMAP_THRESHOLD: Final = 256 * 1024
+#: Free memory at the end of the heap, above which it is returned at once.
+TRIM_THRESHOLD: Final = 1024 * 1024
+
+#: The read buffers of a TLS connection, which asyncio allocates for every open connection: two TLS
+#: records instead of 256 KiB.
+TLS_BUFFER: Final = 32 * 1024
+
+#: How often a process looks at its size, and the growth after which it returns free memory.
+LOOK_SECONDS: Final = 5.0
+GROWTH: Final = 32 * 1024 * 1024
+
+
+def configure_malloc() -> None:
+    """Set glibc's limits; call this before other threads start. Without glibc, do nothing."""
+    libc = _glibc()
+    if libc is not None:
+        libc.mallopt(_M_ARENA_MAX, ARENAS)
+        libc.mallopt(_M_MMAP_THRESHOLD, MMAP_THRESHOLD)
+        libc.mallopt(_M_TRIM_THRESHOLD, TRIM_THRESHOLD)
+
+
+def shrink_tls_buffers() -> None:
+    """Let every TLS connection that is accepted from now on use small buffers."""
+    sslproto.SSLProtocol.max_size = TLS_BUFFER
+
+
+def freeze_loaded_code() -> None:
+    """Exempt what is in memory now, modules and registries, from garbage collection.
+
+    A full collection then walks only what requests have allocated, so it is fast, and Python runs
+    it more often, because it counts the objects that survived.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+class Trimmer(threading.Thread):
+    """Returns free memory to the system whenever the process has grown."""
+
+    def __init__(self) -> None:
+        super().__init__(name="trim", daemon=True)
+
+    def run(self) -> None:
+        libc = _glibc()
+        if libc is None:
+            return
+        lowest = resident_bytes()
+        while True:
+            time.sleep(LOOK_SECONDS)
+            size = resident_bytes()
+            if size > lowest + GROWTH:
+                libc.malloc_trim(0)
+                size = lowest = resident_bytes()
+            lowest = min(lowest, size)
+
+
+def resident_bytes() -> int:
+    """The memory of this process that is in RAM."""
+    pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+    return pages * mmap.PAGESIZE
+
+
+def _glibc() -> ctypes.CDLL | None:
+    """The C library if it is glibc on Linux, otherwise None."""
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None)
+    return libc if hasattr(libc, "gnu_get_libc_version") else None
