@@ -23,7 +23,7 @@ from apps.controlplane.loop import clock
 from schedweb.front.streams import Front
 from tests.api.conftest import Kube, encode
 from tests.api.objects import PODS, pod
-from tests.stack.running_site import wait_until
+from tests.stack.running_site import alive, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -394,9 +394,11 @@ def test_a_connection_closed_by_the_database_is_replaced(front: CreationClient) 
         assert count_connections() == 1
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {creating}"
+                f"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE {creating}"
             )
-        wait_until(lambda: count_connections() == 0)
+            ended = [row[0] for row in cursor.fetchall()]
+        # its socket is closed when the process has ended
+        wait_until(lambda: not any(alive(pid) for pid in ended))
 
     async def scene() -> None:
         assert (await front.post(PODS, pod("p1")))[0] == 201
