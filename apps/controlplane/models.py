@@ -160,18 +160,18 @@ class QueueMove(models.Model):
     class Meta:
         indexes = (
             # the history, newest first
-            models.Index(fields=["cluster", "-id"], name="move_newest"),
+            models.Index(fields=["cluster", "id"], name="move_newest"),
             # the moves of one pod, and of all pods with a name
-            models.Index(fields=["cluster", "pod_uid", "-id"], name="move_of_pod"),
-            models.Index(fields=["cluster", "name", "-id"], name="move_of_name"),
+            models.Index(fields=["pod_uid", "id"], name="move_of_pod"),
+            models.Index(fields=["cluster", "name", "id"], name="move_of_name"),
             # by event or plugin; routine moves are in neither
             models.Index(
-                fields=["cluster", "event", "-id"],
+                fields=["cluster", "event", "id"],
                 name="move_by_event",
                 condition=~models.Q(event__in=ROUTINE_MOVES),
             ),
             models.Index(
-                fields=["cluster", "plugin", "-id"],
+                fields=["cluster", "plugin", "id"],
                 name="move_by_plugin",
                 condition=~models.Q(plugin=""),
             ),
@@ -270,42 +270,45 @@ class SchedulingDecision(models.Model):
 
     class Meta:
         indexes = (
-            # the list of decisions, newest first
-            models.Index(fields=["cluster", "-id"], name="decision_newest"),
+            # the list of decisions, newest first; retention looks for node tables in it
+            models.Index(fields=["cluster", "id"], include=["node_table"], name="decision_newest"),
             # the attempts of one pod
-            models.Index(fields=["cluster", "pod_uid", "attempt"], name="decision_of_pod"),
+            models.Index(fields=["pod_uid", "id"], name="decision_of_pod"),
             # the attempts of pods by a prefix of their name, with any collation of the database
             models.Index(
-                fields=["cluster", "name", "-id"],
+                fields=["cluster", "name", "id"],
                 name="decision_of_name_prefix",
                 opclasses=["int8_ops", "varchar_pattern_ops", "int8_ops"],
             ),
             # by the request that created the pod
             models.Index(
-                fields=["cluster", "request_id", "-id"],
+                fields=["request_id", "id"],
                 name="decision_request",
                 condition=~models.Q(request_id=""),
             ),
             # by namespace
-            models.Index(fields=["cluster", "namespace", "-id"], name="decision_namespace"),
+            models.Index(fields=["cluster", "namespace", "id"], name="decision_namespace"),
             # scheduled on a node
             models.Index(
-                fields=["cluster", "node", "-id"],
+                fields=["cluster", "node", "id"],
                 name="decision_on_some_node",
                 condition=~models.Q(node=""),
             ),
-            # pods per second over the last minute, by an index-only scan
-            models.Index(fields=["cluster", "at"], include=["result"], name="decision_time"),
+            # pods per second over the last minute; since and until
+            models.Index(fields=["cluster", "at"], name="decision_time"),
             # by result
-            models.Index(fields=["cluster", "result", "-id"], name="decision_result"),
-            # by revision and profile
+            models.Index(fields=["cluster", "result", "id"], name="decision_result"),
+            # by revision
+            models.Index(fields=["cluster", "profile_revision", "id"], name="decision_revision"),
+            # by a profile other than the default one
             models.Index(
-                fields=["cluster", "profile_revision", "scheduler_name", "-id"],
-                name="decision_profile",
+                fields=["cluster", "scheduler_name", "id"],
+                name="decision_other_profile",
+                condition=~models.Q(scheduler_name="default-scheduler"),
             ),
             # by number of attempts
             models.Index(
-                fields=["cluster", "attempt", "-id"],
+                fields=["cluster", "attempt", "id"],
                 name="decision_retries",
                 condition=models.Q(attempt__gt=1),
             ),
@@ -321,8 +324,6 @@ class SchedulingDecision(models.Model):
                 name="decision_words",
                 condition=~models.Q(message=""),
             ),
-            # whether a node table is referred to
-            models.Index(fields=["node_table"], name="decision_node_table"),
         )
 
     def __str__(self) -> str:
@@ -462,7 +463,7 @@ class SchedulerMetrics(models.Model):
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True)
-    #: zstandard-compressed MessagePack of `apps.scheduler.metrics.series.Values`
+    #: zstandard-compressed MessagePack of `apps.scheduler.metrics.series.SavedValues`
     series = models.BinaryField()
 
     def __str__(self) -> str:

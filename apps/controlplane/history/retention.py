@@ -185,16 +185,20 @@ def _delete_node_tables(cluster_id: int) -> None:
     The recorder locks a table until the rows that refer to it are committed, and creates a missing
     one. Rows that can be locked here are therefore checked again before they are deleted.
     """
+    # one index-only scan of the cluster's decisions
     unused = (
-        "NOT EXISTS (SELECT FROM controlplane_schedulingdecision d WHERE d.node_table_id = n.id)"
+        "NOT EXISTS (SELECT FROM controlplane_schedulingdecision d "
+        "WHERE d.cluster_id = %s AND d.node_table_id = n.id)"
     )
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             f"SELECT n.id FROM controlplane_nodetable n WHERE n.cluster_id = %s AND {unused} "
             "ORDER BY n.id LIMIT %s FOR UPDATE SKIP LOCKED",
-            [cluster_id, STEP],
+            [cluster_id, cluster_id, STEP],
         )
         ids = [row[0] for row in cursor.fetchall()]
-        cursor.execute(
-            f"DELETE FROM controlplane_nodetable n WHERE n.id = ANY(%s) AND {unused}", [ids]
-        )
+        if ids:
+            cursor.execute(
+                f"DELETE FROM controlplane_nodetable n WHERE n.id = ANY(%s) AND {unused}",
+                [ids, cluster_id],
+            )

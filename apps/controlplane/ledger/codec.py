@@ -12,7 +12,8 @@ computed when a decision is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -129,56 +130,85 @@ class StoredDecision(_Stored, tag=VERSION, kw_only=True):
     normalized_scores: list[Scores | None]
 
 
-def encode(record: DecisionRecord, alive: NDArray[np.bool_]) -> bytes:
-    """The bytes of a record; `alive`: (rows,) bool, which rows of its snapshot hold a node."""
-    return columns.compress(_encoder.encode(_build_stored(record, alive)))
+class BatchEncoder:
+    """Encodes decisions that are recorded together; packs an array that they share only once.
+
+    The arrays must not change while the encoder is in use.
+    """
+
+    def __init__(self) -> None:
+        #: id of an array -> the array, which keeps the id valid, and its packed form
+        self._packed: dict[int, tuple[NDArray[Any], list[Any]]] = {}
+        self._encoder = msgspec.msgpack.Encoder(enc_hook=self._pack)
+
+    def encode(self, record: DecisionRecord, alive: NDArray[np.bool_] | None) -> bytes:
+        """The bytes of a record; `alive`: (rows,) bool, which rows of its snapshot hold a node.
+
+        None stands for all rows.
+        """
+        return columns.compress(self._encoder.encode(self._build_stored(record, alive)))
+
+    def _pack(self, array: NDArray[Any]) -> list[Any]:
+        known = self._packed.get(id(array))
+        if known is None:
+            known = self._packed[id(array)] = array, columns.pack(array)
+        return known[1]
+
+    def _build_stored(
+        self, record: DecisionRecord, alive: NDArray[np.bool_] | None
+    ) -> StoredDecision:
+        decision, scores = record.decision, record.decision.scores
+        nominating, statuses = decision.nominating, decision.node_statuses
+        wait, nodes = decision.permit_wait, decision.pre_filter_nodes
+        timed = {point: spent for point, spent in decision.plugin_durations.items() if spent}
+        return StoredDecision(
+            node=decision.node,
+            explained=bool(decision.filter_message),
+            start=decision.start,
+            evaluated=decision.evaluated,
+            nominated_fast_path=decision.nominated_fast_path,
+            pre_filter=_store_status(decision.pre_filter),
+            pre_filter_nodes=None if nodes is None else sorted(nodes),
+            filter_skipped=_sort(decision.filter_skipped),
+            score_skipped=_sort(decision.score_skipped),
+            pending_plugins=_sort(decision.pending_plugins),
+            draw=decision.draw,
+            post_filter_status=_store_status_or_none(decision.post_filter_status),
+            post_filter=_store_post_filter(decision.post_filter, alive),
+            nominated_node=None if nominating is None else nominating.nominated_node,
+            rejection=_store_status_or_none(decision.rejection),
+            durations=dict(decision.durations),
+            timed_plugins=[[point, *spent] for point, spent in timed.items()],
+            plugin_times=[time for spent in timed.values() for time in spent.values()],
+            scored=bool(len(decision.total)),
+            draws=record.draws,
+            loaded_at=record.seen.loaded_at,
+            expected=record.seen.expected,
+            released=record.seen.released,
+            undone=record.undone,
+            permit_wait=None if wait is None else _store(wait, StoredPermitWait),
+            extender_calls=[_store(call, StoredExtenderCall) for call in decision.extender_calls],
+            node_statuses=None if statuses is None else _store_verdicts(statuses, alive),
+            weights={plugin: column.weight for plugin, column in scores.items()},
+            raw_scores=[column.raw for column in scores.values()],
+            normalized_scores=[self._store_normalized(column) for column in scores.values()],
+        )
+
+    def _store_normalized(self, column: ScoreColumn) -> Scores | None:
+        raw, normalized = column.raw, column.normalized
+        same = normalized is raw or self._pack(normalized) == self._pack(raw)
+        return None if same else normalized
 
 
 def decode(blob: bytes) -> StoredDecision:
-    """The inverse of `encode`. Raises msgspec.ValidationError for bytes of an unknown version."""
+    """The inverse of `BatchEncoder.encode`.
+
+    Raises msgspec.ValidationError for bytes of an unknown version.
+    """
     data = columns.decompress(blob)
     if first_format.is_first(data):
         return _from_first_format(data)
     return _decoder.decode(data)
-
-
-def _build_stored(record: DecisionRecord, alive: NDArray[np.bool_]) -> StoredDecision:
-    decision, scores = record.decision, record.decision.scores
-    nominating, statuses = decision.nominating, decision.node_statuses
-    wait = decision.permit_wait
-    timed = {point: spent for point, spent in decision.plugin_durations.items() if spent}
-    return StoredDecision(
-        node=decision.node,
-        explained=bool(decision.filter_message),
-        start=decision.start,
-        evaluated=decision.evaluated,
-        nominated_fast_path=decision.nominated_fast_path,
-        pre_filter=_store(decision.pre_filter, StoredStatus),
-        pre_filter_nodes=_sort_or_none(decision.pre_filter_nodes),
-        filter_skipped=sorted(decision.filter_skipped),
-        score_skipped=sorted(decision.score_skipped),
-        pending_plugins=sorted(decision.pending_plugins),
-        draw=decision.draw,
-        post_filter_status=_store_status_or_none(decision.post_filter_status),
-        post_filter=_store_post_filter(decision.post_filter, alive),
-        nominated_node=None if nominating is None else nominating.nominated_node,
-        rejection=_store_status_or_none(decision.rejection),
-        durations=dict(decision.durations),
-        timed_plugins=[[point, *spent] for point, spent in timed.items()],
-        plugin_times=[time for spent in timed.values() for time in spent.values()],
-        scored=bool(len(decision.total)),
-        draws=record.draws,
-        loaded_at=record.seen.loaded_at,
-        expected=record.seen.expected,
-        released=record.seen.released,
-        undone=record.undone,
-        permit_wait=None if wait is None else _store(wait, StoredPermitWait),
-        extender_calls=[_store(call, StoredExtenderCall) for call in decision.extender_calls],
-        node_statuses=None if statuses is None else _store_verdicts(statuses, alive),
-        weights={plugin: column.weight for plugin, column in scores.items()},
-        raw_scores=[column.raw for column in scores.values()],
-        normalized_scores=[_store_normalized(column) for column in scores.values()],
-    )
 
 
 def _store(value: object, kind: type[T]) -> T:
@@ -186,20 +216,24 @@ def _store(value: object, kind: type[T]) -> T:
     return msgspec.convert(value, kind, from_attributes=True)
 
 
+def _store_status(status: Status) -> StoredStatus:
+    return StoredStatus(status.code, status.reasons, status.plugin)
+
+
 def _store_status_or_none(status: Status | None) -> StoredStatus | None:
-    return None if status is None else _store(status, StoredStatus)
+    return None if status is None else _store_status(status)
 
 
-def _store_verdicts(statuses: NodeStatuses, alive: NDArray[np.bool_]) -> StoredVerdicts:
+def _store_verdicts(statuses: NodeStatuses, alive: NDArray[np.bool_] | None) -> StoredVerdicts:
     return StoredVerdicts(
-        statuses.ids[alive],
+        statuses.ids if alive is None else statuses.ids[alive],
         [_store_status_or_none(status) for status in statuses.statuses],
-        _store(statuses.absent, StoredStatus),
+        _store_status(statuses.absent),
     )
 
 
 def _store_post_filter(
-    result: PostFilterResult | None, alive: NDArray[np.bool_]
+    result: PostFilterResult | None, alive: NDArray[np.bool_] | None
 ) -> StoredPostFilter | None:
     if result is None:
         return None
@@ -213,13 +247,9 @@ def _store_post_filter(
     )
 
 
-def _store_normalized(column: ScoreColumn) -> Scores | None:
-    same = column.normalized is column.raw or (column.normalized == column.raw).all()
-    return None if same else column.normalized
-
-
-def _sort_or_none(names: Iterable[str] | None) -> list[str] | None:
-    return None if names is None else sorted(names)
+@lru_cache(maxsize=256)
+def _sort(names: frozenset[str]) -> list[str]:
+    return sorted(names)
 
 
 def _unpack(kind: type, item: Any) -> NDArray[Any]:
@@ -232,5 +262,4 @@ def _from_first_format(data: bytes) -> StoredDecision:
     return msgspec.convert([VERSION, *fields], StoredDecision, dec_hook=_unpack)
 
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=columns.pack)
 _decoder = msgspec.msgpack.Decoder(StoredDecision, dec_hook=_unpack)

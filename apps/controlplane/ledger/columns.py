@@ -24,7 +24,11 @@ from numpy.typing import NDArray
 _LEVEL = 3
 #: Number of the dictionary that new blobs are compressed with; 0 stands for none.
 _DICTIONARY = 32770
-_NARROW = tuple(np.dtype(code) for code in ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<i8"))
+#: Integer types with their smallest and greatest values, the narrowest first.
+_NARROW = tuple(
+    (int(np.iinfo(code).min), int(np.iinfo(code).max), np.dtype(code), np.dtype(code).str)
+    for code in ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<i8")
+)
 
 T = TypeVar("T", bound=np.integer[Any])
 
@@ -45,15 +49,13 @@ def pack(array: NDArray[Any]) -> list[Any]:
     """A one-dimensional integer array as values that MessagePack can encode."""
     if not len(array):
         return [0, 0]
-    lowest, highest = int(array.min()), int(array.max())
+    lowest, highest = int(np.minimum.reduce(array)), int(np.maximum.reduce(array))
     if lowest == highest:
         return [len(array), lowest]
-    narrow = next(
-        dtype
-        for dtype in _NARROW
-        if np.iinfo(dtype).min <= lowest and highest <= np.iinfo(dtype).max
-    )
-    return [len(array), narrow.str, array.astype(narrow).tobytes()]
+    for least, greatest, dtype, name in _NARROW:
+        if least <= lowest and highest <= greatest:
+            return [len(array), name, array.astype(dtype).tobytes()]
+    raise OverflowError(f"{highest} does not fit into 64 bits with a sign")
 
 
 def unpack(item: list[Any], dtype: type[T]) -> NDArray[T]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db import connection
+from psycopg.types.numeric import Int4, Int8
 
-from apps.cluster import sql
+from apps.cluster.arrays import BinaryArray, blobs, int4s, int8s, nested, texts, times, uuids
+from apps.cluster.prepared import Step, execute_together, insert
 from apps.controlplane.ledger import codec
 from apps.controlplane.ledger.node_tables import NodeTables, StoredNodes
 from apps.controlplane.ledger.records import DecisionRecord
@@ -28,57 +29,84 @@ class LedgerWriter:
         self._node_tables = NodeTables(cluster_id)
 
     def insert(self, records: Iterable[DecisionRecord]) -> None:
-        """Insert the rows of these records, once per transaction; the caller opens it."""
-        self._node_tables.begin()
-        rows = [
-            build_row(
-                record,
-                cluster_id=self._cluster_id,
-                profile_revision=self._profile_revision,
-                nodes=self._node_tables.of(record.decision.nodes),
-            )
-            for record in records
+        """Insert the rows of these records; the caller opens the transaction."""
+        listed = list(records)
+        self.complete(listed, execute_together(self.steps(listed)))
+
+    def steps(self, records: Sequence[DecisionRecord]) -> list[Step]:
+        """The steps that insert these records; `complete` takes their results."""
+        if not records:
+            return []
+        tables = [self._node_tables.of(record.decision.nodes) for record in records]
+        return [
+            self._node_tables.step({table.id for table in tables}),
+            insert(
+                "ledger",
+                SchedulingDecision,
+                {
+                    "cluster_id": Int8(self._cluster_id),
+                    "profile_revision": Int4(self._profile_revision),
+                    **_build_columns(records, tables),
+                },
+                condition=NodeTables.FOUND,
+            ),
         ]
-        with connection.cursor() as cursor:
-            sql.insert_rows(cursor, SchedulingDecision, rows)
+
+    def complete(self, records: Sequence[DecisionRecord], results: Mapping[str, Any]) -> None:
+        """Insert the records now, if retention has deleted a node table: nothing was inserted."""
+        if records and not NodeTables.are_found(results):
+            self._node_tables.forget()
+            results = execute_together(self.steps(records))
+            assert NodeTables.are_found(results), "the node tables are locked"
 
 
-def build_row(
-    record: DecisionRecord, *, cluster_id: int, profile_revision: int, nodes: StoredNodes
-) -> dict[str, Any]:
-    """The ledger row of a decision, by column name."""
-    decision = record.decision
-    namespace, _, name = decision.pod_key.partition("/")
-    is_scheduled = decision.result is Result.SCHEDULED
-    victims = decision.post_filter.victims if decision.post_filter else ()
+def _build_columns(
+    records: Sequence[DecisionRecord], tables: Sequence[StoredNodes]
+) -> dict[str, BinaryArray]:
+    """The rows of these records as arrays, by column name."""
+    decisions = [record.decision for record in records]
+    keys = [decision.pod_key.partition("/") for decision in decisions]
+    encoder = codec.BatchEncoder()
+    blob = [encoder.encode(each, table.alive) for each, table in zip(records, tables, strict=True)]
     return {
-        "cluster_id": cluster_id,
-        "pod_uid": decision.pod_uid,
-        "namespace": namespace,
-        "name": name,
-        "attempt": decision.attempt,
-        "at": record.at,
-        "profile_revision": profile_revision,
-        "scheduler_name": decision.profile,
-        "result": decision.result.value,
-        "node": decision.node if is_scheduled else "",
-        "nominated_node": decision.nominating.nominated_node if decision.nominating else "",
-        "message": decision.filter_message or decision.message,
-        "post_filter_message": _get_post_filter_message(decision),
-        "unschedulable_plugins": sorted(decision.unschedulable_plugins),
-        "reasons": frequent_reasons(decision, MAX_REASONS),
-        "victims": [pod.key for pod in victims],
-        "nodes": decision.total_nodes,
-        "feasible_nodes": len(decision.feasible),
-        "tied_nodes": len(decision.ties),
-        "total_score": _get_total_score(decision),
-        "cluster_version": record.cluster_version,
-        "sequence": record.sequence,
-        "duration_us": sum(decision.durations.values()) // 1000,
-        "request_id": record.request_id,
-        "node_table_id": nodes.id,
-        "columns": codec.encode(record, nodes.alive),
+        "pod_uid": uuids([each.pod_uid for each in decisions]),
+        "namespace": texts([namespace for namespace, _, _ in keys]),
+        "name": texts([name for _, _, name in keys]),
+        "attempt": int4s([each.attempt for each in decisions]),
+        "at": times([record.at for record in records]),
+        "scheduler_name": texts([each.profile for each in decisions]),
+        "result": texts([each.result.value for each in decisions]),
+        "node": texts([_get_node(each) for each in decisions]),
+        "nominated_node": texts([_get_nominated_node(each) for each in decisions]),
+        "message": texts([each.filter_message or each.message for each in decisions]),
+        "post_filter_message": texts([_get_post_filter_message(each) for each in decisions]),
+        "unschedulable_plugins": nested([sorted(each.unschedulable_plugins) for each in decisions]),
+        "reasons": nested([frequent_reasons(each, MAX_REASONS) for each in decisions]),
+        "victims": nested([_get_victims(each) for each in decisions]),
+        "nodes": int4s([each.total_nodes for each in decisions]),
+        "feasible_nodes": int4s([len(each.feasible) for each in decisions]),
+        "tied_nodes": int4s([len(each.ties) for each in decisions]),
+        "total_score": int8s([_get_total_score(each) for each in decisions]),
+        "cluster_version": int8s([record.cluster_version for record in records]),
+        "sequence": int4s([record.sequence for record in records]),
+        "duration_us": int4s([sum(each.durations.values()) // 1000 for each in decisions]),
+        "request_id": texts([record.request_id for record in records]),
+        "node_table_id": int8s([table.id for table in tables]),
+        "columns": blobs(blob),
     }
+
+
+def _get_node(decision: Decision) -> str:
+    return decision.node if decision.result is Result.SCHEDULED else ""
+
+
+def _get_nominated_node(decision: Decision) -> str:
+    return decision.nominating.nominated_node if decision.nominating else ""
+
+
+def _get_victims(decision: Decision) -> list[str]:
+    victims = decision.post_filter.victims if decision.post_filter else ()
+    return [pod.key for pod in victims]
 
 
 def _get_post_filter_message(decision: Decision) -> str:

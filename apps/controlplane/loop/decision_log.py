@@ -28,28 +28,32 @@ _MAX_LISTED = 5
 def log_decisions(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
     """Log committed decisions; those that are not final are logged when they are."""
     verbosity = settings.VERBOSITY
-    final = [record for record in batch if record.decision.result.is_final]
-    if verbosity == BATCHES and final:
-        _log_batch(cluster, final)
-    for record in final:
-        failed = record.decision.result is Result.ERROR
-        if failed or verbosity >= DECISIONS:
-            _log_decision(cluster, record, logging.WARNING if failed else logging.INFO)
-        if verbosity >= SCORES:
+    if verbosity == BATCHES and log.isEnabledFor(logging.INFO):
+        _log_batch(cluster, [record for record in batch if record.decision.result.is_final])
+    for record in batch:
+        result = record.decision.result
+        if result is Result.ERROR:
+            _log_decision(cluster, record, logging.WARNING)
+        elif verbosity >= DECISIONS and result.is_final:
+            _log_decision(cluster, record, logging.INFO)
+        if verbosity >= SCORES and result.is_final:
             _log_scores(cluster, record)
 
 
 def _log_batch(cluster: Cluster, batch: Sequence[DecisionRecord]) -> None:
+    if not batch:
+        return
     results = Counter(record.decision.result.value for record in batch)
     fields = {"cluster": cluster.name, **results}
     if len(batch) == 1:
-        return _log_decision(cluster, batch[0], logging.INFO)
+        _log_decision(cluster, batch[0], logging.INFO)
+        return
     fields["pods"] = _join(record.decision.pod_key for record in batch)
     requests = {record.request_id: None for record in batch if record.request_id}
     only = next(iter(requests)) if len(requests) == 1 else ""
     if len(requests) > 1:
         fields["requests"] = _join(requests)
-    return log.info("Committed a batch of decisions", extra=_build_extra(fields, only))
+    log.info("Committed a batch of decisions", extra=_build_extra(fields, only))
 
 
 def _log_decision(cluster: Cluster, record: DecisionRecord, level: int) -> None:

@@ -13,6 +13,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster
+from apps.cluster.prepared import execute_together
 from apps.cluster.writes import Actor, Update, Write
 from apps.cluster.writing import store
 from apps.controlplane.events.writer import EventWriter
@@ -29,7 +30,7 @@ from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.status import error
-from apps.scheduler.metrics.attempts import note_attempt
+from apps.scheduler.metrics.attempts import Attempt, note_attempts
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.queue.records import QueueChanges, SavedEntry
 from apps.scheduler.scheduler import Scheduler
@@ -56,8 +57,8 @@ class Recorder:
         self._queue_rows.set_persisted(persisted)
         if deleted:
             with transaction.atomic():
-                self._lease.renew()
-                self._queue_rows.write({}, deleted)
+                steps = [self._lease.renewal(), *self._queue_rows.steps((), deleted)]
+                self._lease.check(execute_together(steps))
             self._queue_rows.mark_committed((), deleted)
 
     def concerns(self, changes: QueueChanges) -> bool:
@@ -118,14 +119,20 @@ class Recorder:
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
         with transaction.atomic():
-            self._lease.renew(
-                consumed_version=informer.position, profile_revision=self._profile_revision
-            )
-            self._ledger.insert(record for record in batch if record.decision.result.is_final)
-            self._queue_rows.write(saved, removed)
+            final = [record for record in batch if record.decision.result.is_final]
+            steps = [
+                self._lease.renewal(
+                    consumed_version=informer.position, profile_revision=self._profile_revision
+                ),
+                *self._ledger.steps(final),
+                *self._queue_rows.steps([*saved.values()], removed),
+                *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
+            ]
+            results = execute_together(steps)
+            self._lease.check(results)
+            self._ledger.complete(final, results)
             if activations:
                 activation.delete(activations)
-            self._history.insert(r.decision for r in batch if r.decision.pod_uid in bound)
             if saved or removed or self._history:
                 # pages show the queue, which is not in the change log
                 announce = partial(
@@ -146,12 +153,16 @@ class Recorder:
     def _write_metrics(
         self, scheduler: Scheduler, batch: Sequence[DecisionRecord], bound: Collection[str]
     ) -> None:
-        now_ns = time.perf_counter_ns()
-        for record in batch:
-            decision, at = record.decision, record.at.timestamp()
-            if decision.result.is_final:
-                points = scheduler.profiles[decision.profile].profile.plugins
-                note_attempt(scheduler.metrics, decision, now_ns=now_ns, at=at, points=points)
+        note_attempts(
+            scheduler.metrics,
+            (
+                Attempt(record.decision, record.at.timestamp())
+                for record in batch
+                if record.decision.result.is_final
+            ),
+            now_ns=time.perf_counter_ns(),
+            points=lambda profile: scheduler.profiles[profile].profile.plugins,
+        )
         note_state(scheduler, bound)
         if scheduler.metrics.is_dirty:
             stored.write(self._cluster.pk, scheduler.metrics)

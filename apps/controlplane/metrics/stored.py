@@ -11,26 +11,27 @@ from collections.abc import Iterator
 
 import msgspec
 import zstandard
-from django.db import connection
+from psycopg.types.numeric import Int8
 
 from apps.cluster.models import Cluster
+from apps.cluster.prepared import Step, execute_together
 from apps.controlplane.models import SchedulerMetrics as Row
-from apps.scheduler.metrics.series import MetricsRegistry, Values
+from apps.scheduler.metrics.series import MetricsRegistry, SavedValues, Values
 
-_decoder = msgspec.msgpack.Decoder(Values)
+_decoder = msgspec.msgpack.Decoder(SavedValues)
 #: level 1: the row is written with every batch
 _compressor = zstandard.ZstdCompressor(level=1)
+
+_WRITE = (
+    "INSERT INTO controlplane_schedulermetrics (cluster_id, series) VALUES ($1, $2) "
+    "ON CONFLICT (cluster_id) DO UPDATE SET series = excluded.series"
+)
 
 
 def write(cluster_id: int, metrics: MetricsRegistry) -> None:
     """Store all series, in the caller's transaction, which holds the cluster's lease."""
     series = _compressor.compress(msgspec.msgpack.encode(metrics.dump()))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO controlplane_schedulermetrics (cluster_id, series) VALUES (%s, %s) "
-            "ON CONFLICT (cluster_id) DO UPDATE SET series = excluded.series",
-            [cluster_id, series],
-        )
+    execute_together([Step("metrics", _WRITE, [Int8(cluster_id), series])])
 
 
 def load(cluster_id: int) -> Values:
@@ -47,4 +48,4 @@ def load_all() -> Iterator[tuple[Cluster, Values]]:
 
 
 def _decode(row: Row) -> Values:
-    return _decoder.decode(zstandard.decompress(bytes(row.series)))
+    return _decoder.decode(zstandard.decompress(bytes(row.series))).to_values()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import QuerySet
+from psycopg.types.numeric import Int8
 
-from apps.cluster import sql
+from apps.cluster.arrays import int4s, texts, times, uuids
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
+from apps.cluster.prepared import Step, insert
 from apps.controlplane import models
 from apps.controlplane.ledger.finding import parse_time
 from apps.scheduler.decision import Decision
@@ -36,21 +37,20 @@ class QueueHistory:
     def note(self, move: PodMove) -> None:
         self._moves.append(move)
 
-    def insert(self, bound: Iterable[Decision]) -> None:
-        """Write the collected moves, and the moves of bound pods out of the queue."""
+    def steps(self, bound: Iterable[Decision]) -> list[Step]:
+        """The steps that write the collected moves, and those of bound pods out of the queue."""
         now = self._cluster.now().timestamp()
-        rows = [
-            _build_row(self._cluster.pk, move) for move in (*self._moves, *_moves_out(bound, now))
-        ]
-        with connection.cursor() as cursor:
-            sql.insert_rows(cursor, models.QueueMove, rows)
+        moves = [*self._moves, *_moves_out(bound, now)]
+        if not moves:
+            return []
+        return [insert("moves", models.QueueMove, _build_columns(self._cluster.pk, moves))]
 
     def mark_committed(self) -> None:
-        """The inserted rows are committed."""
+        """The rows of `steps` are committed."""
         self._moves.clear()
 
     def discard_moves_out(self, bound: Collection[str]) -> None:
-        """Discard the moves of these pods (uids) out of the queue: `insert` has written them."""
+        """Discard the moves of these pods (uids) out of the queue: `steps` has written them."""
         self._moves = [
             move for move in self._moves if move.event != events.DONE or move.pod_uid not in bound
         ]
@@ -70,21 +70,21 @@ def _moves_out(bound: Iterable[Decision], now: float) -> Iterator[PodMove]:
         )
 
 
-def _build_row(cluster_id: int, move: PodMove) -> dict[str, Any]:
-    namespace, _, name = move.pod_key.partition("/")
+def _build_columns(cluster_id: int, moves: Sequence[PodMove]) -> dict[str, Any]:
+    keys = [move.pod_key.partition("/") for move in moves]
     return {
-        "cluster_id": cluster_id,
-        "pod_uid": move.pod_uid,
-        "namespace": namespace,
-        "name": name,
-        "at": datetime.fromtimestamp(move.at, tz=UTC),
-        "source": move.source.value,
-        "target": move.target.value,
-        "event": move.event,
-        "plugin": move.plugin,
-        "hint": move.hint,
-        "reason": move.reason,
-        "attempt": move.attempt,
+        "cluster_id": Int8(cluster_id),
+        "pod_uid": uuids([move.pod_uid for move in moves]),
+        "namespace": texts([namespace for namespace, _, _ in keys]),
+        "name": texts([name for _, _, name in keys]),
+        "at": times([datetime.fromtimestamp(move.at, tz=UTC) for move in moves]),
+        "source": texts([move.source.value for move in moves]),
+        "target": texts([move.target.value for move in moves]),
+        "event": texts([move.event for move in moves]),
+        "plugin": texts([move.plugin for move in moves]),
+        "hint": texts([move.hint for move in moves]),
+        "reason": texts([move.reason for move in moves]),
+        "attempt": int4s([move.attempt for move in moves]),
     }
 
 

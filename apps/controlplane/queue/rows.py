@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import msgspec
-from django.db import connection
+from psycopg.types.numeric import Int8
 
-from apps.cluster import sql
+from apps.cluster.arrays import documents, int4s, nested, texts, times, uuids
+from apps.cluster.prepared import Step, insert
 from apps.controlplane.models import QueueEntry
 from apps.scheduler.queue.records import QueueChanges, SavedEntry, arrival
+
+_DELETE = "DELETE FROM controlplane_queueentry WHERE cluster_id = $1 AND pod_uid = ANY($2)"
 
 
 class QueueRows:
@@ -40,19 +42,15 @@ class QueueRows:
         is_new = entry == arrival(entry.pod_key, entry.pod_uid, entry.timestamp)
         return not is_new or entry.pod_uid in self._persisted
 
-    def write(self, entries: Mapping[str, SavedEntry], deleted: Sequence[str]) -> None:
-        """Within a transaction: write entries by uid, and delete those of `deleted` pods (uids)."""
-        replaced = [*deleted, *entries]
-        if not replaced:
-            return
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "DELETE FROM controlplane_queueentry "
-                "WHERE cluster_id = %s AND pod_uid = ANY(%s::uuid[])",
-                [self._cluster_id, replaced],
-            )
-            rows = [_build_row(self._cluster_id, entry) for entry in entries.values()]
-            sql.insert_rows(cursor, QueueEntry, rows)
+    def steps(self, entries: Sequence[SavedEntry], deleted: Sequence[str]) -> list[Step]:
+        """The steps that write these entries, and delete those of `deleted` pods (uids)."""
+        steps = []
+        if deleted:
+            steps.append(Step("entries_deleted", _DELETE, [Int8(self._cluster_id), uuids(deleted)]))
+        if entries:
+            columns = _build_columns(self._cluster_id, entries)
+            steps.append(insert("entries", QueueEntry, columns, conflict="cluster_id, pod_uid"))
+        return steps
 
     def mark_committed(self, written: Iterable[str], deleted: Iterable[str]) -> None:
         """The rows written and deleted for these pods (uids) are committed."""
@@ -60,24 +58,28 @@ class QueueRows:
         self._persisted.update(written)
 
 
-def _build_row(cluster_id: int, entry: SavedEntry) -> dict[str, Any]:
-    namespace, _, name = entry.pod_key.partition("/")
+def _build_columns(cluster_id: int, entries: Sequence[SavedEntry]) -> dict[str, Any]:
+    keys = [entry.pod_key.partition("/") for entry in entries]
     return {
-        "cluster_id": cluster_id,
-        "pod_uid": UUID(entry.pod_uid),
-        "namespace": namespace,
-        "name": name,
-        "queue": entry.queue.value,
-        "attempts": entry.attempts,
-        "timestamp": _to_datetime(entry.timestamp),
-        "backoff_expiry": entry.backoff_expiry and _to_datetime(entry.backoff_expiry),
-        "unschedulable_plugins": list(entry.unschedulable_plugins),
-        "pending_plugins": list(entry.pending_plugins),
-        "gated_by": entry.gating_plugin,
-        "nominated_node": entry.nominated_node,
-        "state": msgspec.to_builtins(entry),
+        "cluster_id": Int8(cluster_id),
+        "pod_uid": uuids([entry.pod_uid for entry in entries]),
+        "namespace": texts([namespace for namespace, _, _ in keys]),
+        "name": texts([name for _, _, name in keys]),
+        "queue": texts([entry.queue.value for entry in entries]),
+        "attempts": int4s([entry.attempts for entry in entries]),
+        "timestamp": times([_to_datetime(entry.timestamp) for entry in entries]),
+        "backoff_expiry": times([_to_datetime_or_none(entry.backoff_expiry) for entry in entries]),
+        "unschedulable_plugins": nested([entry.unschedulable_plugins for entry in entries]),
+        "pending_plugins": nested([entry.pending_plugins for entry in entries]),
+        "gated_by": texts([entry.gating_plugin for entry in entries]),
+        "nominated_node": texts([entry.nominated_node for entry in entries]),
+        "state": documents([msgspec.json.encode(entry) for entry in entries]),
     }
 
 
 def _to_datetime(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=UTC)
+
+
+def _to_datetime_or_none(seconds: float | None) -> datetime | None:
+    return _to_datetime(seconds) if seconds else None

@@ -12,11 +12,15 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection
+from psycopg.types.numeric import Int4, Int8
+
+from apps.cluster.prepared import Step, execute_together
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +34,15 @@ LONGEST_SECONDS = 60.0
 
 #: The unique name of this process; also the name of its task queue.
 PROCESS = f"loop_{uuid.uuid4().hex[:16]}"
+
+
+_RENEW = (
+    "UPDATE controlplane_looplease SET "
+    "expires_at = clock_timestamp() + make_interval(secs => $1), "
+    "consumed_version = coalesce($2::bigint, consumed_version), "
+    "profile_revision = coalesce($3::int, profile_revision) "
+    "WHERE cluster_id = $4 AND holder = $5 AND epoch = $6 RETURNING 1"
+)
 
 
 class LeaseLost(Exception):
@@ -51,24 +64,27 @@ class ClusterLease:
 
         The arguments record the progress of the holder, and its revision; None keeps the value.
         """
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE controlplane_looplease SET "
-                "expires_at = clock_timestamp() + make_interval(secs => %s), "
-                "consumed_version = coalesce(%s, consumed_version), "
-                "profile_revision = coalesce(%s, profile_revision) "
-                "WHERE cluster_id = %s AND holder = %s AND epoch = %s",
-                [
-                    TTL_SECONDS,
-                    consumed_version,
-                    profile_revision,
-                    self.cluster_id,
-                    self.holder,
-                    self.epoch,
-                ],
-            )
-            if cursor.rowcount == 0:
-                raise LeaseLost(f"cluster {self.cluster_id}, epoch {self.epoch}")
+        step = self.renewal(consumed_version=consumed_version, profile_revision=profile_revision)
+        self.check(execute_together([step]))
+
+    def renewal(
+        self, *, consumed_version: int | None = None, profile_revision: int | None = None
+    ) -> Step:
+        """`renew` as the first of several steps; `check` takes their results."""
+        parameters = [
+            TTL_SECONDS,
+            None if consumed_version is None else Int8(consumed_version),
+            None if profile_revision is None else Int4(profile_revision),
+            Int8(self.cluster_id),
+            self.holder,
+            Int8(self.epoch),
+        ]
+        return Step("lease", _RENEW, parameters, "count(*)")
+
+    def check(self, results: Mapping[str, Any]) -> None:
+        """Raise LeaseLost if the lease was not renewed."""
+        if not results["lease"]:
+            raise LeaseLost(f"cluster {self.cluster_id}, epoch {self.epoch}")
 
     def release(self) -> None:
         """Release the lease, but remain the holder, whose engine is kept in memory."""

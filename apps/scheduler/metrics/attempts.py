@@ -1,14 +1,14 @@
-"""The metrics of a finished attempt."""
+"""The metrics of finished attempts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-
-import numpy as np
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from apps.scheduler.decision import Decision, Result
-from apps.scheduler.framework.status import Code, Status
+from apps.scheduler.framework.status import Code
 from apps.scheduler.metrics import definitions
+from apps.scheduler.metrics.evaluations import EvaluatedBy, Evaluations
 from apps.scheduler.metrics.series import NANO, MetricsRegistry
 
 #: the label of a pod that needed this many attempts or more
@@ -18,21 +18,51 @@ _BINDING_POINTS = ("Reserve", "Permit", "PreBind", "Bind")
 _SUCCESS, _WAIT, _SKIP = Code.SUCCESS.label, Code.WAIT.label, Code.SKIP.label
 
 
-def note_attempt(
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A decision, and its time in seconds of the cluster's clock."""
+
+    decision: Decision
+    at: float
+
+
+def note_attempts(
     metrics: MetricsRegistry,
-    decision: Decision,
+    attempts: Iterable[Attempt],
     *,
     now_ns: int,
-    at: float,
-    points: Mapping[str, tuple[str, ...]],
+    points: Callable[[str], Mapping[str, tuple[str, ...]]],
 ) -> None:
-    """Add a final `decision`, whose binding (if any) is being written at `now_ns`.
+    """Add final decisions, whose bindings (if any) are being written at `now_ns`.
 
-    `now_ns` is `perf_counter_ns`; `at` is the time of the decision, in seconds of the cluster's
-    clock; `points` are the plugins of its profile by extension point, in their order.
+    `now_ns` is `perf_counter_ns`; `points` returns the plugins of a profile by extension point, in
+    their order.
     """
-    result, profile = decision.result, decision.profile
-    labels = (result.value, profile)
+    durations: dict[tuple[str, ...], list[float]] = {}
+    evaluated: dict[EvaluatedBy, Evaluations] = {}
+    for attempt in attempts:
+        decision = attempt.decision
+        _note_attempt(metrics, decision, now_ns, attempt.at)
+        for point, status, nanoseconds in _extension_points(decision):
+            where = (point, status, decision.profile)
+            durations.setdefault(where, []).append(nanoseconds * NANO)
+        by = EvaluatedBy.of(decision)
+        if by not in evaluated:
+            evaluated[by] = Evaluations()
+        evaluated[by].add(decision)
+        if metrics.is_sampled():
+            _note_plugins(metrics, decision)
+    for labels, seconds in durations.items():
+        metrics.observe_all(definitions.EXTENSION_POINT_DURATION, labels, seconds)
+    for by, sums in evaluated.items():
+        for plugin, point, times in sums.count(by, points(by.profile)):
+            labels = (plugin, point, by.profile)
+            metrics.count(definitions.PLUGIN_EVALUATION, labels, times)
+
+
+def _note_attempt(metrics: MetricsRegistry, decision: Decision, now_ns: int, at: float) -> None:
+    result = decision.result
+    labels = (result.value, decision.profile)
     metrics.count(definitions.SCHEDULE_ATTEMPTS, labels)
     ended_ns = now_ns if result is Result.SCHEDULED else decision.ended_ns
     seconds = (ended_ns - decision.began_ns) * NANO
@@ -48,13 +78,6 @@ def note_attempt(
     if decision.permit_wait is not None and decision.permit_wait.outcome is not None:
         outcome = decision.permit_wait.outcome.code.label
         metrics.observe(definitions.PERMIT_WAIT, (outcome,), decision.permit_wait.seconds)
-    for point, status, nanoseconds in _extension_points(decision):
-        where = (point, status, profile)
-        metrics.observe(definitions.EXTENSION_POINT_DURATION, where, nanoseconds * NANO)
-    for plugin, point, times in evaluations(decision, points):
-        metrics.count(definitions.PLUGIN_EVALUATION, (plugin, point, profile), times)
-    if metrics.is_sampled():
-        _note_plugins(metrics, decision)
 
 
 def _note_scheduled(metrics: MetricsRegistry, decision: Decision, at: float) -> None:
@@ -138,49 +161,3 @@ def _extension_points(decision: Decision) -> Iterator[tuple[str, str, int]]:
         elif point == "Extenders":
             continue
         yield point, status, nanoseconds
-
-
-def evaluations(
-    decision: Decision, points: Mapping[str, tuple[str, ...]]
-) -> Iterator[tuple[str, str, int]]:
-    """(plugin, extension point, number of calls), as kube-scheduler counts them.
-
-    There a filter is called for each node that no filter before it has refused.
-    """
-    asked = points.get("preFilter", ())
-    refusal = decision.pre_filter
-    # After a plain Unschedulable the other plugins still run.
-    ended = refusal.code not in (Code.SUCCESS, Code.UNSCHEDULABLE)
-    if ended and refusal.plugin in asked:
-        asked = asked[: asked.index(refusal.plugin) + 1]
-    for plugin in asked:
-        if plugin not in decision.filter_skipped:
-            yield plugin, "PreFilter", 1
-    if decision.node_statuses is not None and decision.evaluated:
-        left, refused = decision.evaluated, _refusals(decision)
-        for plugin in points.get("filter", ()):
-            if plugin not in decision.filter_skipped and left > 0:
-                yield plugin, "Filter", left
-                left -= refused.get(plugin, 0)
-    if decision.scores or decision.score_skipped:
-        for plugin in points.get("preScore", ()):
-            if plugin not in decision.score_skipped:
-                yield plugin, "PreScore", 1
-        for plugin in decision.scores:
-            if plugin in points.get("score", ()):
-                yield plugin, "Score", len(decision.feasible)
-
-
-def _refusals(decision: Decision) -> dict[str, int]:
-    """Plugin -> number of nodes that it was the first to refuse."""
-    statuses = decision.node_statuses
-    assert statuses is not None
-    if len(statuses.statuses) == 1:
-        return {}
-    counts = np.bincount(statuses.ids[statuses.ids > 0], minlength=len(statuses.statuses))
-    refused: dict[str, int] = {}
-    status: Status | None
-    for status, count in zip(statuses.statuses, counts.tolist(), strict=True):
-        if status is not None and count:
-            refused[status.plugin] = refused.get(status.plugin, 0) + count
-    return refused

@@ -39,6 +39,37 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     histograms: dict[str, list[HistogramSeries]] = {}
 
 
+class HistogramColumns(msgspec.Struct, frozen=True, array_like=True):
+    """The series of one histogram metric, as they are saved."""
+
+    labels: list[Labels]
+    #: (series, buckets + 1) int64, as in `HistogramSeries`
+    counts: bytes
+    #: (series,) float64
+    sums: bytes
+
+    def to_series(self) -> list[HistogramSeries]:
+        counts = np.frombuffer(self.counts, dtype="<i8").reshape(len(self.labels), -1).tolist()
+        sums = np.frombuffer(self.sums, dtype="<f8").tolist()
+        rows = zip(self.labels, counts, sums, strict=True)
+        return [HistogramSeries(labels, tuple(row), total) for labels, row, total in rows]
+
+
+class SavedValues(Values, frozen=True, kw_only=True):
+    """`Values` as they are saved: histograms as columns.
+
+    `histograms` holds those that were saved before there were columns.
+    """
+
+    columns: dict[str, HistogramColumns] = {}
+
+    def to_values(self) -> Values:
+        read = {name: each.to_series() for name, each in self.columns.items()}
+        return Values(
+            counters=self.counters, gauges=self.gauges, histograms={**self.histograms, **read}
+        )
+
+
 class Histogram:
     """The series of one histogram metric; observations are summed when they are dumped."""
 
@@ -53,6 +84,9 @@ class Histogram:
         self._observed_rows: list[int] = []
         self._observed: list[float] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
     def observe(self, labels: Labels, value: float) -> None:
         row = self._rows.get(labels)
         if row is None:
@@ -60,10 +94,15 @@ class Histogram:
         self._observed_rows.append(row)
         self._observed.append(value)
 
-    def dump(self) -> list[HistogramSeries]:
+    def observe_all(self, labels: Labels, values: Sequence[float]) -> None:
+        self.observe(labels, values[0])
+        self._observed_rows += [self._observed_rows[-1]] * (len(values) - 1)
+        self._observed += values[1:]
+
+    def dump(self) -> HistogramColumns:
         self._fold()
-        rows = zip(self._rows, self._counts.tolist(), self._sums.tolist(), strict=True)
-        return [HistogramSeries(labels, tuple(counts), total) for labels, counts, total in rows]
+        counts, sums = self._counts.astype("<i8"), self._sums.astype("<f8")
+        return HistogramColumns([*self._rows], counts.tobytes(), sums.tobytes())
 
     def restore(self, series: Sequence[HistogramSeries]) -> None:
         """Continue from `series`; those whose buckets differ from the current ones are left out."""
@@ -120,6 +159,11 @@ class MetricsRegistry:
         self._histograms[metric.name].observe(labels, value)
         self.is_dirty = True
 
+    def observe_all(self, metric: Metric, labels: Labels, values: Sequence[float]) -> None:
+        """`observe` for each of these values, of which there is at least one."""
+        self._histograms[metric.name].observe_all(labels, values)
+        self.is_dirty = True
+
     def observe_since(self, metric: Metric, labels: Labels, start: int) -> None:
         """`start` is a value of `perf_counter_ns`."""
         self.observe(metric, labels, (perf_counter_ns() - start) * NANO)
@@ -130,16 +174,13 @@ class MetricsRegistry:
             self._gauges[metric.name] = dict(values)
             self.is_dirty = True
 
-    def dump(self) -> Values:
+    def dump(self) -> SavedValues:
         self.is_dirty = False
-        return Values(
-            counters={name: [*series.items()] for name, series in self._counters.items() if series},
-            gauges={name: [*series.items()] for name, series in self._gauges.items() if series},
-            histograms={
-                name: series
-                for name, histogram in self._histograms.items()
-                if (series := histogram.dump())
-            },
+        counters, gauges = self._counters.items(), self._gauges.items()
+        return SavedValues(
+            counters={name: [*series.items()] for name, series in counters if series},
+            gauges={name: [*series.items()] for name, series in gauges if series},
+            columns={name: each.dump() for name, each in self._histograms.items() if each},
         )
 
     def restore(self, values: Values) -> None:

@@ -12,7 +12,7 @@ from apps.controlplane.ledger import codec, columns
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.ledger.rows import LedgerWriter
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.models import NodeTable, SchedulingDecision
 from apps.scheduler.decision import Decision, Result
 from tests.controlplane.ledger.examples import decisions, facts
 from tests.controlplane.ledger.test_first_format import RECORDED
@@ -66,3 +66,16 @@ def test_columns_of_a_later_version_are_refused() -> None:
     layout = [codec.VERSION + 1, *([None] * len(codec.StoredDecision.__struct_fields__))]
     with pytest.raises(msgspec.ValidationError):
         codec.decode(columns.compress(msgspec.msgpack.encode(layout)))
+
+
+@pytest.mark.django_db
+def test_a_node_table_that_retention_has_deleted_is_stored_again() -> None:
+    writer = LedgerWriter(7, profile_revision=3)
+    writer.insert([_record(EXAMPLES["scheduled among equals"])])
+    first = SchedulingDecision.objects.get().node_table_id
+    NodeTable.objects.all().delete()
+    writer.insert([_record(EXAMPLES["scheduled among equals"])])
+    newest = SchedulingDecision.objects.order_by("id").last()
+    assert newest is not None and newest.node_table_id > first
+    assert SchedulingDecision.objects.count() == 2
+    assert facts(read(newest).decision) == READ["scheduled among equals"]

@@ -58,9 +58,9 @@ def one_of_each() -> Families:
         else:
             metrics.set(metric, {metric.labels: 1})
     kept = MetricsRegistry()
-    kept.restore(metrics.dump())
+    kept.restore(metrics.dump().to_values())
     families = Families()
-    values = kept.dump()
+    values = kept.dump().to_values()
     families.add(
         Values(counters=values.counters, histograms=values.histograms), metrics.dump().gauges
     )
@@ -98,7 +98,7 @@ def test_a_bucket_holds_what_is_not_greater_than_its_bound() -> None:
     victims = definitions.PREEMPTION_VICTIMS
     for number in (1, 2, 2, 3, 65):
         metrics.observe(victims, (), number)
-    (series,) = metrics.dump().histograms[victims.name]
+    (series,) = metrics.dump().to_values().histograms[victims.name]
     assert series.counts == (1, 2, 1, 0, 0, 0, 0, 1)
     assert series.sum == 73
 

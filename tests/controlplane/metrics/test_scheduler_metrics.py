@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
 import pytest
+import zstandard
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
@@ -16,8 +18,8 @@ from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines
-from apps.controlplane.metrics import exposition
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.metrics import exposition, stored
+from apps.controlplane.models import SchedulerMetrics, SchedulingDecision
 from apps.controlplane.workers import lease
 from tests.controlplane.driving import ACTOR, create_pods, pod, run_until
 
@@ -135,6 +137,16 @@ def test_a_new_holder_continues_the_counts_of_a_killed_one(cluster: Cluster) -> 
     scheduled = {"result": "scheduled"}
     assert before.value("scheduler_schedule_attempts_total", **scheduled) == 1
     assert after.value("scheduler_schedule_attempts_total", **scheduled) == 2
+
+
+def test_metrics_stored_before_they_were_columns_are_read(cluster: Cluster) -> None:
+    create_pods(cluster, pod("p0"))
+    Engines().run(cluster.pk)
+    values = stored.load(cluster.pk)
+    assert values.histograms
+    former = zstandard.compress(msgspec.msgpack.encode(values))
+    SchedulerMetrics.objects.filter(cluster=cluster).update(series=former)
+    assert stored.load(cluster.pk) == values
 
 
 def test_a_batch_that_is_rolled_back_is_counted_once(cluster: Cluster) -> None:

@@ -1,0 +1,166 @@
+"""Columns of rows as binary PostgreSQL arrays: parameters of prepared statements.
+
+Text arrays would be escaped, value by value; a JSON document is parsed for each row, and its bytes
+travel as base64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import repeat
+from struct import Struct
+
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+_HEADER = Struct("!iiiii").pack
+_LENGTH = Struct("!i").pack
+_INT4 = Struct("!ii").pack
+_INT8 = Struct("!iq").pack
+_NULL = _LENGTH(-1)
+#: before the 16 bytes of a uuid
+_UUID = _LENGTH(16)
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class BinaryArray(bytes):
+    """A one-dimensional array in PostgreSQL's binary format."""
+
+
+class Int4Array(BinaryArray):
+    """integer[]"""
+
+
+class Int8Array(BinaryArray):
+    """bigint[]"""
+
+
+class TextArray(BinaryArray):
+    """text[]"""
+
+
+class JsonArray(TextArray):
+    """text[] of JSON documents."""
+
+
+class NestedArray(TextArray):
+    """text[] of array literals, as unnest would flatten arrays in an array."""
+
+
+class UuidArray(BinaryArray):
+    """uuid[]"""
+
+
+class TimeArray(BinaryArray):
+    """timestamptz[]"""
+
+
+class BytesArray(BinaryArray):
+    """bytea[]"""
+
+
+def int4s(values: Sequence[int]) -> Int4Array:
+    """Raises struct.error for a number that does not fit into 32 bits."""
+    return Int4Array(_header(23, len(values)) + b"".join(map(_INT4, repeat(4), values)))
+
+
+def int8s(values: Sequence[int | None]) -> Int8Array:
+    """None is null."""
+    items = [_NULL if value is None else _INT8(8, value) for value in values]
+    return Int8Array(_header(20, len(values)) + b"".join(items))
+
+
+def texts(values: Sequence[str]) -> TextArray:
+    """The strings, encoded as UTF-8."""
+    return TextArray(_header(25, len(values)) + _join([value.encode() for value in values]))
+
+
+def documents(values: Sequence[bytes]) -> JsonArray:
+    """JSON documents, as UTF-8."""
+    return JsonArray(_header(25, len(values)) + _join(values))
+
+
+def blobs(values: Sequence[bytes]) -> BytesArray:
+    """The bytes as they are."""
+    return BytesArray(_header(17, len(values)) + _join(values))
+
+
+def uuids(values: Sequence[str]) -> UuidArray:
+    """32 hexadecimal digits each, with or without dashes; raises ValueError for others."""
+    data = b"".join([_UUID + bytes.fromhex(value.replace("-", "")) for value in values])
+    if len(data) != 20 * len(values):
+        raise ValueError(f"not all of these are uuids: {values}")
+    return UuidArray(_header(2950, len(values)) + data)
+
+
+def times(values: Sequence[datetime | None]) -> TimeArray:
+    """Times with a zone; None is null."""
+    items = [
+        _NULL if value is None else _INT8(8, (value - _EPOCH) // _MICROSECOND) for value in values
+    ]
+    return TimeArray(_header(1184, len(values)) + b"".join(items))
+
+
+def nested(values: Sequence[Iterable[str]]) -> NestedArray:
+    """An array of strings for each row."""
+    return NestedArray(texts([_literal(value) for value in values]))
+
+
+def _literal(values: Iterable[str]) -> str:
+    quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+
+
+def _header(element: int, length: int) -> bytes:
+    # one dimension, perhaps nulls, the type of the elements, their number, numbered from 1
+    return _HEADER(1, 1, element, length, 1)
+
+
+def _join(items: Sequence[bytes]) -> bytes:
+    return b"".join([part for item in items for part in (_LENGTH(len(item)), item)])
+
+
+class _ArrayDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: BinaryArray) -> BinaryArray:
+        return obj
+
+
+class _Int4ArrayDumper(_ArrayDumper):
+    oid = 1007
+
+
+class _Int8ArrayDumper(_ArrayDumper):
+    oid = 1016
+
+
+class _TextArrayDumper(_ArrayDumper):
+    oid = 1009
+
+
+class _UuidArrayDumper(_ArrayDumper):
+    oid = 2951
+
+
+class _TimeArrayDumper(_ArrayDumper):
+    oid = 1185
+
+
+class _BytesArrayDumper(_ArrayDumper):
+    oid = 1001
+
+
+#: The dumpers that a cursor needs for these parameters.
+DUMPERS: dict[type[BinaryArray], type[Dumper]] = {
+    Int4Array: _Int4ArrayDumper,
+    Int8Array: _Int8ArrayDumper,
+    TextArray: _TextArrayDumper,
+    NestedArray: _TextArrayDumper,
+    JsonArray: _TextArrayDumper,
+    UuidArray: _UuidArrayDumper,
+    TimeArray: _TimeArrayDumper,
+    BytesArray: _BytesArrayDumper,
+}

@@ -1,0 +1,142 @@
+"""Prepared statements on Django's connection, and several statements in one round trip.
+
+    lease = Step("lease", "UPDATE … WHERE cluster_id = $1 RETURNING 1", [Int8(7)], "count(*)")
+    moves = insert("moves", QueueMove, {"cluster_id": Int8(7), "pod_uid": uuids([…]), …})
+    results = execute_together([lease, moves])      # {"lease": 1}
+
+The steps are one statement: all of them see the database as it was before, and write different
+rows. Parameters travel in binary form (`arrays`); the server parses and plans a statement once for
+each connection.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import psycopg
+from django.db import connection, models
+from django.db.backends.utils import CursorWrapper
+
+from apps.cluster.arrays import DUMPERS, BinaryArray, JsonArray, NestedArray
+
+_PARAMETER = re.compile(r"\$(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement with parameters `$1`, `$2`, …, and an expression over the rows it returns."""
+
+    name: str
+    sql: str
+    parameters: Sequence[Any] = field(default_factory=tuple)
+    #: an aggregate, such as `count(*)`; empty if nothing is returned
+    result: str = ""
+
+
+def execute_together(steps: Sequence[Step]) -> dict[str, Any]:
+    """Execute the steps as one statement; returns the results of those that have one."""
+    if not steps:
+        return {}
+    parts = tuple((step.name, step.sql, step.result, len(step.parameters)) for step in steps)
+    parameters = [value for step in steps for value in step.parameters]
+    with prepared_cursor() as cursor:
+        cursor.execute(_combine(parts), parameters)
+        row = cursor.fetchone()
+    names = [step.name for step in steps if step.result]
+    return dict(zip(names, row or (), strict=False))
+
+
+def insert(
+    name: str,
+    model: type[models.Model],
+    columns: Mapping[str, Any],
+    *,
+    condition: str = "true",
+    conflict: str = "",
+) -> Step:
+    """A step that inserts rows, in their order; `columns` are arrays, or the value of all rows.
+
+    At least one is an array. `condition` may refer to the steps before; `conflict` are the columns
+    of a unique constraint: a row that exists with these values is updated.
+    """
+    kinds = tuple((column, type(value)) for column, value in columns.items())
+    sql = _insert_statement(model, kinds, condition, conflict)
+    return Step(name, sql, list(columns.values()))
+
+
+def prepared_cursor() -> CursorWrapper:
+    """A cursor of Django's connection for statements with `$1`, `$2`, …, which it prepares."""
+    connection.ensure_connection()
+    database = connection.connection
+    if database.prepare_threshold is None:
+        # only what asks for it is prepared: the statements of other cursors hold their values
+        database.prepare_threshold = sys.maxsize
+    cursor = _PreparedCursor(database)
+    for array, dumper in DUMPERS.items():
+        cursor.adapters.register_dumper(array, dumper)
+    return connection._prepare_cursor(cursor)  # type: ignore[attr-defined,no-any-return]
+
+
+class _PreparedCursor(psycopg.RawCursor[Any]):
+    def execute(
+        self,
+        query: Any,
+        params: Any = None,
+        *,
+        prepare: bool | None = True,
+        binary: bool | None = True,
+    ) -> _PreparedCursor:
+        return super().execute(query, params, prepare=prepare, binary=binary)
+
+
+@cache
+def _insert_statement(
+    model: type[models.Model], kinds: tuple[tuple[str, type], ...], condition: str, conflict: str
+) -> str:
+    table, names = model._meta.db_table, [f'"{column}"' for column, _ in kinds]
+    numbered = [(number, *each) for number, each in enumerate(kinds, start=1)]
+    values = [_value(model, number, column, kind) for number, column, kind in numbered]
+    arrays = [(n, column) for n, column, kind in numbered if issubclass(kind, BinaryArray)]
+    rows = ", ".join(f"${number}" for number, _ in arrays)
+    fields = ", ".join(f'"{column}"' for _, column in arrays)
+    changed = ", ".join(f"{name} = excluded.{name}" for name in names)
+    update = f" ON CONFLICT ({conflict}) DO UPDATE SET {changed}" if conflict else ""
+    return (
+        f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} "
+        f"FROM unnest({rows}) WITH ORDINALITY AS d({fields}, ord) "
+        f"WHERE {condition} ORDER BY ord{update}"
+    )
+
+
+def _value(model: type[models.Model], number: int, column: str, kind: type) -> str:
+    if not issubclass(kind, BinaryArray):
+        return f"${number}::{_type_of(model, column)}"
+    if issubclass(kind, NestedArray | JsonArray):
+        return f'd."{column}"::{_type_of(model, column)}'
+    return f'd."{column}"'
+
+
+def _type_of(model: type[models.Model], column: str) -> str:
+    field = next(each for each in model._meta.concrete_fields if each.column == column)
+    return str(field.rel_db_type(connection))
+
+
+@cache
+def _combine(parts: tuple[tuple[str, str, str, int], ...]) -> str:
+    first = 0
+    texts = []
+    for name, sql, _, count in parts:
+        shifted = _shift(sql, first)
+        texts.append(f"{name} AS ({shifted})")
+        first += count
+    results = [f"(SELECT {result} FROM {name})" for name, _, result, _ in parts if result]
+    return f"WITH {', '.join(texts)} SELECT {', '.join(results) or '1'}"
+
+
+def _shift(sql: str, by: int) -> str:
+    return _PARAMETER.sub(lambda found: f"${int(found[1]) + by}", sql)
