@@ -6,7 +6,8 @@
 # make bench-plots  tables and plots of docs/performance.md, from the results of these two
 # make bench-pages  how long each page takes on a large site
 # make screenshots  each page, wide and narrow, light and dark, in screenshots/
-# make soak    50 kills and stops during runs of 5,000 pods, then ten quiet minutes; on both brokers
+# make soak    state machines of the core for longer, then 50 kills and stops during runs of
+#              5,000 pods, then ten quiet minutes; on both brokers
 # make check   style (code, templates, scripts, style sheets), types, layers, settings, migrations
 # make format  format all of these
 
@@ -14,6 +15,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Of production, for `manage.py check --deploy`.
 PRODUCTION := SCHEDWEB_HTTPS_ONLY=1 SCHEDWEB_ALLOWED_HOSTS=schedweb.example
+
+# State machines that compare results that are reused with fresh ones.
+MACHINES := tests/scheduler/test_signatures.py tests/scheduler/plugins/test_domain_columns.py
 
 .PHONY: up db test quick quick-tests quick-cases soak check bench bench-house bench-plots bench-pages screenshots
 .PHONY: format runtime development
@@ -38,8 +42,10 @@ quick-tests:
 quick-cases:
 	$(BIN)/python manage.py conformance tests/conformance/data
 
+# SOAK_FACTOR: how many times as many examples of state machines as in `make test`.
 # SOAK_SEED, SOAK_KILLS, SOAK_PODS, SOAK_WORKERS, SOAK_QUIET (minutes), SOAK_BROKER make it shorter.
 soak: development
+	SOAK_FACTOR=$${SOAK_FACTOR:-20} $(BIN)/python -m pytest -q $(MACHINES)
 	$(BIN)/python -m tests.faults.soak
 
 # Results as JSON, in var/bench. BENCH="SchedulingBasic --nodes 500 --pods 200" runs only this, once.

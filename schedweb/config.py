@@ -36,6 +36,8 @@ class Config:
     secret_key: str
     allowed_hosts: tuple[str, ...]
     workers: int
+    #: Processes of the web front, which share its ports.
+    web_processes: int
     debug: bool
     https_only: bool
     public_url: str
@@ -90,6 +92,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         secret_key=environ.get("SCHEDWEB_SECRET_KEY", ""),
         allowed_hosts=_words(environ.get("SCHEDWEB_ALLOWED_HOSTS", "")),
         workers=_integer(environ, "SCHEDWEB_WORKERS", 1, lowest=1, highest=64),
+        web_processes=_integer(
+            environ, "SCHEDWEB_WEB_PROCESSES", _default_web_processes(), lowest=1, highest=4
+        ),
         debug=_switch(environ, "SCHEDWEB_DEBUG"),
         https_only=_switch(environ, "SCHEDWEB_HTTPS_ONLY"),
         public_url=environ.get("SCHEDWEB_PUBLIC_URL", ""),
@@ -114,6 +119,11 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
+
+
+def _default_web_processes() -> int:
+    """One on a small machine, which the database and a worker share; two from four cores."""
+    return 1 if (os.cpu_count() or 1) < 4 else 2
 
 
 def _integer(

@@ -18,14 +18,14 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 from schedweb.config import SITE_POINTER, Config, InvalidEnvironment, load
 from schedweb.datafolder import DataFolder, DataFolderBusy, write_private
 from schedweb.embedded.places import PlacesError
 from schedweb.embedded.postgres import Postgres, PostgresError
-from schedweb.front.listening import listen
+from schedweb.front.listening import listen_for
 from schedweb.gate import Gate
 from schedweb.service import ServiceProcess, say
 
@@ -34,6 +34,9 @@ STOP_SECONDS = 10.0
 
 #: Seconds after which an incomplete start is reported as slow.
 READY_SECONDS = 60.0
+
+#: The http port and the https port of one process of the front.
+Ports = tuple[socket.socket, socket.socket]
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -55,11 +58,12 @@ class Supervisor:
     def run(self) -> None:
         """Start everything, keep it running, and stop it in order on a signal."""
         started = time.monotonic()
-        with self._signals(), self._sockets() as (plain, secure):
+        with self._signals(), self._sockets() as fronts:
+            plain, secure = fronts[0]
             try:
                 self._announce(plain, secure)
                 self._start_database()
-                self._start_services(plain, secure)
+                self._start_services(fronts)
                 self._prepare()
                 self._watch(until=self._is_ready(plain), limit=READY_SECONDS)
                 self._report_ready(plain, secure, time.monotonic() - started)
@@ -91,11 +95,9 @@ class Supervisor:
             raise StartError("could not prepare the database (see above)")
         self._gate.open()
 
-    def _start_services(self, plain: socket.socket, secure: socket.socket) -> None:
-        descriptors = (plain.fileno(), secure.fileno())
-        front = ("-m", "schedweb.front", "--fd", str(descriptors[0]), "--tls-fd")
+    def _start_services(self, fronts: Sequence[Ports]) -> None:
         self._services = [
-            self._service("web", *front, str(descriptors[1]), descriptors=descriptors),
+            *(self._front(number, ports) for number, ports in enumerate(fronts, start=1)),
             *(
                 self._service(f"worker-{number}", "-m", "schedweb.worker", f"worker-{number}")
                 for number in range(1, self._config.workers + 1)
@@ -104,6 +106,12 @@ class Supervisor:
         ]
         for service in self._services:
             service.start()
+
+    def _front(self, number: int, ports: Ports) -> ServiceProcess:
+        plain, secure = (port.fileno() for port in ports)
+        name = "web" if number == 1 else f"web-{number}"
+        arguments = ("-m", "schedweb.front", "--fd", str(plain), "--tls-fd", str(secure))
+        return self._service(name, *arguments, descriptors=(plain, secure))
 
     def _watch(self, until: Callable[[], bool] | None = None, limit: float | None = None) -> None:
         """Keep everything running until a stop signal, *until* holds or *limit* seconds passed."""
@@ -187,20 +195,21 @@ class Supervisor:
         }
 
     @contextlib.contextmanager
-    def _sockets(self) -> Iterator[tuple[socket.socket, socket.socket]]:
-        """The site's ports, opened here so that they stay open while the front restarts."""
+    def _sockets(self) -> Iterator[list[Ports]]:
+        """The site's ports, opened here so that they stay open while a front restarts."""
         with contextlib.ExitStack() as stack:
             found = []
             for name in ("port", "tls_port"):
                 port: int = getattr(self._config, name)
                 try:
-                    found.append(stack.enter_context(listen(self._config.bind, port)))
+                    opened = listen_for(self._config.web_processes, self._config.bind, port)
                 except OSError as error:
                     raise StartError(
                         f"cannot open port {port} ({error.strerror}); "
                         f"choose another with SCHEDWEB_{name.upper()}"
                     ) from error
-            yield found[0], found[1]
+                found.append([stack.enter_context(listener) for listener in opened])
+            yield list(zip(found[0], found[1], strict=True))
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

@@ -7,10 +7,13 @@ server's certificate is renewed when it is about to expire or lacks a name.
 from __future__ import annotations
 
 import datetime
+import fcntl
 import ipaddress
+import os
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,11 +56,24 @@ def server_names(more: Iterable[str] = ()) -> list[str]:
 def ensure(data: Path, names: list[str]) -> Files:
     """Create missing or expired certificates in the folder *data*; returns all paths."""
     paths = files(data)
-    if not (paths.authority.exists() and paths.authority_key.exists()):
-        _create_authority(paths)
-    if not _is_server_certificate_valid(paths, names):
-        _create_server_certificate(paths, names)
+    with _locked(data):
+        if not (paths.authority.exists() and paths.authority_key.exists()):
+            _create_authority(paths)
+        if not _is_server_certificate_valid(paths, names):
+            _create_server_certificate(paths, names)
     return paths
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time: several web processes start at once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def server_context(paths: Files) -> ssl.SSLContext:

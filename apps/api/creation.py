@@ -12,10 +12,10 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeVar
-from urllib.parse import unquote
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import psycopg
@@ -23,7 +23,7 @@ from django.db import close_old_connections
 from django.http import HttpResponse, QueryDict
 
 from apps.api.kubernetes import bodies, media, params, paths, verbs
-from apps.api.kubernetes.presenting import warn
+from apps.api.kubernetes.presenting import warning_header
 from apps.api.kubernetes.views import refusal_response
 from apps.cluster.auth import InvalidCredentials, user_of_authorization
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
@@ -32,7 +32,8 @@ from apps.cluster.errors import ApiError, Unauthorized
 from apps.cluster.warnings import warnings_of
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit
-from apps.cluster.writing.connections import Connections, connect
+from apps.cluster.writing.connections import Connections, Rows, Statement, connect
+from apps.cluster.writing.loop_announcer import LoopAnnouncer
 from apps.cluster.writing.memory import AdmissionState, read_admission_state
 
 Scope = MutableMapping[str, Any]
@@ -50,6 +51,7 @@ TRIES: Final = 5
 _KEYS_KEPT: Final = 1000
 _STATES_KEPT: Final = 200
 
+_NO_PARAMETERS: Final = QueryDict()
 _PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
 #: Parameters of a creation that change nothing in how it is carried out.
 _PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation", "pretty"})
@@ -71,28 +73,49 @@ class Route:
     content_type: str
 
 
-def route_of(scope: Scope) -> Route | None:
+@dataclass(frozen=True, slots=True)
+class Created:
+    """An object that was created, as JSON text."""
+
+    text: bytes
+    #: The value of the Warning header; "" without warnings.
+    warning: str
+
+
+def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
     """The creation that a POST requests; None if the request has to be handled by Django."""
-    found = _PATH.fullmatch(scope["path"])
-    headers = dict(scope["headers"])
-    credentials = headers.get(b"authorization", b"").decode("latin-1")
+    credentials = headers.get(b"authorization")
     length = headers.get(b"content-length", b"")
-    if found is None or not credentials or not length.isdigit() or int(length) > LARGEST_BODY:
+    if not credentials or not length.isdigit() or int(length) > LARGEST_BODY:
         return None
-    target = paths.parse(found["path"])
-    if target is None or not _is_creation(target):
+    place = _place(scope["path"])
+    if place is None or not _accepts_json(headers.get(b"accept", b"")):
         return None
-    query = QueryDict(scope["query_string"].decode("latin-1"))
-    if query.keys() - _PLAIN_PARAMETERS:
-        return None
-    accept = headers.get(b"accept", b"").decode("latin-1")
-    try:
-        if media.negotiate(accept) != media.PLAIN:
+    query = _NO_PARAMETERS
+    if scope["query_string"]:
+        query = QueryDict(scope["query_string"].decode("latin-1"))
+        if query.keys() - _PLAIN_PARAMETERS:
             return None
-    except ApiError:
-        return None
     content_type = headers.get(b"content-type", b"").decode("latin-1")
-    return Route(unquote(found["cluster"]), target, query, credentials, content_type)
+    return Route(*place, query, credentials.decode("latin-1"), content_type)
+
+
+@lru_cache(maxsize=1000)
+def _place(path: str) -> tuple[str, paths.Target] | None:
+    """The cluster and the collection in which a POST to this path creates an object."""
+    found = _PATH.fullmatch(path)
+    target = paths.parse(found["path"]) if found is not None else None
+    if found is None or target is None or not _is_creation(target):
+        return None
+    return found["cluster"], target
+
+
+@lru_cache(maxsize=100)
+def _accepts_json(accept: bytes) -> bool:
+    try:
+        return media.negotiate(accept.decode("latin-1")) == media.PLAIN
+    except ApiError:
+        return False
 
 
 def _is_creation(target: paths.Target) -> bool:
@@ -106,20 +129,33 @@ def _is_creation(target: paths.Target) -> bool:
     )
 
 
-async def create(route: Route, raw: bytes) -> tuple[HttpResponse, bytes | None]:
-    """The response to a creation; with the object's text in place of its content where it succeeds.
+async def create(route: Route, raw: bytes) -> Created | HttpResponse:
+    """The object that was created, or the response that refuses it.
 
     Raises NotSupported where the request has to take the way through Django.
     """
     try:
         return await _creator().create(route, raw)
     except ApiError as refusal:
-        return refusal_response(refusal), None
+        return refusal_response(refusal)
     except Exception as error:
         if not (isinstance(error, psycopg.OperationalError) or is_database_unavailable(error)):
             raise
         log.error("the database is away, or too busy", exc_info=error)
-        return refusal_response(DatabaseUnavailable()), None
+        return refusal_response(DatabaseUnavailable())
+
+
+async def authenticate(credentials: str) -> str:
+    """The name of the user of an Authorization header; Unauthorized for an invalid token.
+
+    Raises NotSupported for another scheme than that of tokens.
+    """
+    return await _creator().user(credentials)
+
+
+async def query(statement: Statement, values: list[bytes | None]) -> Rows:
+    """The rows of a statement that is executed on the event loop."""
+    return await _creator().query(statement, values)
 
 
 class Creator:
@@ -127,6 +163,7 @@ class Creator:
 
     def __init__(self) -> None:
         self._connections = Connections(connect)
+        self._announcer = LoopAnnouncer(self._connections)
         #: Authorization header -> (the user's name, expiry on the monotonic clock)
         self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
@@ -134,14 +171,15 @@ class Creator:
         #: cluster's id -> its group, as long as a creation is under way
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
-    async def create(self, route: Route, raw: bytes) -> tuple[HttpResponse, bytes | None]:
-        actor = Actor(await self._user(route.credentials), current_request_id())
+    async def create(self, route: Route, raw: bytes) -> Created:
+        actor = Actor(await self.user(route.credentials), current_request_id())
         state = await self._state(route.cluster)
-        params.check_text(route.query)
+        if route.query:
+            params.check_text(route.query)
         validation = params.field_validation(route.query, "POST")
-        body, warnings = _read(route, raw, validation)
-        verbs.check_creatable(route.target, body)
         for attempt in range(TRIES):
+            body, warnings = _read(route, raw, validation)
+            verbs.check_creatable(route.target, body)
             if not state.is_simple:
                 break
             try:
@@ -158,23 +196,26 @@ class Creator:
                 state = await self._read_again(route.cluster, state)
                 continue
             warnings += warnings_of(route.target.resource.kind.name, prepared.body)
-            response = HttpResponse(status=201, content_type="application/json")
-            return warn(response, warnings), prepared.text(version)
+            return Created(prepared.text(version), warning_header(warnings) if warnings else "")
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotSupported
 
+    async def query(self, statement: Statement, values: list[bytes | None]) -> Rows:
+        return await self._connections.execute(statement, values)
+
     async def close(self) -> None:
-        await self._connections.close()
+        await self._announcer.flush()
+        self._connections.close()
 
     def _group(self, state: AdmissionState) -> group_commit.GroupCommit:
         group = self._groups.get(state.cluster_id)
         if group is None:
-            group = group_commit.GroupCommit(self._connections)
+            group = group_commit.GroupCommit(self._connections, self._announcer.announce)
             self._groups[state.cluster_id] = group
         return group
 
-    async def _user(self, credentials: str) -> str:
+    async def user(self, credentials: str) -> str:
         """The name of the user; Unauthorized for an invalid token.
 
         Concurrent requests with the same token share one query.
@@ -186,6 +227,8 @@ class Creator:
                 self._users.clear()
             reading = asyncio.ensure_future(_in_thread(lambda: _authenticate(credentials)))
             known = self._users[credentials] = (reading, now + KEY_SECONDS)
+        if _is_known(known[0]):
+            return known[0].result()
         try:
             return await asyncio.shield(known[0])
         except Exception:
@@ -201,6 +244,8 @@ class Creator:
                 self._states.clear()
             reading = asyncio.ensure_future(_in_thread(lambda: read_admission_state(cluster)))
             self._states[cluster] = reading
+        if _is_known(reading):
+            return reading.result()
         try:
             return await asyncio.shield(reading)
         except Exception:
@@ -220,11 +265,19 @@ class Creator:
             del self._states[cluster]
 
 
+def _is_known(reading: asyncio.Future[Any]) -> bool:
+    return reading.done() and not reading.cancelled() and reading.exception() is None
+
+
 _creators: WeakKeyDictionary[asyncio.AbstractEventLoop, Creator] = WeakKeyDictionary()
 
 
 def _creator() -> Creator:
-    return _creators.setdefault(asyncio.get_running_loop(), Creator())
+    loop = asyncio.get_running_loop()
+    creator = _creators.get(loop)
+    if creator is None:
+        creator = _creators[loop] = Creator()
+    return creator
 
 
 async def close() -> None:

@@ -101,7 +101,11 @@ class KubernetesObject(models.Model):
     #: column -> function that reads its value from the body. The store sets it at every write.
     projected: ClassVar[Mapping[str, Callable[[Body], Any]]] = {}
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    #: Without a constraint in the database, which would query the cluster for each new row: every
+    #: write locks the cluster's row, and so does the deletion of the cluster.
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, db_constraint=False, db_index=False
+    )
     namespace = models.CharField(max_length=63, blank=True, default="")
     name = models.CharField(max_length=253)
     uid = models.UUIDField()

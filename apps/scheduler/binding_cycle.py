@@ -50,8 +50,13 @@ def resolve_permit(context: SchedulingContext, attempt: Attempt, waiting: Waitin
 
 def start_binding(context: SchedulingContext, attempt: Attempt) -> None:
     """Bind the pod as far as this takes no time; ``decision.result`` says how far that was."""
-    attempt.binding = binding_cycle(context, attempt)
-    run_steps(context, attempt, None)
+    framework, assumed = attempt.framework, attempt.assumed
+    if framework.has_slow_steps or context.extenders or assumed is None:
+        attempt.binding = binding_cycle(context, attempt)
+        run_steps(context, attempt, None)
+    else:
+        status = framework.bind_at_once(attempt.state, assumed, attempt.decision.node)
+        finish_binding(context, attempt, status)
 
 
 def resume_binding(context: SchedulingContext, attempt: Attempt) -> bool:
@@ -92,7 +97,7 @@ def binding_cycle(context: SchedulingContext, attempt: Attempt) -> Steps:
     assert attempt.assumed is not None
     framework, state, node = attempt.framework, attempt.state, attempt.decision.node
     status = yield from framework.run_pre_bind_plugins(state, attempt.assumed, node)
-    if not status.is_success:
+    if status is not SUCCESS:
         return status
     attempt.is_prebound = True
     for extender in context.extenders:
@@ -126,7 +131,10 @@ def finish_binding(context: SchedulingContext, attempt: Attempt, status: Status)
     if status.is_success:
         attempt.decision.result = Result.SCHEDULED
         attempt.decision.message = ""
-        finish_decision(attempt)
+        if attempt.decision.extender_calls:
+            finish_decision(attempt)
+        else:
+            attempt.decision.intents = intents.of(attempt.state)
     else:
         note_failure(attempt, status)
         handle_binding_cycle_error(context.cache, context.queue, attempt, status)

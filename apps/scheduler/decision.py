@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
 import numpy as np
 
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -13,6 +14,7 @@ from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.interface import NominatingInfo, PostFilterResult
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.ranking import NO_RANKING, Ranking
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Status
 
@@ -46,8 +48,7 @@ class PermitWait:
     outcome: Status | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, kw_only=True, eq=False):
     """One attempt. Arrays about feasible nodes are aligned with ``feasible``; rows index ``nodes``.
 
     Filled in during the attempt; it does not change any more when ``result`` is final.
@@ -90,13 +91,11 @@ class Decision:
     pending_plugins: frozenset[str] = frozenset()
 
     #: (feasible,) int64, rows that passed, ascending
-    feasible: Int64Array = field(default_factory=lambda: _NO_ROWS)
+    feasible: Int64Array = _NO_ROWS
     #: plugin (or extender) -> scores of the feasible rows
-    scores: dict[str, ScoreColumn] = field(default_factory=dict)
-    #: (feasible,) int64, sum of the weighted scores
-    total: Int64Array = field(default_factory=lambda: _NO_ROWS)
-    #: (ties,) int64, rows with the greatest total
-    ties: Int64Array = field(default_factory=lambda: _NO_ROWS)
+    scores: dict[str, ScoreColumn] = {}
+    #: the feasible rows by the sums of the weighted scores
+    ranking: Ranking = NO_RANKING
     #: index into ``ties`` of the chosen row
     draw: int = 0
 
@@ -110,14 +109,14 @@ class Decision:
     #: None if no Permit plugin asked to wait
     permit_wait: PermitWait | None = None
     #: every call of an extender, in order
-    extender_calls: list[ExtenderCall] = field(default_factory=list)
+    extender_calls: list[ExtenderCall] = []
     #: the writes that this decision requests
     intents: tuple[Intent, ...] = ()
     #: extension point -> nanoseconds
-    durations: Mapping[str, int] = field(default_factory=dict)
+    durations: Mapping[str, int] = {}
     #: extension point -> plugin -> nanoseconds, of the plugins that ran, in their order; Filter
     #: includes the second run for nominated pods, Score includes NormalizeScore
-    plugin_durations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    plugin_durations: Mapping[str, Mapping[str, int]] = {}
 
     #: when the attempt started, and ended without a node; `perf_counter_ns` of this process
     began_ns: int = 0
@@ -128,6 +127,16 @@ class Decision:
     initial_attempt_at: float | None = None
     #: the pod was retried because of the time it had waited, not because of an event
     after_flush: bool = False
+
+    @property
+    def total(self) -> Int64Array:
+        """(feasible,) int64, sum of the weighted scores; empty if there are no scores."""
+        return self.ranking.total
+
+    @property
+    def ties(self) -> Int64Array:
+        """(ties,) int64, rows with the greatest total."""
+        return self.ranking.ties
 
     def status_of(self, node: str) -> Status | None:
         """Why the node was refused; None if it passed. KeyError for an unknown node."""

@@ -24,7 +24,7 @@ from apps.scheduler.failure import (
 )
 from apps.scheduler.framework import activation
 from apps.scheduler.framework.extender_calls import record_calls
-from apps.scheduler.framework.status import Status
+from apps.scheduler.framework.status import SUCCESS, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.schedule_pod import schedule_pod
 
@@ -38,9 +38,12 @@ def schedule_one(context: SchedulingContext) -> Attempt | None:
     attempt = next_attempt(context)
     if attempt is None:
         return None
-    with record_calls(attempt.decision.extender_calls):
+    if context.extenders:
+        with record_calls(attempt.decision.extender_calls):
+            status = scheduling_cycle(context, attempt)
+    else:
         status = scheduling_cycle(context, attempt)
-    if status.is_success:
+    if status is SUCCESS:
         start_binding(context, attempt)
     elif status.is_wait:
         attempt.decision.result = Result.WAITING
@@ -67,18 +70,18 @@ def skip_pod_schedule(cache: Cache, pod: PodInfo) -> bool:
 
 
 def scheduling_cycle(context: SchedulingContext, attempt: Attempt) -> Status:
-    """Find a node and take its room: success, WAIT, or why there is none."""
+    """Find a node and take its room: SUCCESS, WAIT, or why there is none."""
     start = perf_counter_ns()
     status = schedule_pod(context, attempt)
     attempt.decision.algorithm_ns = perf_counter_ns() - start
-    if status.is_success:
+    if status is SUCCESS:
         status = assume_and_reserve(context, attempt)
     elif attempt.diagnosis is not None and status.is_rejected:
         run_post_filter(attempt)
     else:
         attempt.decision.nominating = CLEAR_NOMINATION
     finish_decision(attempt)
-    if status.is_success or status.is_wait:
+    if status is SUCCESS or status.is_wait:
         context.queue.activate(activation.take(attempt.state))
     return status
 
@@ -91,9 +94,9 @@ def assume_and_reserve(context: SchedulingContext, attempt: Attempt) -> Status:
     if attempt.queued is not None:
         context.queue.delete_nominated_pod(attempt.pod)
     status = attempt.framework.run_reserve_plugins_reserve(state, assumed, node)
-    if status.is_success:
+    if status is SUCCESS:
         status = attempt.framework.run_permit_plugins(state, assumed, node)
-    if not status.is_success and not status.is_wait:
+    if status is not SUCCESS and not status.is_wait:
         unreserve_and_forget(context.cache, attempt)
         note_rejection(attempt, status)
     return status

@@ -7,6 +7,7 @@ decision.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -27,6 +28,7 @@ from apps.scheduler.framework.extender import (
 )
 from apps.scheduler.framework.interface import MAX_NODE_SCORE, PreFilterResult
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import (
@@ -38,6 +40,7 @@ from apps.scheduler.framework.status import (
     unschedulable,
 )
 from apps.scheduler.framework.stopwatch import Stopwatch
+from apps.scheduler.framework.summary import Summary, summarize
 
 #: a smaller cluster is searched completely; in others at least so many feasible nodes are sought
 MIN_FEASIBLE_NODES_TO_FIND: Final = 100
@@ -54,19 +57,57 @@ def schedule_pod(context: SchedulingContext, attempt: Attempt) -> Status:
     decision.total_nodes = snapshot.total_nodes
     if not snapshot.total_nodes:
         return unresolvable(NO_NODES_AVAILABLE)
+    if context.reuses_results and not context.extenders:
+        attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     try:
-        find_nodes_that_fit_pod(context, attempt)
-        if not len(decision.feasible):
-            return unschedulable(decision.filter_message)
-        prioritize_nodes(context, attempt)
+        ties = repeat_cycle(context, attempt)
+        if ties is None:
+            find_nodes_that_fit_pod(context, attempt)
+            if not len(decision.feasible):
+                return unschedulable(decision.filter_message)
+            ties = prioritize_nodes(context, attempt)
     except StatusError as failure:
         attempt.diagnosis = None
         return failure.status
     except ExtenderError as failure:
         attempt.diagnosis = None
         return error(str(failure))
-    select_host(context, attempt)
+    select_host(context, attempt, ties)
     return SUCCESS
+
+
+def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] | Int64Array | None:
+    """The best rows by what is known for pods of this signature; None if that is too little.
+
+    Nothing is different from the last such pod but the rows that have changed since.
+    """
+    results, snapshot = attempt.results, context.snapshot
+    if (
+        results is None
+        or attempt.pod.pod.status.nominated_node_name
+        or attempt.framework.filters.nominated_pods(attempt.pod, snapshot) is not None
+        or len(results.verdicts.feasible)
+        > feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
+    ):
+        return None
+    found = results.repeat(attempt.state, attempt.pod, snapshot)
+    if found is None:
+        return None
+    decision, summary = attempt.decision, found.summary
+    attempt.diagnosis = Diagnosis(found.statuses)
+    for status in summary.statuses:
+        attempt.diagnosis.add_plugin(status)
+    decision.node_statuses, decision.feasible = found.statuses, found.feasible
+    count_evaluated(context, attempt, len(found.feasible) + summary.rejected)
+    decision.scores, decision.ranking = found.scores.columns, found.scores.ranking
+    return found.scores.ties
+
+
+def count_evaluated(context: SchedulingContext, attempt: Attempt, nodes: int) -> None:
+    """So many nodes were filtered; the next search starts after them."""
+    decision = attempt.decision
+    decision.start, decision.evaluated = context.next_start_node_index, nodes
+    context.next_start_node_index = (decision.start + nodes) % context.snapshot.total_nodes
 
 
 # -- which nodes fit -----------------------------------------------------------------------------
@@ -76,8 +117,6 @@ def find_nodes_that_fit_pod(context: SchedulingContext, attempt: Attempt) -> Non
     """PreFilter and Filter: ``decision.feasible`` and the diagnosis."""
     decision, snapshot = attempt.decision, context.snapshot
     attempt.diagnosis = diagnosis = Diagnosis(NodeStatuses.empty(0))
-    if context.reuses_results and not context.extenders:
-        attempt.results = attempt.framework.signing.results_for(attempt.pod, snapshot)
     narrowed, outcome, narrowing = attempt.framework.run_pre_filter_plugins(
         attempt.state, attempt.pod, snapshot, attempt.results
     )
@@ -133,10 +172,9 @@ def evaluate_nodes(
         )
         plugins = " ".join(sorted(narrowing))
         statuses.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
-    decision.start = context.next_start_node_index
     feasible = find_nodes_that_pass_filters(context, attempt, statuses, rows)
-    decision.evaluated = len(feasible) + statuses.rejected
-    context.next_start_node_index = (decision.start + decision.evaluated) % snapshot.total_nodes
+    rejected = summary_of(attempt, statuses).rejected
+    count_evaluated(context, attempt, len(feasible) + rejected)
     note_statuses(attempt, statuses)
     decision.feasible = find_nodes_that_pass_extenders(context, attempt, statuses, feasible)
 
@@ -145,9 +183,17 @@ def note_statuses(attempt: Attempt, statuses: NodeStatuses) -> None:
     """Enter the filters' answers into the diagnosis and the decision."""
     assert attempt.diagnosis is not None
     attempt.diagnosis.node_statuses = attempt.decision.node_statuses = statuses
-    if len(statuses.statuses) > 1:
-        for status, _ in statuses.used():
-            attempt.diagnosis.add_plugin(status)
+    if len(statuses.statuses) == 1:
+        return
+    for status in summary_of(attempt, statuses).statuses:
+        attempt.diagnosis.add_plugin(status)
+
+
+def summary_of(attempt: Attempt, statuses: NodeStatuses) -> Summary:
+    """What the filters refused."""
+    if attempt.results is None:
+        return summarize(statuses)
+    return attempt.results.verdicts.summary_by(statuses)
 
 
 def find_nodes_that_pass_filters(
@@ -179,7 +225,7 @@ def find_nodes_that_pass_filters(
         statuses.ids[rows] = answers.ids
         order = rows
     if attempt.results is not None:
-        feasible = attempt.results.feasible(statuses)
+        feasible = attempt.results.verdicts.feasible_by(statuses)
     else:
         feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
     enough = feasible_nodes_needed(context, framework, len(order))
@@ -262,22 +308,22 @@ def find_nodes_that_pass_extenders(
 # -- which of them is best -----------------------------------------------------------------------
 
 
-def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
-    """Score the feasible nodes: ``decision.scores`` and ``decision.total``."""
+def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> Sequence[int] | Int64Array:
+    """Score the feasible nodes: ``decision.scores`` and ``decision.ranking``; the best rows."""
     decision, framework = attempt.decision, attempt.framework
     state, pod, rows = attempt.state, attempt.pod, decision.feasible
     if not framework.has_score_plugins and not context.extenders:
-        decision.total = np.ones(len(rows), dtype=np.int64)
-        return
+        decision.ranking = Ranking(rows, np.ones(len(rows), dtype=np.int64))
+        return decision.ties
     results = attempt.results if not decision.nominated_fast_path else None
     status = framework.run_pre_score_plugins(state, pod, context.snapshot, rows, results)
     if not status.is_success:
         raise StatusError(status)
     if results is not None:
-        decision.scores, decision.total = framework.run_signed_score_plugins(
-            state, pod, context.snapshot, rows, results
-        )
-        return
+        found = framework.run_signed_score_plugins(state, pod, context.snapshot, rows, results)
+        decision.scores, decision.ranking = found.columns, found.ranking
+        results.end(state)
+        return found.ties
     decision.scores = framework.run_score_plugins(state, pod, context.snapshot, rows)
     for extender in context.extenders:
         # As upstream, extenders are not asked to score a single node.
@@ -286,7 +332,8 @@ def prioritize_nodes(context: SchedulingContext, attempt: Attempt) -> None:
     total = np.zeros(len(rows), dtype=np.int64)
     for column in decision.scores.values():
         total += column.normalized if column.weight == 1 else column.weighted
-    decision.total = total
+    decision.ranking = Ranking(rows, total)
+    return decision.ties
 
 
 def add_extender_scores(attempt: Attempt, extender: Extender) -> None:
@@ -302,10 +349,13 @@ def add_extender_scores(attempt: Attempt, extender: Extender) -> None:
     decision.scores[extender.name] = ScoreColumn(raw, scaled, extender.weight)
 
 
-def select_host(context: SchedulingContext, attempt: Attempt) -> None:
-    """One of the nodes with the greatest total, at random or the first by name."""
+def select_host(
+    context: SchedulingContext, attempt: Attempt, ties: Sequence[int] | Int64Array
+) -> None:
+    """One of the nodes with the greatest total, at random or the first by name.
+
+    ``ties``: their rows, as in ``decision.ties``.
+    """
     decision = attempt.decision
-    total = decision.total
-    decision.ties = decision.feasible.take((total == total.max()).nonzero()[0])
-    decision.draw = context.tie_breaker.choose_row(decision.ties, context.snapshot.name_rank)
-    decision.node = decision.nodes[decision.ties[decision.draw]]
+    decision.draw = context.tie_breaker.choose_row(decision.ranking, context.snapshot.name_rank)
+    decision.node = decision.nodes[ties[decision.draw]]

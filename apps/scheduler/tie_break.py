@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.ranking import Ranking
 
 TieBreak = Literal["random", "first-name"]
 
@@ -26,8 +27,8 @@ class TieBreaker:
             return 0
         return self._draw(count)
 
-    def choose_row(self, rows: Int64Array, name_rank: Int64Array) -> int:
-        """An index into ``rows``; ``name_rank`` is Snapshot.name_rank."""
-        if self._by_name and len(rows) > 1:
-            return int(name_rank[rows].argmin())
-        return self.choose(len(rows))
+    def choose_row(self, ranking: Ranking, name_rank: Int64Array) -> int:
+        """An index into the ties of ``ranking``; ``name_rank`` is Snapshot.name_rank."""
+        if self._by_name and ranking.tied > 1:
+            return int(name_rank[ranking.ties].argmin())
+        return self.choose(ranking.tied)

@@ -27,7 +27,7 @@ STOP_SECONDS = 20.0
 SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "200",
+    "max_connections": "300",
     "shared_buffers": "256MB",
     "max_wal_size": "2GB",
     "jit": "off",

@@ -21,6 +21,7 @@ from apps.api import creation
 from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
 from schedweb.front.listening import listen
+from schedweb.front.objects import ObjectsInThreads
 from schedweb.front.streams import Front
 from schedweb.front.threads import Limits, WsgiInThreads
 
@@ -103,7 +104,9 @@ async def _serve(plain: socket.socket, secure: socket.socket) -> None:
     limits = Limits(config.max_requests_inflight, config.max_body_megabytes * 1024 * 1024)
     threads = WsgiInThreads(application, threads=THREADS, limits=limits)
     certificates = tls.ensure(settings.DATA_DIR, tls.server_names(config.allowed_hosts))
-    site = Site(Front(threads), plain=plain, secure=secure, certificates=certificates)
+    site = Site(
+        Front(ObjectsInThreads(threads)), plain=plain, secure=secure, certificates=certificates
+    )
     loop = asyncio.get_running_loop()
     # Streams run queries in the loop's default pool, whose size depends on the machine.
     loop.set_default_executor(ThreadPoolExecutor(THREADS, thread_name_prefix="stream"))

@@ -12,10 +12,10 @@ import io
 import logging
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -32,6 +32,8 @@ from schedweb.front.bodies import (
 )
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
@@ -65,6 +67,12 @@ class WsgiInThreads:
         self._body_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.limited(scope, send, lambda: self.answer(scope, receive, send))
+
+    async def limited(
+        self, scope: Scope, send: Send, answer: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Let `answer` respond, if the request is within the limits."""
         reserved = reserved_bytes(scope)
         if not self._has_room_for(reserved):
             await respond(send, 429, _TOO_MANY, headers={"retry-after": "1"})
@@ -72,7 +80,7 @@ class WsgiInThreads:
         self._requests += 1
         self._body_bytes += reserved
         try:
-            await self._answer(scope, receive, send)
+            await answer()
         finally:
             self._requests -= 1
             self._body_bytes -= reserved
@@ -83,13 +91,14 @@ class WsgiInThreads:
             and self._body_bytes + body_bytes <= self._limits.body_bytes
         )
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let Django respond; the caller has counted the request."""
         try:
             body = await read_body(receive, largest_body(scope))
         except ClientDisconnected:
             return
         except BodyTooLarge:
-            await _refuse_body(scope, send)
+            await refuse_body(scope, send)
             return
         loop = asyncio.get_running_loop()
         exchange = _Exchange(loop, send)
@@ -102,12 +111,17 @@ class WsgiInThreads:
             return
         await exchange.send_piece(rest, more=False)
 
+    async def run(self, function: Callable[[], T]) -> T:
+        """The result of a function in one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+
     def close(self) -> None:
         """Wait for running requests."""
         self._pool.shutdown()
 
 
-async def _refuse_body(scope: Scope, send: Send) -> None:
+async def refuse_body(scope: Scope, send: Send) -> None:
+    """The response to a body that is larger than the limit of its path."""
     if scope["path"].startswith("/k8s/"):
         status = msgspec.json.encode(too_large().status())
         await respond(send, 413, status, content_type="application/json")

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -20,6 +19,9 @@ from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.testing.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from apps.scheduler.testing.clock import FakeClock
+from tests.scheduler.conftest import NewScheduler
+from tests.scheduler.cycle import add, attempt
+from tests.scheduler.machines import machine_settings
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -43,7 +45,17 @@ TEMPLATES: list[Template] = [
     lambda pod: pod.req(cpu="1").node_names("n1", "n2"),
     lambda pod: pod.req(cpu="100m").image("app:v1"),
     lambda pod: pod.req(cpu="100m").spread(ZONE, {"app": "a"}),
+    lambda pod: pod.req(cpu="1").spread(ZONE, {"app": "a"}, when_unsatisfiable="ScheduleAnyway"),
     lambda pod: pod.req(cpu="100m").pod_anti_affinity(HOST, {"app": "a"}),
+    lambda pod: pod.req(cpu="100m").pod_affinity(ZONE, {"app": "a"}),
+    lambda pod: pod.req(cpu="100m").prefers_pods(HOST, {"app": "a"}, weight=3),
+    lambda pod: pod.req(cpu="100m").prefers_pods(ZONE, {"app": "b"}, weight=-2),
+    lambda pod: (
+        pod.req(cpu="100m")
+        .spread(HOST, {"app": "a"}, max_skew=2)
+        .spread(ZONE, {"app": "a"}, when_unsatisfiable="ScheduleAnyway")
+    ),
+    lambda pod: pod.spread(HOST, {"app": "b"}, when_unsatisfiable="ScheduleAnyway"),
     lambda pod: pod.req(cpu="2").priority(100),
     lambda pod: pod.req(cpu="2").host_port(80).priority(1000),
     lambda pod: pod.req(cpu="1").claims("missing"),
@@ -247,7 +259,7 @@ class Twins(RuleBasedStateMachine):
 
 
 TestTwins = Twins.TestCase
-TestTwins.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestTwins.settings = machine_settings(40, 30)
 
 
 def test_a_part_of_the_nodes_is_searched_as_without_reuse() -> None:
@@ -259,10 +271,35 @@ def test_a_part_of_the_nodes_is_searched_as_without_reuse() -> None:
         node = make_node(f"n{number}").hostname().capacity(cpu="4", memory="8Gi", pods="9")
         twins.handle("Node", None, node.label("disk", "ssd" if number % 3 else "hdd").obj())
     for _ in range(4):
-        for template in (TEMPLATES[0], TEMPLATES[5], TEMPLATES[6], TEMPLATES[11]):
+        for template in (TEMPLATES[0], TEMPLATES[5], TEMPLATES[6], TEMPLATES[12]):
             for _ in range(3):
                 twins.create_pod(template, "a")
     twins.take_cycles(48)
     assert {decision.evaluated for decision, _ in twins.taken} != {260}
     assert all(isinstance(decision.feasible, np.ndarray) for decision, _ in twins.taken)
     twins.teardown()
+
+
+def test_equal_amounts_with_other_host_ports_are_another_verdict(
+    new_scheduler: NewScheduler,
+) -> None:
+    scheduler = new_scheduler()
+
+    def bound(name: str, node: str, port: int) -> Pod:
+        return make_pod(name).req(cpu="100m").host_port(port).on(node).obj()
+
+    for name in ("n1", "n2"):
+        add(scheduler, make_node(name).capacity(cpu="4", memory="8Gi", pods="9"))
+    _, taken = add(scheduler, bound("a1", "n1", 80), bound("a2", "n2", 80))
+    for number in range(3):
+        refused = attempt(scheduler, make_pod(f"p{number}").req(cpu="100m").host_port(80))
+        assert refused.result is Result.UNSCHEDULABLE
+    # n1 gets another port, and amounts that were not seen before.
+    add(scheduler, bound("b1", "n1", 81))
+    refused = attempt(scheduler, make_pod("p3").req(cpu="100m").host_port(80))
+    assert refused.result is Result.UNSCHEDULABLE
+    # n2 gets the same amounts, but no pod there uses the port any more.
+    scheduler.handle("Pod", taken, None)
+    add(scheduler, bound("b2", "n2", 81), bound("b3", "n2", 82))
+    placed = attempt(scheduler, make_pod("p4").req(cpu="100m").host_port(80))
+    assert (placed.result, placed.node) == (Result.SCHEDULED, "n2")

@@ -36,6 +36,7 @@ class RunningSite:
             "SCHEDWEB_DATA": str(data),
             "SCHEDWEB_PORT": "0",
             "SCHEDWEB_TLS_PORT": "0",
+            "SCHEDWEB_WEB_PROCESSES": "1",
             **variables,
         }
         self._process: subprocess.Popen[str] | None = None

@@ -23,6 +23,7 @@ def test_an_empty_environment_is_enough() -> None:
         ("SCHEDWEB_PORT", "http"),
         ("SCHEDWEB_TLS_PORT", "65536"),
         ("SCHEDWEB_WORKERS", "0"),
+        ("SCHEDWEB_WEB_PROCESSES", "5"),
         ("SCHEDWEB_DEBUG", "maybe"),
         ("SCHEDWEB_LOG_FORMAT", "xml"),
         ("SCHEDWEB_VERBOSITY", "11"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from apps.api.kubernetes import protobuf
 from apps.api.kubernetes.errors import JSON_TYPES, unknown_format
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
@@ -68,9 +70,10 @@ def read_object(
         ) from error
     _check_type(value, kind, api_version)
     decoded = shape(value, kind=kind, api_version=api_version, definition=definition)
-    complaints = []
+    complaints: list[str] = []
     if validation != "Ignore":
-        complaints = [f'duplicate field "{path}"' for path in _duplicates(raw, content_type)]
+        if not _is_text_of(value, raw):
+            complaints = [f'duplicate field "{path}"' for path in _duplicates(raw, content_type)]
         complaints += [f'unknown field "{path}"' for path in decoded.unknown]
     if complaints and validation == "Strict":
         raise _unhandled(kind, api_version, kind, f"strict decoding error: {', '.join(complaints)}")
@@ -107,6 +110,14 @@ def _check_type(body: Body, kind: str, api_version: str) -> None:
 
 def _unhandled(said: str, version: str, kind: str, why: str) -> BadRequest:
     return BadRequest(f'{said} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+def _is_text_of(value: Any, raw: bytes) -> bool:
+    """Whether JSON text is the value's own, as most clients send it: then no key occurs twice."""
+    try:
+        return msgspec.json.encode(value) == raw
+    except (OverflowError, RecursionError, TypeError, ValueError):
+        return False
 
 
 def _duplicates(raw: bytes, content_type: str) -> list[str]:

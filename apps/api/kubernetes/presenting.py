@@ -41,9 +41,14 @@ def present_object(call: Call, answer: Answer) -> HttpResponse:
 def warn(response: HttpResponse, warnings: list[str]) -> HttpResponse:
     """Add Warning headers, which kubectl shows."""
     if warnings:
-        # Django stores one value per header; in HTTP a comma-separated list is equivalent
-        response.headers["Warning"] = ", ".join(_warning(text) for text in warnings)
+        response.headers["Warning"] = warning_header(warnings)
     return response
+
+
+def warning_header(warnings: list[str]) -> str:
+    """The value of the Warning header."""
+    # Django stores one value per header; in HTTP a comma-separated list is equivalent
+    return ", ".join(_warning(text) for text in warnings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.exceptions import RequestDataTooBig
 from django.db import connection
 from django.db.models import JSONField
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
@@ -115,40 +115,74 @@ class KubernetesView(ReleasingView):
     # Django sends HEAD to get; here it is rejected
     head = options
 
-    def answer(self, request: Request, cluster_name: str, path: str) -> HttpResponseBase:
-        cluster = find_cluster(cluster_name)
-        accept = request.META.get("HTTP_ACCEPT", "")
+    def answer(self, request: Request, cluster: str, path: str) -> HttpResponseBase:
         target = paths.parse(path)
+        accept = request.META.get("HTTP_ACCEPT", "")
         if target is None:
-            response = component.answer(request._request, cluster, path)
+            response = component.answer(request._request, find_cluster(cluster), path)
             return response or documents.answer(request._request, path, accept)
-        params.check_text(request._request.GET)
-        call = Call(
-            cluster=cluster,
-            target=target,
+        return answer(
+            cluster,
+            target,
             method=str(request.method),
             query=request._request.GET,
-            raw=_body(request._request),
+            read=lambda: _body(request._request),
             content_type=request.META.get("CONTENT_TYPE", ""),
-            media=media.negotiate(accept),
-            actor=Actor(request.user.get_username(), current_request_id()),
+            accept=accept,
+            user=request.user.get_username(),
             accepts_gzip=accepts_gzip(request.META.get("HTTP_ACCEPT_ENCODING", "")),
         )
-        return present(call, find_handler(target, call.method)(call))
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, (NotAuthenticated, AuthenticationFailed)):
             return refusal_response(Unauthorized("Unauthorized"))
         if isinstance(exc, APIException):
             return refusal_response(_as_api_error(exc))
-        if isinstance(exc, ApiError):
-            return refusal_response(exc)
-        if is_database_unavailable(exc):
-            log.error("the database is unavailable or overloaded", exc_info=exc)
-            return refusal_response(DatabaseUnavailable())
-        if isinstance(exc, RequestDataTooBig):
-            return refusal_response(bodies.too_large())
-        raise exc
+        response = error_response(exc)
+        if response is None:
+            raise exc
+        return response
+
+
+def answer(
+    cluster_name: str,
+    target: Target,
+    *,
+    method: str,
+    query: QueryDict,
+    read: Callable[[], bytes],
+    content_type: str,
+    accept: str,
+    user: str,
+    accepts_gzip: bool = False,
+) -> HttpResponseBase:
+    """The response to a request for an object or a collection; `read` returns its body."""
+    cluster = find_cluster(cluster_name)
+    params.check_text(query)
+    call = Call(
+        cluster=cluster,
+        target=target,
+        method=method,
+        query=query,
+        raw=read(),
+        content_type=content_type,
+        media=media.negotiate(accept),
+        actor=Actor(user, current_request_id()),
+        accepts_gzip=accepts_gzip,
+    )
+    return present(call, find_handler(target, method)(call))
+
+
+def error_response(error: Exception) -> HttpResponse | None:
+    """The response for an error that a request may cause; None for any other."""
+    if isinstance(error, ApiError):
+        return refusal_response(error)
+    if is_database_unavailable(error):
+        log.error("the database is unavailable or overloaded", exc_info=error)
+        return refusal_response(DatabaseUnavailable())
+    if isinstance(error, RequestDataTooBig):
+        return refusal_response(bodies.too_large())
+    return None
 
 
 def find_cluster(name: str) -> Cluster:

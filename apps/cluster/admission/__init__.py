@@ -1,8 +1,8 @@
 """What the API server does to an object before it is stored, as functions over plain bodies.
 
 `admit` is the one entry: shape, name, defaults, and what the admission plugins of a Kubernetes 1.36
-server change or refuse. It never alters its arguments and needs no database: it reads other objects
-of the cluster through a `Lookups`.
+server change or refuse. It needs no database: it reads other objects of the cluster through a
+`Lookups`. It does not alter its arguments unless the body is `decoded`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def admit(
     subresource: str = "",
     taint_new_nodes: bool = False,
     plugins: Chain = NO_PLUGINS,
+    decoded: bool = False,
 ) -> Body:
     """The object to validate and store.
 
@@ -44,11 +45,11 @@ def admit(
     an update: defaults are set again, and values that admission has set are kept. New nodes get the
     taint `node.kubernetes.io/not-ready:NoSchedule` only if `taint_new_nodes`, for clusters in which
     a controller marks them as ready. `plugins` are the additional plugins that the cluster has
-    enabled.
+    enabled. A body that is `decoded` has the shape of its kind already, and is changed in place.
 
     Raises BadRequest for a body of the wrong shape, Forbidden if admission rejects it.
     """
-    draft = draft_of(kind, body)
+    draft = dict(body) if decoded else draft_of(kind, body)
     if old is None:
         _create(kind, draft, lookups, taint_new_nodes, plugins)
     else:

@@ -2,9 +2,9 @@
 
 NOTIFY takes a lock that is global to the database until its transaction commits, so the
 transactions that write objects do not send it. The thread that has committed sends it right after;
-for an event loop, a thread of this process does, one message for all commits in the meantime. What
-a killed process did not announce, readers find when they poll the log, and beat when it queries the
-due clusters.
+without a connection of its own, a thread of this process does, one message for all commits in the
+meantime; an event loop has `writing.loop_announcer`. What a killed process did not announce,
+readers find when they poll the log, and beat when it queries the due clusters.
 
 The payload is `<cluster id> <version>`, followed by ` due` if the loop has to be woken.
 """
@@ -51,11 +51,20 @@ class Announcer:
                 self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
             if due:
                 self._due.setdefault(cluster_id, not sent)
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
-                self._thread.start()
-                atexit.register(self.flush, 5.0)
-            self._changed.notify_all()
+            self._start()
+
+    def wake(self, cluster_id: int) -> None:
+        """Call the hooks for a cluster that has become due; its announcement is the caller's."""
+        with self._changed:
+            self._due.setdefault(cluster_id, False)
+            self._start()
+
+    def _start(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="announcer", daemon=True)
+            self._thread.start()
+            atexit.register(self.flush, 5.0)
+        self._changed.notify_all()
 
     def flush(self, timeout: float) -> bool:
         """Wait until all commits so far are announced; False on timeout."""
@@ -82,6 +91,11 @@ class Announcer:
                     self._changed.notify_all()
 
 
+def payload(cluster_id: int, version: int, due: bool) -> str:
+    """The text of a notification."""
+    return f"{cluster_id} {version}{' due' if due else ''}"
+
+
 def _can_notify() -> bool:
     """Whether this thread has a connection that is outside a transaction."""
     return connection.connection is not None and not connection.in_atomic_block
@@ -89,7 +103,7 @@ def _can_notify() -> bool:
 
 def _notify(versions: Mapping[int, int], due: Collection[int]) -> bool:
     """Send the notifications; False if the database is unavailable."""
-    payloads = [f"{key} {version}{' due' * (key in due)}" for key, version in versions.items()]
+    payloads = [payload(key, version, key in due) for key, version in versions.items()]
     try:
         with connection.cursor() as cursor:
             cursor.execute(

@@ -1,72 +1,209 @@
-"""Database connections of an event loop, for statements that do not wait for a thread."""
+"""Database connections of an event loop, for statements that do not wait for a thread.
+
+They execute prepared statements on libpq itself: psycopg's cursors cost as much processor time for
+each statement as all other work for an object.
+"""
 
 from __future__ import annotations
 
-import select
-from collections.abc import Awaitable, Callable
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakSet
 
 import psycopg
 from django.db import connection
+from psycopg import pq
+from psycopg.errors import error_from_result
 
-Database = psycopg.AsyncConnection[Any]
+#: The rows of a result, each column as PostgreSQL's text.
+Rows = list[tuple[bytes | None, ...]]
+Outcome = Rows | Exception
+OnOutcome = Callable[[Outcome], None]
+
+_SUCCESS: Final = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with the parameters $1, $2 …, and for each whether its value is in binary format."""
+
+    sql: bytes
+    binary: tuple[bool, ...]
+
+
+class Channel:
+    """One connection: executes one statement at a time, each of them prepared once."""
+
+    def __init__(self, database: psycopg.AsyncConnection[Any]) -> None:
+        self._database = database
+        self._pgconn = database.pgconn
+        self._socket = self._pgconn.socket
+        self._loop = asyncio.get_running_loop()
+        self._names: dict[bytes, bytes] = {}
+        self._on_outcome: OnOutcome | None = None
+        self._result: pq.abc.PGresult | None = None
+        self.closed = False
+        self._loop.add_reader(self._socket, self._read)
+
+    def execute(
+        self, statement: Statement, values: Sequence[bytes | None], on_outcome: OnOutcome
+    ) -> None:
+        """Send a statement; `on_outcome` is called once, from the event loop."""
+        name = self._names.get(statement.sql)
+        if name is None:
+            name = b"s%d" % len(self._names)
+            self._names[statement.sql] = name
+
+            def run(prepared: Outcome) -> None:
+                if isinstance(prepared, Exception):
+                    del self._names[statement.sql]
+                    on_outcome(prepared)
+                else:
+                    self.execute(statement, values, on_outcome)
+
+            self._send(lambda: self._pgconn.send_prepare(name, statement.sql), run)
+        else:
+            formats = [int(binary) for binary in statement.binary]
+            self._send(lambda: self._pgconn.send_query_prepared(name, values, formats), on_outcome)
+
+    def close(self) -> None:
+        """End the connection; a statement that is under way fails."""
+        if not self.closed:
+            self.closed = True
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._pgconn.finish()
+            self._finish(psycopg.OperationalError("the connection is closed"))
+
+    def _send(self, send: Callable[[], None], on_outcome: OnOutcome) -> None:
+        self._on_outcome = on_outcome
+        self._result = None
+        try:
+            send()
+            self._flush()
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def _flush(self) -> None:
+        """Send what is left; later, if the socket is full."""
+        if self._pgconn.flush():
+            self._loop.add_writer(self._socket, self._write)
+
+    def _write(self) -> None:
+        self._loop.remove_writer(self._socket)
+        try:
+            self._flush()
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def _read(self) -> None:
+        try:
+            self._pgconn.consume_input()
+            while self._on_outcome is not None and not self._pgconn.is_busy():
+                result = self._pgconn.get_result()
+                if result is None:
+                    self._finish(self._outcome())
+                    return
+                self._result = result
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def _outcome(self) -> Outcome:
+        result = self._result
+        if result is None:
+            return psycopg.OperationalError("the database sent no result")
+        if result.status not in _SUCCESS:
+            return error_from_result(result)
+        columns = range(result.nfields)
+        return [
+            tuple(result.get_value(row, column) for column in columns)
+            for row in range(result.ntuples)
+        ]
+
+    def _fail(self, error: psycopg.Error) -> None:
+        """The connection is lost."""
+        on_outcome, self._on_outcome = self._on_outcome, None
+        self.close()
+        if on_outcome is not None:
+            on_outcome(error)
+
+    def _finish(self, outcome: Outcome) -> None:
+        on_outcome, self._on_outcome = self._on_outcome, None
+        if on_outcome is not None:
+            on_outcome(outcome)
 
 
 class Connections:
-    """Database connections of the event loop, opened when none is free."""
+    """The channels of an event loop, opened when none is free."""
 
-    def __init__(self, connect: Callable[[], Awaitable[Database]]) -> None:
+    def __init__(self, connect: Callable[[], Awaitable[Channel]]) -> None:
         self._connect = connect
-        self._free: list[Database] = []
+        self._free: list[Channel] = []
+        self._open: WeakSet[Channel] = WeakSet()
+        self._opening: set[asyncio.Task[None]] = set()
 
-    def take(self) -> _Taken:
-        """A connection for the time of an `async with`; one that raised is not used again."""
-        return _Taken(self._free, self._connect)
-
-    async def close(self) -> None:
-        """Close those that are free."""
+    def with_channel(
+        self, use: Callable[[Channel], None], on_error: Callable[[Exception], None]
+    ) -> None:
+        """Call `use` with a channel: at once if one is free."""
         while self._free:
-            await self._free.pop().close()
+            channel = self._free.pop()
+            if not channel.closed:
+                use(channel)
+                return
+
+        async def open_and_use() -> None:
+            try:
+                channel = await self._connect()
+            except Exception as error:
+                on_error(error)
+            else:
+                self._open.add(channel)
+                use(channel)
+
+        task = asyncio.ensure_future(open_and_use())
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    def execute(self, statement: Statement, values: Sequence[bytes | None]) -> asyncio.Future[Rows]:
+        """The rows of a statement."""
+        done: asyncio.Future[Rows] = asyncio.get_running_loop().create_future()
+
+        def finish(outcome: Outcome) -> None:
+            if done.done():
+                return
+            if isinstance(outcome, Exception):
+                done.set_exception(outcome)
+            else:
+                done.set_result(outcome)
+
+        def use(channel: Channel) -> None:
+            def receive(outcome: Outcome) -> None:
+                self.give_back(channel)
+                finish(outcome)
+
+            channel.execute(statement, values, receive)
+
+        self.with_channel(use, finish)
+        return done
+
+    def give_back(self, channel: Channel) -> None:
+        """A channel that has no statement under way."""
+        if not channel.closed:
+            self._free.append(channel)
+
+    def close(self) -> None:
+        """Close all channels; statements that are under way fail."""
+        self._free.clear()
+        for channel in list(self._open):
+            channel.close()
 
 
-class _Taken:
-    def __init__(self, free: list[Database], connect: Callable[[], Awaitable[Database]]) -> None:
-        self._free = free
-        self._connect = connect
-        self._database: Database | None = None
-
-    async def __aenter__(self) -> Database:
-        while self._free:
-            candidate = self._free.pop()
-            if not _was_closed(candidate):
-                self._database = candidate
-                return candidate
-            await candidate.close()
-        self._database = await self._connect()
-        return self._database
-
-    async def __aexit__(self, *raised: object) -> None:
-        assert self._database is not None
-        if raised[0] is None and not self._database.closed:
-            self._free.append(self._database)
-        else:
-            await self._database.close()
-
-
-def _was_closed(database: Database) -> bool:
-    """Whether the server has ended a connection that nobody used: it then has something to say."""
-    if database.closed:
-        return True
-    poll = select.poll()
-    poll.register(database.pgconn.socket, select.POLLIN | select.POLLHUP)
-    return bool(poll.poll(0))
-
-
-async def connect() -> Database:
-    """A connection to the database that Django uses; every statement of it is prepared."""
+async def connect() -> Channel:
+    """A channel to the database that Django uses."""
     parameters = connection.get_connection_params()
     for option in ("cursor_factory", "context"):
         parameters.pop(option, None)
-    database = await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
-    database.prepare_threshold = 0
-    return database
+    return Channel(await psycopg.AsyncConnection.connect(**parameters, autocommit=True))

@@ -2,80 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
-from uuid import UUID
+from typing import Any, Final
 
 import msgspec
 from django.db import connection
 
+from apps.cluster import kinds
 from apps.cluster.kinds import Kind
-from apps.cluster.models import Change
-from apps.cluster.writing.connections import Database
+from apps.cluster.models import Change, Taint
+from apps.cluster.writing.connections import Channel, OnOutcome, Statement
 from apps.cluster.writing.creation import Creation
 from apps.cluster.writing.memory import AdmissionState
+from apps.cluster.writing.parameters import array
 
 
-async def insert(
-    database: Database, creations: Sequence[Creation], state: AdmissionState
-) -> tuple[int, bool] | None:
-    """The version before the first object's, and whether the loop has to be woken.
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One array of the statement: an entry for each object."""
 
-    None where the state is out of date.
+    name: str
+    type: str
+    read: Callable[[Creation], Any]
+
+
+def insert(
+    channel: Channel, creations: Sequence[Creation], state: AdmissionState, on_outcome: OnOutcome
+) -> None:
+    """Create the objects. The outcome is one row: the version before the first object's, and
+    whether the loop has to be woken; no row where the state is out of date.
     """
     kind = creations[0].kind
-    cursor = await database.execute(
-        _statement(kind),
-        {
-            "cluster": state.cluster_id,
-            "admission_version": state.admission_version,
-            "plugins": msgspec.json.encode(state.admission_plugins).decode(),
-            "kind": kind.name,
-            "objects": len(creations),
-            **_columns(kind, creations),
-        },
-    )
-    return await cursor.fetchone()
+    values = [
+        b"%d" % state.cluster_id,
+        b"%d" % len(creations),
+        b"%d" % state.admission_version,
+        state.settings_text,
+        *(
+            array(column.type, [column.read(creation) for creation in creations])
+            for column in _columns(kind)
+        ),
+        array("timestamptz", _rising([creation.at for creation in creations])),
+    ]
+    channel.execute(_statement(kind), values, on_outcome)
 
 
-async def find_existing(
-    database: Database, creations: Sequence[Creation], state: AdmissionState
-) -> set[tuple[str, str]]:
+def find_existing(
+    channel: Channel, creations: Sequence[Creation], state: AdmissionState, on_outcome: OnOutcome
+) -> None:
     """The (namespace, name) of these objects that exist."""
     keys = [creation.key for creation in creations]
-    cursor = await database.execute(
+    statement = Statement(
         f"SELECT t.namespace, t.name FROM {creations[0].kind.model._meta.db_table} t "
-        "JOIN unnest(%s::text[], %s::text[]) AS w(namespace, name) "
-        "ON t.namespace = w.namespace AND t.name = w.name WHERE t.cluster_id = %s",
-        [[key[0] for key in keys], [key[1] for key in keys], state.cluster_id],
+        "JOIN unnest($1::text[], $2::text[]) AS w(namespace, name) "
+        "ON t.namespace = w.namespace AND t.name = w.name WHERE t.cluster_id = $3".encode(),
+        (True, True, False),
     )
-    return {(namespace, name) for namespace, name in await cursor.fetchall()}
-
-
-def _columns(kind: Kind, creations: Sequence[Creation]) -> dict[str, list[Any]]:
-    """The statement's arrays: one entry for each object.
-
-    They travel in binary form: text would be escaped, quote by quote.
-    """
-    metadata = [creation.body["metadata"] for creation in creations]
-    columns: dict[str, list[Any]] = {
-        "namespaces": [each.get("namespace", "") for each in metadata],
-        "names": [each["name"] for each in metadata],
-        "uids": [UUID(each["uid"]) for each in metadata],
-        "heads": [creation.head for creation in creations],
-        "tails": [creation.tail for creation in creations],
-        "times": _rising([creation.at for creation in creations]),
-        "users": [creation.actor.user for creation in creations],
-        "request_ids": [creation.actor.request_id for creation in creations],
-    }
-    for column, read in kind.model.projected.items():
-        values = [read(creation.body) for creation in creations]
-        if _column_type(kind, column) == "jsonb":
-            values = [msgspec.json.encode(value).decode() for value in values]
-        columns[f"p_{column}"] = values
-    return columns
+    values = [
+        array("text", [key[0] for key in keys]),
+        array("text", [key[1] for key in keys]),
+        b"%d" % state.cluster_id,
+    ]
+    channel.execute(statement, values, on_outcome)
 
 
 def _rising(times: Sequence[datetime]) -> list[datetime]:
@@ -86,57 +77,89 @@ def _rising(times: Sequence[datetime]) -> list[datetime]:
     return rising
 
 
+_COMMON: Final = (
+    _Column("namespace", "text", lambda creation: creation.key[0]),
+    _Column("name", "text", lambda creation: creation.key[1]),
+    _Column("uid", "uuid", lambda creation: creation.uid),
+    _Column("head", "text", lambda creation: creation.head),
+    _Column("tail", "text", lambda creation: creation.tail),
+    _Column("actor", "text", lambda creation: creation.actor.user),
+    _Column("request_id", "text", lambda creation: creation.actor.request_id),
+    _Column("labels", "text", lambda creation: creation.labels),
+)
+
+
 @cache
-def _statement(kind: Kind) -> str:
-    table = kind.model._meta.db_table
-    projected = list(kind.model.projected)
-    names = "".join(f', "{column}"' for column in projected)
-    arrays = "".join(f", %(p_{column})b::{_parameter_type(kind, column)}[]" for column in projected)
-    values = "".join(f', item."{column}"::{_column_type(kind, column)}' for column in projected)
-    return f"""
+def _columns(kind: Kind) -> tuple[_Column, ...]:
+    """The common ones, and the columns in which queries find objects of this kind."""
+    return (*_COMMON, *(_projected(kind, column) for column in kind.model.projected))
+
+
+def _projected(kind: Kind, column: str) -> _Column:
+    read = kind.model.projected[column]
+    column_type = _column_type(kind, column)
+    if column_type == "jsonb":
+        return _Column(column, "text", lambda creation: msgspec.json.encode(read(creation.body)))
+    array_type = {"boolean": "bool", "integer": "int4"}.get(column_type, "text")
+    return _Column(column, array_type, lambda creation: read(creation.body))
+
+
+@cache
+def _statement(kind: Kind) -> Statement:
+    columns = _columns(kind)
+    first = 5
+    arrays = [f"${number}::{each.type}[]" for number, each in enumerate(columns, first)]
+    arrays.append(f"${first + len(columns)}::timestamptz[]")
+    items = [f'"{each.name}"' for each in columns] + ["at"]
+    projected = kind.model.projected
+    extra = {f'"{name}"': f'"{name}"::{_column_type(kind, name)}' for name in projected}
+    if kind is kinds.EVENT:
+        # its time to live starts at its creation
+        extra["written_at"] = "at"
+    statement = f"""
         WITH counter AS MATERIALIZED (
-            UPDATE cluster_cluster c SET resource_version = c.resource_version + %(objects)s,
-                due_at = CASE WHEN o.idle THEN clock_timestamp() ELSE c.due_at END
-            FROM (
-                SELECT id, paused, due_at IS NULL OR due_at > clock_timestamp() AS idle
-                FROM cluster_cluster
-                WHERE id = %(cluster)s AND admission_version = %(admission_version)s
-                AND quotas = 0 AND manual_time IS NULL
-                AND admission_plugins = %(plugins)s::jsonb FOR NO KEY UPDATE
-            ) o
-            WHERE c.id = o.id
-            RETURNING c.resource_version - %(objects)s AS base, o.idle AND NOT o.paused AS wakes
+            UPDATE cluster_cluster SET resource_version = resource_version + $2::bigint,
+                due_at = CASE WHEN due_at <= statement_timestamp() THEN due_at
+                    ELSE statement_timestamp() END
+            WHERE id = $1::bigint AND admission_version = $3::bigint
+            AND quotas = 0 AND manual_time IS NULL
+            AND jsonb_build_array(admission_plugins, controllers) = $4::jsonb
+            RETURNING resource_version - $2::bigint AS base,
+                due_at = statement_timestamp() AND NOT paused AS wakes
         ), item AS MATERIALIZED (
             SELECT d.*, counter.base + d.ord AS version,
                 (d.head || (counter.base + d.ord) || d.tail)::jsonb AS object
-            FROM counter, unnest(
-                %(namespaces)b::text[], %(names)b::text[], %(uids)b::uuid[], %(heads)b::text[],
-                %(tails)b::text[], %(times)b::timestamptz[], %(users)b::text[],
-                %(request_ids)b::text[]{arrays}
-            ) WITH ORDINALITY AS d(
-                namespace, name, uid, head, tail, at, actor, request_id{names}, ord
-            )
+            FROM counter, unnest({", ".join(arrays)}) WITH ORDINALITY AS d({", ".join(items)}, ord)
         ), stored AS (
-            INSERT INTO {table} (cluster_id, namespace, name, uid, resource_version, labels, body,
-                created_at{names})
-            SELECT %(cluster)s, namespace, name, uid, version,
-                coalesce(object #> '{{metadata,labels}}', '{{}}'), object, at{values}
-            FROM item ORDER BY ord
+            INSERT INTO {kind.model._meta.db_table} (cluster_id, namespace, name, uid,
+                resource_version, labels, body, created_at{"".join(f", {name}" for name in extra)})
+            SELECT $1::bigint, namespace, name, uid, version, labels::jsonb, object, at
+                {"".join(f", {value}" for value in extra.values())}
+            FROM item RETURNING id, name
         ), logged AS (
             INSERT INTO {Change._meta.db_table} (cluster_id, version, type, kind, namespace, name,
                 uid, object, previous_version, at, "user", request_id)
-            SELECT %(cluster)s, version, 'ADDED', %(kind)s, namespace, name, uid, object, NULL, at,
-                actor, request_id
-            FROM item ORDER BY ord
-        )
+            SELECT $1::bigint, version, 'ADDED', '{kind.name}', namespace, name, uid, object, NULL,
+                at, actor, request_id
+            FROM item
+        ){_TAINTS if kind is kinds.NODE else ""}
         SELECT base, wakes FROM counter
     """
+    binary = (False,) * (first - 1) + (True,) * len(arrays)
+    return Statement(statement.encode(), binary)
 
 
-def _parameter_type(kind: Kind, column: str) -> str:
-    """As what a column's values travel: JSON as text."""
-    column_type = _column_type(kind, column)
-    return "text" if column_type == "jsonb" else column_type
+#: The taints of new nodes, as rows.
+_TAINTS: Final = f""", tainted AS (
+            INSERT INTO {Taint._meta.db_table} (node_id, position, key, value, effect, time_added)
+            SELECT stored.id, taint.ord - 1, coalesce(taint.key, ''), coalesce(taint.value, ''),
+                coalesce(taint.effect, ''), taint."timeAdded"
+            FROM stored JOIN item USING (name), ROWS FROM (jsonb_to_recordset(
+                CASE WHEN jsonb_typeof(object #> '{{spec,taints}}') = 'array'
+                THEN object #> '{{spec,taints}}' ELSE '[]' END
+            ) AS (key text, value text, effect text, "timeAdded" timestamptz))
+            WITH ORDINALITY AS taint(key, value, effect, "timeAdded", ord)
+        )"""
 
 
 @cache

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import psycopg
 
-from apps.cluster.errors import AlreadyExists, ApiError
-from apps.cluster.log.announce import announcer
-from apps.cluster.writing.connections import Connections, Database
+from apps.cluster.errors import AlreadyExists
+from apps.cluster.writing.connections import Channel, Connections, Outcome
 from apps.cluster.writing.creation import Creation
 from apps.cluster.writing.creation_statement import find_existing, insert
 from apps.cluster.writing.memory import AdmissionState
@@ -31,41 +32,58 @@ from apps.cluster.writing.memory import AdmissionState
 #: Objects of one statement; more of them hold the counter for too long.
 LARGEST_GROUP: Final = 100
 
+#: Called with a cluster's id, its version, and whether its loop has to be woken.
+Announce = Callable[[int, int, bool], None]
+
 
 class StaleState(Exception):
     """The admission state is out of date, or the cluster is gone; nothing was written."""
 
 
 class GroupCommit:
-    """The creations of one cluster in one process; used on its event loop alone."""
+    """The creations of one cluster in one process; used on its event loop alone.
 
-    def __init__(self, connections: Connections) -> None:
+    It runs in callbacks of the loop, without a task of its own: an object that is created alone is
+    sent to the database before `submit` returns.
+    """
+
+    def __init__(self, connections: Connections, announce: Announce) -> None:
         self._connections = connections
+        self._announce = announce
         self._waiting: deque[_Waiting] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._busy = False
 
-    async def submit(self, creation: Creation, state: AdmissionState) -> int:
-        """Create the object and return its version, once it is on disk.
+    def submit(self, creation: Creation, state: AdmissionState) -> asyncio.Future[int]:
+        """Create the object; the result is its version, once it is on disk.
 
-        Raises AlreadyExists; StaleState when the object has to be admitted again; psycopg.Error
+        Fails with AlreadyExists; StaleState when the object has to be admitted again; psycopg.Error
         when the database is away.
         """
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(creation, state, done))
-        if self._task is None or self._task.done():
-            self._task = asyncio.ensure_future(self._run())
-        return await done
+        if not self._busy:
+            self._busy = True
+            self._connections.with_channel(self._send, self._fail_all)
+        return done
 
-    async def _run(self) -> None:
-        while self._waiting:
-            group = self._next_group()
-            try:
-                async with self._connections.take() as database:
-                    await self._commit(database, group)
-            except Exception as error:
-                for each in group:
-                    if not each.done.done():
-                        each.done.set_exception(error)
+    def _send(self, channel: Channel) -> None:
+        """The next group."""
+        group = self._next_group()
+        on_outcome = partial(self._receive, channel, group)
+        try:
+            insert(channel, [each.creation for each in group], group[0].state, on_outcome)
+        except Exception as error:
+            # a value that cannot be encoded; nothing was sent
+            self._receive(channel, group, error)
+
+    def _continue(self, channel: Channel) -> None:
+        if not self._waiting:
+            self._busy = False
+            self._connections.give_back(channel)
+        elif channel.closed:
+            self._connections.with_channel(self._send, self._fail_all)
+        else:
+            self._send(channel)
 
     def _next_group(self) -> list[_Waiting]:
         """The oldest creations of one kind and one state; a name at most once."""
@@ -81,25 +99,44 @@ class GroupCommit:
             group.append(self._waiting.popleft())
         return group
 
-    async def _commit(self, database: Database, group: list[_Waiting]) -> None:
-        creations, state = [each.creation for each in group], group[0].state
-        try:
-            row = await insert(database, creations, state)
-        except psycopg.errors.UniqueViolation:
-            taken = await find_existing(database, creations, state)
+    def _receive(self, channel: Channel, group: list[_Waiting], outcome: Outcome) -> None:
+        if isinstance(outcome, psycopg.errors.UniqueViolation):
+            creations, state = [each.creation for each in group], group[0].state
+            on_outcome = partial(self._refuse_existing, channel, group)
+            find_existing(channel, creations, state, on_outcome)
+            return
+        if isinstance(outcome, Exception):
+            _fail(group, outcome)
+        elif not outcome:
+            _fail(group, StaleState())
+        else:
+            self._acknowledge(group, outcome[0])
+        self._continue(channel)
+
+    def _acknowledge(self, group: list[_Waiting], row: tuple[bytes | None, ...]) -> None:
+        base, wakes_loop = int(row[0] or 0), row[1] == b"t"
+        for version, each in enumerate(group, start=base + 1):
+            if not each.done.done():
+                each.done.set_result(version)
+        self._announce(group[0].state.cluster_id, base + len(group), wakes_loop)
+
+    def _refuse_existing(self, channel: Channel, group: list[_Waiting], outcome: Outcome) -> None:
+        if isinstance(outcome, Exception):
+            _fail(group, outcome)
+        else:
+            taken = {(str(row[0] or b"", "utf-8"), str(row[1] or b"", "utf-8")) for row in outcome}
             self._waiting.extendleft(e for e in reversed(group) if e.creation.key not in taken)
             for each in group:
                 if each.creation.key in taken:
                     kind, name = each.creation.kind, each.creation.key[1]
-                    each.refuse(AlreadyExists(kind.plural, name, kind.group))
-            return
-        if row is None:
-            raise StaleState
-        base, wakes_loop = row
-        announcer.announce(state.cluster_id, base + len(group), due=wakes_loop)
-        for version, each in enumerate(group, start=base + 1):
-            if not each.done.done():
-                each.done.set_result(version)
+                    _fail([each], AlreadyExists(kind.plural, name, kind.group))
+        self._continue(channel)
+
+    def _fail_all(self, error: Exception) -> None:
+        """There is no connection to the database."""
+        waiting, self._waiting = list(self._waiting), deque()
+        self._busy = False
+        _fail(waiting, error)
 
 
 @dataclass(slots=True)
@@ -108,6 +145,8 @@ class _Waiting:
     state: AdmissionState
     done: asyncio.Future[int]
 
-    def refuse(self, refusal: ApiError) -> None:
-        if not self.done.done():
-            self.done.set_exception(refusal)
+
+def _fail(group: list[_Waiting], error: Exception) -> None:
+    for each in group:
+        if not each.done.done():
+            each.done.set_exception(error)

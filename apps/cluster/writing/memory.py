@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
+import msgspec
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -23,7 +25,7 @@ from apps.cluster.writing.lookups import StoreLookups
 Body = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AdmissionState:
     """A cluster's settings, and the objects that admission looks up, as of one moment.
 
@@ -34,6 +36,8 @@ class AdmissionState:
     #: `Cluster.admission_version` when the objects were read.
     admission_version: int
     admission_plugins: Mapping[str, Any]
+    #: Whether the cluster runs controllers, which untaint new nodes.
+    controllers: bool
     #: A cluster with quotas, or with a clock that is set by hand, takes the store's own way.
     is_simple: bool
     namespaces: Mapping[str, Body]
@@ -41,6 +45,11 @@ class AdmissionState:
     runtime_classes: Mapping[str, Body]
     _default_priority_class: Body | None = field(repr=False)
     _default_storage_class: Body | None = field(repr=False)
+
+    @cached_property
+    def settings_text(self) -> bytes:
+        """The settings with which objects were admitted, as the statement compares them."""
+        return msgspec.json.encode([self.admission_plugins, self.controllers])
 
     def now(self) -> datetime:
         """The cluster's time."""
@@ -74,6 +83,7 @@ def read_admission_state(cluster_name: str) -> AdmissionState:
             cluster.pk,
             cluster.admission_version,
             cluster.admission_plugins,
+            cluster.controllers,
             cluster.quotas == 0 and cluster.manual_time is None,
             _bodies(cluster, models.Namespace),
             _bodies(cluster, models.PriorityClass),

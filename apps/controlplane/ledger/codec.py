@@ -180,7 +180,7 @@ class BatchEncoder:
             durations=dict(decision.durations),
             timed_plugins=[[point, *spent] for point, spent in timed.items()],
             plugin_times=[time for spent in timed.values() for time in spent.values()],
-            scored=bool(len(decision.total)),
+            scored=decision.ranking.best is not None,
             draws=record.draws,
             loaded_at=record.seen.loaded_at,
             expected=record.seen.expected,

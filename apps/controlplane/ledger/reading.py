@@ -17,6 +17,7 @@ from apps.scheduler.decision import Decision, PermitWait, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import Status
 
@@ -88,8 +89,7 @@ def _restore_nodes(decision: Decision, stored: StoredDecision) -> None:
     total = np.zeros(len(decision.feasible), dtype=np.int64)
     for column in decision.scores.values():
         total += column.weighted
-    decision.total = total if decision.scores else total + 1
-    decision.ties = decision.feasible[decision.total == decision.total.max()]
+    decision.ranking = Ranking(decision.feasible, total if decision.scores else total + 1)
 
 
 def _to_core(stored: object, kind: type[T]) -> T:

@@ -85,7 +85,7 @@ def _build_columns(
         "victims": nested([_get_victims(each) for each in decisions]),
         "nodes": int4s([each.total_nodes for each in decisions]),
         "feasible_nodes": int4s([len(each.feasible) for each in decisions]),
-        "tied_nodes": int4s([len(each.ties) for each in decisions]),
+        "tied_nodes": int4s([each.ranking.tied for each in decisions]),
         "total_score": int8s([_get_total_score(each) for each in decisions]),
         "cluster_version": int8s([record.cluster_version for record in records]),
         "sequence": int4s([record.sequence for record in records]),
@@ -118,6 +118,4 @@ def _get_post_filter_message(decision: Decision) -> str:
 
 def _get_total_score(decision: Decision) -> int | None:
     """The total of the selected node; None if no node was selected by score."""
-    if decision.result is not Result.SCHEDULED or not len(decision.total):
-        return None
-    return int(decision.total.max())
+    return decision.ranking.best if decision.result is Result.SCHEDULED else None

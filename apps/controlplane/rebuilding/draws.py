@@ -14,7 +14,7 @@ class RecordedDraws:
     def replay(self, decision: Decision) -> None:
         """Replay the draws of this decision: among tied nodes, or in preemption."""
         self._left = [decision.draw]
-        if not len(decision.total) and decision.post_filter is not None:
+        if decision.ranking.best is None and decision.post_filter is not None:
             found = decision.post_filter
             chosen = found.nominating.nominated_node if found.nominating is not None else ""
             chosen = chosen or (decision.nominating.nominated_node if decision.nominating else "")

@@ -43,6 +43,17 @@ class Domains:
         """Number of nodes that are in no domain."""
         return int(self.rows[self.size])
 
+    def rows_in(self, slot: int) -> Int64Array:
+        """The rows of a domain, ascending."""
+        starts, rows = self._rows_by_slot
+        return rows[starts[slot] : starts[slot + 1]]
+
+    @lazy
+    def _rows_by_slot(self) -> tuple[Int64Array, Int64Array]:
+        """Where each domain's rows start, and the rows by domain."""
+        rows = np.argsort(self.slots, kind="stable")
+        return np.searchsorted(self.slots[rows], np.arange(self.size + 2)), rows
+
     def least(self, table: Int64Array) -> int:
         """The smallest entry of a table over the domains that have a row; there must be one."""
         if len(self.inhabited) == self.size:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Generic, TypeVar
-
-import numpy as np
-
-from apps.scheduler.framework.nodes import Int64Array
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
+
+#: changes of rows that a log stores at least
+_STORED: Final = 4096
 
 
 class Interner(Generic[T]):
@@ -17,26 +16,30 @@ class Interner(Generic[T]):
 
     def __init__(self, *first: T) -> None:
         self.values: list[T] = list(first)
-        self._ids: dict[T, int] = {value: number for number, value in enumerate(first)}
+        #: value -> its id; read-only for others
+        self.ids: dict[T, int] = {value: number for number, value in enumerate(first)}
 
     def __len__(self) -> int:
         return len(self.values)
 
     def id(self, value: T) -> int:
         """The id of ``value``, a new one if it was never seen."""
-        number = self._ids.get(value)
+        number = self.ids.get(value)
         if number is None:
-            number = self._ids[value] = len(self.values)
+            number = self.ids[value] = len(self.values)
             self.values.append(value)
         return number
 
     def find(self, value: T) -> int:
         """The id of ``value``, -1 if it was never seen."""
-        return self._ids.get(value, -1)
+        return self.ids.get(value, -1)
 
 
 class RowLog:
-    """Which rows changed, in order; a reader stores a position and reads what came after it."""
+    """Which rows changed, in order; a reader stores a position and reads what came after it.
+
+    At least the last 4096 changes are stored.
+    """
 
     def __init__(self) -> None:
         self._rows: list[int] = []
@@ -48,9 +51,13 @@ class RowLog:
         return self._start + len(self._rows)
 
     def append(self, row: int) -> None:
-        self._rows.append(row)
+        rows = self._rows
+        rows.append(row)
+        if len(rows) > 2 * _STORED:
+            self._start += len(rows) - _STORED
+            del rows[:-_STORED]
 
-    def since(self, position: int, limit: int) -> Int64Array | None:
+    def since(self, position: int, limit: int) -> list[int] | None:
         """The distinct rows changed since ``position``, ascending; None if more than ``limit``.
 
         None too if the log no longer contains that position.
@@ -58,15 +65,7 @@ class RowLog:
         if position < self._start:
             return None
         rows = self._rows[position - self._start :]
-        if len(rows) == 1:
-            return np.array(rows, dtype=np.int64)
+        if len(rows) <= 1:
+            return rows
         distinct = set(rows)
-        if len(distinct) > limit:
-            return None
-        return np.array(sorted(distinct), dtype=np.int64)
-
-    def forget(self, keep: int) -> None:
-        """Drop all but the last ``keep`` entries."""
-        if len(self._rows) > keep:
-            self._start += len(self._rows) - keep
-            del self._rows[: -keep or None]
+        return None if len(distinct) > limit else sorted(distinct)

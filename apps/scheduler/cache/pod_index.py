@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from apps.scheduler.cache.change_log import ChangeLog
 from apps.scheduler.cache.domains import Domains
 from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.types import PodInfo
@@ -59,6 +60,28 @@ class Counted(Protocol[K]):
 
 
 @dataclass(slots=True, eq=False)
+class Sums:
+    """Sums of weights by row or by domain; they follow the snapshot.
+
+    There is a new object when the rows or their domains change.
+    """
+
+    #: int64; changed in place with the next snapshot: copy it to store it
+    values: Int64Array
+    #: the indexes into ``values`` that changed
+    log: ChangeLog[int] = field(default_factory=ChangeLog)
+
+    @property
+    def position(self) -> int:
+        """Increases with every change."""
+        return self.log.position
+
+    def add(self, place: int, amount: int) -> None:
+        self.values[place] += amount
+        self.log.append(place)
+
+
+@dataclass(slots=True, eq=False)
 class PodClass(Generic[K]):
     """Pods with equal keys; ``example`` is one of them."""
 
@@ -73,10 +96,10 @@ class PodClass(Generic[K]):
 @dataclass(slots=True, eq=False)
 class _Column(Generic[K]):
     counted: Counted[K]
-    #: (at least rows,) int64
-    counts: Int64Array
+    #: (rows,) int64, a part of an array that may be longer
+    counts: Sums
     #: key of the grouping -> the grouping and the sums of ``counts`` over its domains
-    totals: dict[Hashable, tuple[Domains, Int64Array]] = field(default_factory=dict)
+    totals: dict[Hashable, tuple[Domains, Sums]] = field(default_factory=dict)
     #: the classes that have this column among their hits
     classes: set[PodClass[K]] = field(default_factory=set)
 
@@ -89,17 +112,17 @@ class _Column(Generic[K]):
         return weight
 
     def add(self, row: int, amount: int) -> None:
-        self.counts[row] += amount
+        self.counts.add(row, amount)
         for domains, totals in self.totals.values():
-            slot = domains.slots[row]
+            slot = int(domains.slots[row])
             if slot != domains.size:
-                totals[slot] += amount
+                totals.add(slot, amount)
 
-    def totals_by(self, domains: Domains) -> Int64Array:
+    def totals_by(self, domains: Domains) -> Sums:
         known = self.totals.get(domains.key)
         if known is not None and known[0] is domains:
             return known[1]
-        totals = domains.total(self.counts[: len(domains.slots)])
+        totals = Sums(domains.total(self.counts.values))
         self.totals.pop(domains.key, None)
         self.totals[domains.key] = (domains, totals)
         if len(self.totals) > _MAX_TOTALS:
@@ -108,10 +131,13 @@ class _Column(Generic[K]):
 
     def resize(self, rows: int) -> None:
         self.totals.clear()
-        if len(self.counts) < rows:
+        values = self.counts.values
+        whole = values if values.base is None else values.base
+        if len(whole) < rows:
             grown = np.zeros(2 * rows, dtype=np.int64)
-            grown[: len(self.counts)] = self.counts
-            self.counts = grown
+            grown[: len(values)] = values
+            whole = grown
+        self.counts = Sums(whole[:rows])
 
 
 class PodIndex(Generic[K]):
@@ -142,15 +168,12 @@ class PodIndex(Generic[K]):
     def __iter__(self) -> Iterator[PodClass[K]]:
         return iter(self._classes.values())
 
-    def counts(self, counted: Counted[K]) -> Int64Array:
-        """(rows,) int64, the sum of the weights of the pods on every row.
+    def counts(self, counted: Counted[K]) -> Sums:
+        """(rows,) int64, the sum of the weights of the pods on every row."""
+        return self._column(counted).counts
 
-        A view that changes with the next snapshot: copy it to store it.
-        """
-        return self._column(counted).counts[: self._rows]
-
-    def totals(self, counted: Counted[K], domains: Domains) -> Int64Array:
-        """(domains.size + 1,) int64, the same by domain; 0 outside. Also a view."""
+    def totals(self, counted: Counted[K], domains: Domains) -> Sums:
+        """(domains.size + 1,) int64, the same by domain; 0 outside."""
         return self._column(counted).totals_by(domains)
 
     def resize(self, rows: int) -> None:
@@ -177,6 +200,19 @@ class PodIndex(Generic[K]):
                 del self._classes[key]
                 self._remove_class(known)
 
+    def validate(self) -> None:
+        """Raise AssertionError if a sum is not what the pods add up to; for tests."""
+        for column in self._columns.values():
+            counts = np.zeros(self._rows, dtype=np.int64)
+            for known in self._classes.values():
+                weight = column.counted.weigh(known)
+                for row, number in known.rows.items():
+                    counts[row] += weight * number
+            assert np.array_equal(column.counts.values, counts)
+            for domains, totals in column.totals.values():
+                if len(domains.slots) == self._rows:
+                    assert np.array_equal(totals.values, domains.total(counts))
+
     def _add_class(self, known: PodClass[K]) -> None:
         asking = dict(self._columns_by_tag.get(None, ()))
         for tag in self._tags_of(known.key):
@@ -196,7 +232,7 @@ class PodIndex(Generic[K]):
         if column is not None:
             self._columns.move_to_end(counted.name)
             return column
-        column = _Column(counted, np.zeros(self._rows, dtype=np.int64))
+        column = _Column(counted, Sums(np.zeros(self._rows, dtype=np.int64)))
         self._columns[counted.name] = column
         for tag in (None,) if counted.tags is None else counted.tags:
             self._columns_by_tag.setdefault(tag, {})[column] = None
@@ -205,7 +241,7 @@ class PodIndex(Generic[K]):
             if weight:
                 rows = np.fromiter(known.rows, dtype=np.intp, count=len(known.rows))
                 numbers = np.fromiter(known.rows.values(), dtype=np.int64, count=len(known.rows))
-                column.counts[rows] += weight * numbers
+                column.counts.values[rows] += weight * numbers
         if len(self._columns) > max(_MIN_COLUMNS, _MAX_BYTES // (16 * self._rows + 1)):
             self._drop(self._columns.popitem(last=False)[1])
         return column

@@ -14,17 +14,18 @@ class PortIndex:
     def __init__(self) -> None:
         #: (protocol, port) -> row -> host IPs in use
         self._users: dict[tuple[str, int], dict[int, frozenset[str]]] = {}
-        self._ports_of: dict[int, list[tuple[str, int]]] = {}
+        #: row -> the ports that its pods use
+        self.rows: dict[int, list[tuple[str, int]]] = {}
 
     def replace(self, row: int, used: Mapping[tuple[str, int], set[str]]) -> None:
         """``used`` are the host ports that the row's pods use now."""
-        for key in self._ports_of.pop(row, ()):
+        for key in self.rows.pop(row, ()):
             users = self._users[key]
             del users[row]
             if not users:
                 del self._users[key]
         if used:
-            self._ports_of[row] = list(used)
+            self.rows[row] = list(used)
             for key, ips in used.items():
                 self._users.setdefault(key, {})[row] = frozenset(ips)
 

@@ -33,12 +33,11 @@ from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.objects import Taint
 
 if TYPE_CHECKING:
-    from apps.scheduler.cache.cache import Cache, ImageState
+    from apps.scheduler.cache.cache import Cache, Changes, ImageState
     from apps.scheduler.framework.mounts import Mount
     from apps.scheduler.framework.types import HostPort, NodeInfo, PodInfo
 
 _SPARE = 64
-_NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
 #: groupings by a node label at most; the oldest one is dropped first
 _MAX_DOMAINS = 256
 
@@ -69,8 +68,9 @@ class Snapshot(NodeColumns):
         self._pods_log = RowLog()
         self._memos = Memos()
         self._ports = PortIndex()
-        #: see ``amounts_of``
-        self._amounts: dict[int, Hashable] = {}
+        #: by row: what the node allows, and see ``amounts_of``
+        self._allowed: list[Hashable] = []
+        self._amounts: list[Hashable] = []
         self._domains: dict[Hashable, Domains] = {}
         #: pods by (namespace, labels, terminating): what label selectors distinguish
         self.pods_by_labels = LabelIndex()
@@ -154,27 +154,16 @@ class Snapshot(NodeColumns):
         """Counts the changes of rows; for ``rows_changed_since``."""
         return self._pods_log.position
 
-    def rows_changed_since(self, position: int) -> Int64Array | None:
+    def rows_changed_since(self, position: int) -> list[int] | None:
         """The rows that changed since ``pods_position`` was ``position``, ascending.
 
         None if they are not known any more or too many to be worth treating one by one.
         """
-        if position == self._pods_log.position:
-            return _NO_ROWS
         return self._pods_log.since(position, limit=self._used // 4)
 
     def amounts_of(self, row: int) -> Hashable:
-        """Equal for rows with the same allocatable and requested amounts and numbers of pods."""
-        known = self._amounts.get(row)
-        if known is None:
-            known = self._amounts[row] = (
-                self.allocatable[:, row].tobytes(),
-                self.requested[:, row].tobytes(),
-                self.nonzero_requested[:, row].tobytes(),
-                int(self.pod_count[row]),
-                int(self.allowed_pods[row]),
-            )
-        return known
+        """Rows with equal values have equal allocatable and requested amounts and pod counts."""
+        return self._amounts[row]
 
     def fork(self, rows: Int64Array) -> Overlay:
         """The same as ``select``: no pod is added or removed in a snapshot itself."""
@@ -214,6 +203,23 @@ class Snapshot(NodeColumns):
         if not changes:
             return
         self.version += 1
+        if not self._update_pods(cache, changes):
+            self._update_nodes(cache, changes)
+
+    def _update_pods(self, cache: Cache, changes: Changes) -> bool:
+        """Apply ``changes`` if no Node object is among them; False if nothing was applied."""
+        for name, node_changed in changes.nodes.items():
+            if node_changed or name not in self._row_of:
+                return False
+        for pod, node_name, sign in changes.pods:
+            self._index(pod, self._row_of[node_name], sign)
+        for name in changes.nodes:
+            row = self._row_of[name]
+            self._write_pods(row, cache.nodes[name])
+            self._pods_log.append(row)
+        return True
+
+    def _update_nodes(self, cache: Cache, changes: Changes) -> None:
         before = self._node_log.position, self._images_version, self._order_version
         self._image_states = cache.image_states
         if cache.images_version != self._images_version:
@@ -232,8 +238,6 @@ class Snapshot(NodeColumns):
             self._domains.clear()
         if (self._node_log.position, self._images_version, self._order_version) != before:
             self.node_version += 1
-        self._node_log.forget(4096)
-        self._pods_log.forget(4096)
 
     def _update_node(self, name: str, info: NodeInfo | None, node_changed: bool) -> None:
         row = self._row_of.get(name)
@@ -244,13 +248,15 @@ class Snapshot(NodeColumns):
         if row is None:
             row = self._add_row(name, info)
             node_changed = True
-        self._infos[row] = info
+        if self._infos[row] is not info:
+            # A node's amounts are only added to, but this may be another node of that name.
+            self.requested[:, row] = 0
+            self._infos[row] = info
         if node_changed:
             self._write_node(row, info)
             self._node_log.append(row)
         self._write_pods(row, info)
         self._pods_log.append(row)
-        self._amounts.pop(row, None)
 
     def _add_row(self, name: str, info: NodeInfo) -> int:
         if self._free:
@@ -261,6 +267,8 @@ class Snapshot(NodeColumns):
                 self._grow(max(2 * self._capacity, _SPARE))
             self._used += 1
             self._infos.append(None)
+            self._allowed.append(None)
+            self._amounts.append(None)
             self._show()
         self._row_of[name] = row
         for pod in info.pods.values():
@@ -278,7 +286,7 @@ class Snapshot(NodeColumns):
         for _, ids in self._labels.values():
             ids[row] = -1
         self._ports.replace(row, {})
-        self._amounts.pop(row, None)
+        self._amounts[row] = None
         self._node_log.append(row)
         self._pods_log.append(row)
 
@@ -291,6 +299,7 @@ class Snapshot(NodeColumns):
         for name, amount in info.allocatable.items():
             self.allocatable[self._resources.id(name), row] = amount
         self.allowed_pods[row] = info.allowed_pods
+        self._allowed[row] = (info.allowed_pods, *info.allocatable, *info.allocatable.values())
         self.unschedulable[row] = node.spec.unschedulable
         self.taint_ids[row] = self._taint_sets.id(tuple(map(_without_time, node.spec.taints)))
         for key, (interner, ids) in self._labels.items():
@@ -298,19 +307,32 @@ class Snapshot(NodeColumns):
             ids[row] = -1 if value is None else interner.id(value)
 
     def _write_pods(self, row: int, info: NodeInfo) -> None:
-        self._reserve_resources(info.requested)
-        self.requested[:, row] = 0
+        indices = self._resources.ids
+        if not info.requested.keys() <= indices.keys():
+            self._reserve_resources(info.requested)
+        requested, count = self.requested, len(info.pods)
         for name, amount in info.requested.items():
-            self.requested[self._resources.id(name), row] = amount
+            requested[indices[name], row] = amount
         self.nonzero_requested[CPU, row] = info.nonzero_cpu
         self.nonzero_requested[MEMORY, row] = info.nonzero_memory
-        self.pod_count[row] = len(info.pods)
-        self._ports.replace(row, info.used_ports)
+        self.pod_count[row] = count
+        if info.used_ports or row in self._ports.rows:
+            self._ports.replace(row, info.used_ports)
+        self._amounts[row] = (
+            self._allowed[row],
+            count,
+            info.nonzero_cpu,
+            info.nonzero_memory,
+            *info.requested,
+            *info.requested.values(),
+        )
 
     def _index(self, pod: PodInfo, row: int, sign: int) -> None:
         self.pods_by_labels.change(pod, row, sign)
-        self.pods_by_term.change(pod, row, sign)
-        self.mounts.change(pod, row, sign)
+        if pod.terms.carried:
+            self.pods_by_term.change(pod, row, sign)
+        if pod.mounts:
+            self.mounts.change(pod, row, sign)
 
     def _reorder(self, cache: Cache) -> None:
         self.order = np.array([self._row_of[name] for name in cache.node_tree], dtype=np.int64)
@@ -371,7 +393,6 @@ class Snapshot(NodeColumns):
         self.pods_by_labels.resize(self._used)
         self.pods_by_term.resize(self._used)
         self._memos.clear()
-        self._amounts.clear()
         self.node_version += 1
 
     def _read_label(self, key: str) -> tuple[Interner[str], Int32Array]:

@@ -10,7 +10,8 @@ Any plugin, in the tree or from outside, may have these class attributes; only `
     default_weight  of its scores: in the default profile; for a plugin from outside, wherever a
                     profile enables it without a weight
     sign            (pod) -> what the plugin reads of the pod; see framework.signing
-    sign_reads      "nodes", "amounts" or "pods": what its answer about a node depends on
+    sign_reads      "nodes", "amounts", "pods" or "domains": what its answer about a node depends on
+    skips           (pod) -> whether its PreFilter and PreScore would both return Skip now
 
 ``default_args`` and ``check_args`` are static methods. Plugins of the tree may also have
 

@@ -11,6 +11,7 @@ import numpy as np
 from apps.scheduler.framework.nodes import BoolArray, Int32Array, Int64Array
 from apps.scheduler.framework.status import Code, Status
 
+_NO_IDS: Int32Array = np.empty(0, dtype=np.int32)
 NO_NODES_AVAILABLE = "no nodes available to schedule pods"
 
 
@@ -34,7 +35,7 @@ class NodeStatuses:
 
     @classmethod
     def empty(cls, rows: int) -> NodeStatuses:
-        return cls(np.full(rows, cls.NOT_EVALUATED, dtype=np.int32), [None])
+        return cls(np.full(rows, cls.NOT_EVALUATED, dtype=np.int32) if rows else _NO_IDS, [None])
 
     @classmethod
     def untouched(cls, alive: BoolArray) -> NodeStatuses:

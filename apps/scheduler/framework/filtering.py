@@ -25,9 +25,9 @@ from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.resources import has_resize_status
 from apps.scheduler.framework.signed_results import SignedResults
-from apps.scheduler.framework.status import Code, StatusError
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.framework.verdicts import add_refusals
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
@@ -55,7 +55,11 @@ class Filters:
         self._extensions = [p for p in pre_filters if isinstance(p, PreFilterExtensions)]
         self._extending = frozenset(plugin.name for plugin in self._extensions)
         # Not inherited: a subclass that changes a method may read more than its base.
-        self._signing: dict[str, Any] = {p.name: p for p in filters if "sign" in vars(type(p))}
+        self._signing: dict[str, Any] = {
+            p.name: p
+            for p in filters
+            if "sign" in vars(type(p)) and getattr(p, "sign_reads", "pods") != "domains"
+        }
         self._measuring: dict[str, Any] = {p.name: p for p in filters if "room" in vars(type(p))}
         self._nominated = nominated
 
@@ -114,8 +118,21 @@ class Filters:
         ) -> int:
             return self._continue(statuses, filters, state, pod, among, None, watch)
 
+        def ask(plugin: FilterPlugin) -> Verdicts | None:
+            verdicts = self._verdicts(plugin, state, pod, snapshot)
+            watch.lap(plugin.name)
+            return verdicts
+
         active = [each for each in self._filters if each.name not in state.skip_filter]
-        return results.filter(active, snapshot, run, watch)
+        return results.verdicts.filter(active, snapshot, run, ask, watch)
+
+    def _verdicts(
+        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    ) -> Verdicts | None:
+        try:
+            return plugin.filter(state, pod, snapshot)
+        except Exception as raised:
+            raise guard.running_error(plugin.name, "filter", raised) from raised
 
     def nominated_pods(self, pod: PodInfo, nodes: NodeColumns) -> PodChange | None:
         """The pods nominated to rows of ``nodes`` that ``pod`` has to respect, if any."""
@@ -185,7 +202,7 @@ class Filters:
         for plugin in plugins:
             try:
                 verdicts = self._ask(plugin, state, pod, nodes, own, statuses)
-                any_left = verdicts is None or _add_refusals(statuses, verdicts, plugin.name)
+                any_left = verdicts is None or add_refusals(statuses, verdicts, plugin.name)
             except Exception as raised:
                 raise guard.running_error(plugin.name, "filter", raised) from raised
             if watch is not None:
@@ -296,25 +313,3 @@ class Filters:
                     getattr(plugin, method)(state, pod, other, nodes)
                 except Exception as raised:
                     raise guard.running_error(plugin.name, "PreFilterExtension", raised) from raised
-
-
-def _add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:
-    """Enter a plugin's refusals for rows that still pass; False if no row is left.
-
-    Raises StatusError if a verdict on such a row is an internal error.
-    """
-    open_rows = statuses.ids == NodeStatuses.FEASIBLE
-    refused = open_rows & (verdicts.ids != 0)
-    if not refused.any():
-        return True
-    verdict_ids = verdicts.ids[refused]
-    numbers = np.zeros(int(verdict_ids.max()) + 1, dtype=statuses.ids.dtype)
-    for verdict in map(int, np.flatnonzero(np.bincount(verdict_ids))):
-        status = verdicts.statuses[verdict]
-        assert status is not None
-        if status.code is Code.ERROR:
-            raise StatusError(status)
-        numbers[verdict] = len(statuses.statuses)
-        statuses.statuses.append(status.by(plugin))
-    statuses.ids[refused] = numbers[verdict_ids]
-    return bool(np.count_nonzero(refused) < np.count_nonzero(open_rows))

@@ -29,8 +29,8 @@ Depends = Literal["node", "pods"]
 
 #: what answers about a node depend on: Node objects alone; or also the amounts of the row
 #: (allocatable, requested, nonzero_requested, pod_count, allowed_pods) and nothing else of its
-#: pods; or the pods themselves
-Reads = Literal["nodes", "amounts", "pods"]
+#: pods; or the pods themselves; or also pods on other nodes, e.g. those of a topology domain
+Reads = Literal["nodes", "amounts", "pods", "domains"]
 
 
 @dataclass(frozen=True, slots=True)

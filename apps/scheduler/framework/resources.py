@@ -109,7 +109,9 @@ def has_resize_status(pod: Pod) -> bool:
     if status.resources is not None or status.allocated_resources:
         return True
     statuses = (*status.container_statuses, *status.init_container_statuses)
-    return any(each.resources is not None or each.allocated_resources for each in statuses)
+    return bool(statuses) and any(
+        each.resources is not None or each.allocated_resources for each in statuses
+    )
 
 
 def _only_container(pod: Pod, *, use_status: bool) -> _Requests | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from apps.scheduler.config.types import Profile
 from apps.scheduler.framework import guard
@@ -18,19 +19,22 @@ from apps.scheduler.framework.interface import (
     EnqueueExtensions,
     FilterPlugin,
     PermitPlugin,
+    Plugin,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
+    PreScorePlugin,
     ReservePlugin,
 )
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.nominated import NominatedPods
 from apps.scheduler.framework.profile_plugins import PluginFactory, ProfilePlugins
 from apps.scheduler.framework.scoring import ScoreColumn
-from apps.scheduler.framework.signed_results import NOTHING_KNOWN, SignedResults
-from apps.scheduler.framework.signed_scores import Cycle
+from apps.scheduler.framework.signed_answers import NOTHING_KNOWN
+from apps.scheduler.framework.signed_results import SignedResults
+from apps.scheduler.framework.signed_scores import Cycle, Scores
 from apps.scheduler.framework.signing import Signing
 from apps.scheduler.framework.status import SKIP, SUCCESS, Code, Status, error, unresolvable
 from apps.scheduler.framework.steps import Step, Steps
@@ -41,6 +45,9 @@ from apps.scheduler.framework.waiting_pods import MAX_PERMIT_TIMEOUT
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
+P = TypeVar("P", bound=Plugin)
+
+_EVERY_NODE = PreFilterResult()
 #: the extension points at which a pod can be rejected
 _REJECTING = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
 
@@ -66,6 +73,10 @@ class Framework:
         nominated = NominatedPods(handle.nominator, handle.snapshot)
         self.filters = Filters(self._at.filter, self._at.pre_filter, nominated)
         handle.attach(self.filters)
+        #: whether a step of a binding may be slow
+        self.has_slow_steps = any(
+            each.name in slow for each in (*self._at.pre_bind, *self._at.bind)
+        )
         #: what is known for pods by signature
         self.signing = Signing(self.plugins.values())
 
@@ -144,10 +155,13 @@ class Framework:
         ``results``: what is known for pods of this signature.
         """
         watch = Stopwatch(state, "PreFilter")
-        result, narrowing = PreFilterResult(), set[str]()
-        outcome = SUCCESS
+        plugins: Sequence[PreFilterPlugin] = self._at.pre_filter
         known = results.pre_filter if results is not None else NOTHING_KNOWN
-        for plugin in self._at.pre_filter:
+        if known.replay(state, state.skip_filter, watch):
+            plugins = _named(plugins, known.asked)
+        result, narrowing = _EVERY_NODE, set[str]()
+        outcome = SUCCESS
+        for plugin in plugins:
             if known.answers_for(plugin.name, state, state.skip_filter):
                 watch.note(plugin.name)
                 continue
@@ -172,6 +186,7 @@ class Framework:
                 if not result.node_names:
                     outcome = _no_node_left(narrowing)
                     break
+        known.complete(self._at.pre_filter)
         watch.stop()
         return result, outcome, narrowing
 
@@ -209,8 +224,11 @@ class Framework:
         results: SignedResults | None = None,
     ) -> Status:
         watch = Stopwatch(state, "PreScore")
+        plugins: Sequence[PreScorePlugin] = self._at.pre_score
         known = results.pre_score if results is not None else NOTHING_KNOWN
-        for plugin in self._at.pre_score:
+        if known.replay(state, state.skip_score, watch):
+            plugins = _named(plugins, known.asked)
+        for plugin in plugins:
             if known.answers_for(plugin.name, state, state.skip_score):
                 watch.note(plugin.name)
                 continue
@@ -226,6 +244,7 @@ class Framework:
             if not status.is_skip:
                 return error(f'running PreScore plugin "{plugin.name}": {status.message}')
             state.skip_score.add(plugin.name)
+        known.complete(self._at.pre_score)
         watch.stop()
         return SUCCESS
 
@@ -249,10 +268,11 @@ class Framework:
         snapshot: Snapshot,
         rows: Int64Array,
         results: SignedResults,
-    ) -> tuple[dict[str, ScoreColumn], Int64Array]:
+    ) -> Scores:
         """The same with what is known for pods of this signature, and the totals."""
         watch = Stopwatch(state, "Score")
-        scorers = [each for each in self._at.score if each.name not in state.skip_score]
+        skipped = state.skip_score
+        scorers = [each for each in self._at.score if each.name not in skipped]
         found = results.scores.score(scorers, Cycle(state, pod, snapshot), rows, watch)
         watch.stop()
         return found
@@ -260,16 +280,8 @@ class Framework:
     # -- with a node ---------------------------------------------------------------------------
 
     def run_reserve_plugins_reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
-        """The first failure, or success; after a failure the caller runs unreserve."""
-        watch = Stopwatch(state, "Reserve")
-        outcome = SUCCESS
-        for plugin in self._at.reserve:
-            outcome = guard.call(plugin.name, "Reserve", plugin.reserve, state, pod, node)
-            watch.lap(plugin.name)
-            if not outcome.is_success:
-                break
-        watch.stop()
-        return outcome
+        """The first failure, or SUCCESS; after a failure the caller runs unreserve."""
+        return self._call_until_failure("Reserve", "reserve", self._at.reserve, state, pod, node)
 
     def run_reserve_plugins_unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
         """All Reserve plugins in reverse order, also those whose Reserve was not reached."""
@@ -306,7 +318,7 @@ class Framework:
             else:
                 outcome = guard.call(plugin.name, "PreBind", plugin.pre_bind, state, pod, node)
             watch.lap(plugin.name)
-            if not outcome.is_success:
+            if outcome is not SUCCESS:
                 break
         watch.stop()
         return outcome
@@ -327,6 +339,50 @@ class Framework:
         watch.stop()
         return outcome
 
+    def bind_at_once(self, state: CycleState, pod: PodInfo, node: str) -> Status:
+        """PreBind and Bind, if no step may be slow."""
+        plugins = self._at.pre_bind
+        status = self._call_until_failure("PreBind", "pre_bind", plugins, state, pod, node)
+        if status is not SUCCESS:
+            return status
+        watch, outcome = Stopwatch(state, "Bind"), SKIP
+        for plugin in self._at.bind:
+            outcome = guard.call(plugin.name, "Bind", plugin.bind, state, pod, node)
+            watch.lap(plugin.name)
+            if not outcome.is_skip:
+                break
+        watch.stop()
+        return outcome
+
+    @staticmethod
+    def _call_until_failure(
+        point: str,
+        method: str,
+        plugins: Sequence[Plugin],
+        state: CycleState,
+        pod: PodInfo,
+        node: str,
+    ) -> Status:
+        """Call each plugin at an extension point that may reject the pod, until one does."""
+        spent: dict[str, int] = {}
+        outcome = SUCCESS
+        begun = before = perf_counter_ns()
+        for plugin in plugins:
+            try:
+                status = getattr(plugin, method)(state, pod, node)
+            except Exception as raised:
+                status = guard.failure(plugin.name, point, raised)
+            now = perf_counter_ns()
+            spent[plugin.name] = now - before
+            before = now
+            if status is not None:
+                outcome = guard.sign(plugin.name, point, status)
+                if outcome is not SUCCESS:
+                    break
+        state.plugin_durations[point] = spent
+        state.durations[point] = perf_counter_ns() - begun
+        return outcome
+
     def run_post_bind_plugins(self, state: CycleState, pod: PodInfo, node: str) -> None:
         for plugin in self._at.post_bind:
             guard.call_without_answer(plugin.name, "PostBind", plugin.post_bind, state, pod, node)
@@ -340,6 +396,11 @@ def _no_node_left(narrowing: set[str]) -> Status:
     else:
         reason = f"node(s) didn't satisfy plugin(s) [{names}] simultaneously"
     return unresolvable(reason)
+
+
+def _named(plugins: Sequence[P], names: Collection[str]) -> Sequence[P]:
+    """The plugins with these names."""
+    return [each for each in plugins if each.name in names] if names else ()
 
 
 def _pre_filter(

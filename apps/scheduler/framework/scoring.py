@@ -9,20 +9,46 @@ import numpy as np
 from apps.scheduler.framework import guard
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.interface import NormalizeScorePlugin, ScorePlugin
+from apps.scheduler.framework.live_scores import Moment
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import StatusError, error
 from apps.scheduler.framework.types import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
 class ScoreColumn:
     """One plugin's scores, aligned with the feasible rows."""
 
-    #: what Score returned
-    raw: Int64Array
-    #: after NormalizeScore, in 0..100
-    normalized: Int64Array
-    weight: int
+    __slots__ = ("_at", "_normalized", "_raw", "weight")
+
+    def __init__(self, raw: Int64Array, normalized: Int64Array, weight: int) -> None:
+        self._raw: Int64Array | None = raw
+        self._normalized = normalized
+        self._at: tuple[Moment, int] | None = None
+        self.weight = weight
+
+    @classmethod
+    def at_moment(cls, moment: Moment, index: int, weight: int) -> ScoreColumn:
+        """Scores that need no normalization, built when they are first read."""
+        column = cls.__new__(cls)
+        column._raw, column._at, column.weight = None, (moment, index), weight
+        return column
+
+    @property
+    def raw(self) -> Int64Array:
+        """What Score returned."""
+        return self._build() if self._raw is None else self._raw
+
+    @property
+    def normalized(self) -> Int64Array:
+        """After NormalizeScore, in 0..100."""
+        return self._build() if self._raw is None else self._normalized
+
+    def _build(self) -> Int64Array:
+        assert self._at is not None
+        moment, index = self._at
+        self._normalized = column = moment.column(index)
+        self._raw = column
+        return column
 
     @property
     def weighted(self) -> Int64Array:
@@ -39,13 +65,19 @@ class Scorer:
     weight: int
 
     def score(
-        self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeColumns,
+        rows: Int64Array,
+        before: ScoreColumn | None = None,
     ) -> ScoreColumn:
         """Score ``rows`` of ``nodes`` and normalize the scores.
 
-        Raises StatusError if the plugin fails or a normalized score is not in 0..100.
+        ``before`` is returned if the plugin returns these arrays again. Raises StatusError if the
+        plugin fails or a normalized score is not in 0..100.
         """
-        return self.normalize(state, pod, self.raw(state, pod, nodes, rows))
+        return self.normalize(state, pod, self.raw(state, pod, nodes, rows), before)
 
     def raw(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
@@ -58,7 +90,9 @@ class Scorer:
             raise guard.running_error(self.name, "Score", raised) from raised
         return raw
 
-    def normalize(self, state: CycleState, pod: PodInfo, raw: Int64Array) -> ScoreColumn:
+    def normalize(
+        self, state: CycleState, pod: PodInfo, raw: Int64Array, before: ScoreColumn | None = None
+    ) -> ScoreColumn:
         """The column for raw scores; raises StatusError as ``score`` does."""
         normalized = raw
         if self.normalizer is not None:
@@ -67,6 +101,8 @@ class Scorer:
                 _check_shape(normalized, raw)
             except Exception as raised:
                 raise guard.running_error(self.name, "Score", raised) from raised
+        if before is not None and before.raw is raw and before.normalized is normalized:
+            return before
         _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
 

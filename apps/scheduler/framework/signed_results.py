@@ -1,168 +1,184 @@
-"""What is known for the pods of one signature, brought up to date for the rows that changed."""
+"""What is known for the pods of one signature."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from apps.scheduler.framework.cycle_state import CycleState, StateData
+from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import NodeStatuses
-from apps.scheduler.framework.interface import FilterPlugin
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
-from apps.scheduler.framework.overlay import RecomputingOverlay
-from apps.scheduler.framework.signed_scores import SignedScores
-from apps.scheduler.framework.status import Status
-from apps.scheduler.framework.stopwatch import Stopwatch
+from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
+from apps.scheduler.framework.nodes import Int64Array, Reads
+from apps.scheduler.framework.signed_answers import SignedAnswers
+from apps.scheduler.framework.signed_scores import Cycle, Scores, SignedScores
+from apps.scheduler.framework.signed_verdicts import SignedVerdicts
+from apps.scheduler.framework.status import SUCCESS, Status, error
+from apps.scheduler.framework.summary import Summary
+from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
-#: runs plugins on what the statuses left, until no row is left; returns how many ran
-Run = Callable[[Sequence[FilterPlugin], NodeStatuses, NodeColumns, Stopwatch | None], int]
 
-_NEVER: Final = -1
-#: distinct amounts for which a status is stored
-_MAX_AMOUNTS: Final = 4096
+@dataclass(slots=True)
+class Repetition:
+    """The result of a cycle in which no plugin has to be asked."""
 
-
-class SignedAnswers:
-    """The outcome of PreFilter or PreScore by plugin, with the cycle data that it wrote."""
-
-    def __init__(self, signed: Collection[str]) -> None:
-        self._signed = signed
-        #: plugin -> whether it returned Skip, and its data by key
-        self._known: dict[str, tuple[bool, Mapping[str, StateData]]] = {}
-
-    def answers_for(self, plugin: str, state: CycleState, skipped: set[str]) -> bool:
-        """Do to ``state`` what the plugin would do; False if that is not known."""
-        known = self._known.get(plugin)
-        if known is None:
-            return False
-        skips, data = known
-        if skips:
-            skipped.add(plugin)
-        for key, value in data.items():
-            state.write(key, value.clone())
-        return True
-
-    def add(self, plugin: str, status: Status, written: Mapping[str, StateData]) -> None:
-        """Remember the answer of a plugin that signed the pod, if it is success or Skip."""
-        if plugin in self._signed and (status.is_success or status.is_skip):
-            data = {key: value.clone() for key, value in written.items()}
-            self._known[plugin] = (status.is_skip, data)
-
-
-#: for pods without a signature
-NOTHING_KNOWN: Final = SignedAnswers(frozenset())
+    statuses: NodeStatuses
+    #: (feasible,) int64, ascending
+    feasible: Int64Array
+    summary: Summary
+    scores: Scores
 
 
 class SignedResults:
-    """Arrays that this hands out are read-only and never change afterwards."""
+    """The results of the four extension points that find a node."""
 
-    def __init__(self, reads: Mapping[str, Reads]) -> None:
-        #: plugin that signed the pod -> what its answers depend on
-        self._reads = reads
-        self._nodes_only = {name for name, what in reads.items() if what == "nodes"}
-        self.pre_filter = SignedAnswers(reads.keys())
-        self.pre_score = SignedAnswers(reads.keys())
-        self.scores = SignedScores(reads)
-        #: filters before the first that did not sign; how many of them look at nodes alone, and
-        #: how many ran until no row was left
-        self._filters: list[FilterPlugin] = []
-        self._of_nodes = self._ran = 0
-        #: what the filters answered, and those that look at nodes alone
-        self._statuses = self._nodes_statuses = NodeStatuses.empty(0)
-        self._node_version = self._position = _NEVER
-        #: the amounts of a row -> its status, if the filters read nothing else
-        self._by_amounts: dict[Hashable, Status | None] = {}
-        self._feasible: Int64Array = np.empty(0, dtype=np.int64)
-
-    def filter(
-        self, filters: Sequence[FilterPlugin], snapshot: Snapshot, run: Run, watch: Stopwatch
-    ) -> NodeStatuses:
-        """The verdicts of all ``filters``; those that did not sign run now."""
-        signed = _leading(filters, self._reads)
-        self._update(filters[:signed], snapshot, run, watch)
-        if signed == len(filters) or not len(self._feasible):
-            return NodeStatuses(self._statuses.ids, list(self._statuses.statuses))
-        statuses = self._statuses.copy()
-        run(filters[signed:], statuses, snapshot, watch)
-        return statuses
-
-    def feasible(self, statuses: NodeStatuses) -> Int64Array:
-        """The rows that pass by ``statuses``, ascending."""
-        if statuses.ids is self._statuses.ids:
-            return self._feasible
-        return np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-
-    def _update(
-        self, filters: Sequence[FilterPlugin], snapshot: Snapshot, run: Run, watch: Stopwatch
+    def __init__(
+        self,
+        reads: Mapping[str, Reads],
+        domains: Collection[str],
+        skips: Mapping[str, Callable[[PodInfo], bool]],
     ) -> None:
-        rows = None
-        if self._node_version == snapshot.node_version and filters == self._filters:
-            rows = snapshot.rows_changed_since(self._position)
-        if rows is None or not self._still_hold(rows, snapshot, run, watch):
-            self._run_all(filters, snapshot, run, watch)
-        self._node_version, self._position = snapshot.node_version, snapshot.pods_position
+        """``reads``: what the plugins that signed the pod read; ``skips``: of other plugins.
 
-    def _still_hold(self, rows: Int64Array, snapshot: Snapshot, run: Run, watch: Stopwatch) -> bool:
-        """Whether the verdicts on ``rows`` are what they were."""
-        if len(rows) and self._ran > self._of_nodes and not self._unchanged(rows, snapshot, run):
-            return False
-        for plugin in self._filters[: self._ran]:
-            watch.note(plugin.name)
-        if self._ran:
-            watch.lap(self._filters[self._ran - 1].name)
-        return True
+        ``domains``: plugins that signed the pod and run in each cycle, as they look at domains.
+        """
+        self._skips = list(skips.values())
+        self.pre_filter = SignedAnswers(reads.keys(), skips.keys(), domains)
+        self.verdicts = SignedVerdicts(reads, domains)
+        self.pre_score = SignedAnswers(reads.keys(), skips.keys(), domains)
+        self.scores = SignedScores(reads, domains)
+        #: whether all plugins that the last cycle asked signed the pod
+        self._is_repeatable = False
+        #: the plugins that were skipped in it, in Filter and in Score
+        self._skipped: tuple[set[str], set[str]] = (set(), set())
 
-    def _unchanged(self, rows: Int64Array, snapshot: Snapshot, run: Run) -> bool:
-        rows = rows[self._nodes_statuses.ids[rows] == NodeStatuses.FEASIBLE]
-        filters, before = self._filters[self._of_nodes :], self._statuses
-        if any(self._reads[each.name] != "amounts" for each in filters):
-            found = NodeStatuses.untouched(np.ones(len(rows), dtype=np.bool_))
-            run(filters, found, RecomputingOverlay(snapshot, rows), None)
-            return all(before.at(row) == found.at(place) for place, row in enumerate(rows.tolist()))
-        return all(
-            before.at(row) == self._status_by_amounts(row, filters, snapshot, run)
-            for row in rows.tolist()
+    def begin(self, pod: PodInfo) -> None:
+        """A cycle starts for a pod of this signature."""
+        others_skip = True
+        for skips in self._skips:
+            if not skips(pod):
+                others_skip = False
+                break
+        self.pre_filter.others_skip = self.pre_score.others_skip = others_skip
+
+    def end(self, state: CycleState) -> None:
+        """All points have run in this cycle."""
+        if self.pre_filter.asked:
+            self._is_repeatable = (
+                self.pre_filter.is_known
+                and self.pre_score.is_known
+                and self.verdicts.is_signed
+                and self.scores.is_signed
+            )
+            self._skipped = (state.skip_filter, state.skip_score)
+            return
+        self._is_repeatable = (
+            self.pre_filter.is_replay(state.skip_filter)
+            and self.pre_score.is_replay(state.skip_score)
+            and self.verdicts.is_complete
+            and self.scores.is_complete
         )
 
-    def _status_by_amounts(
-        self, row: int, filters: Sequence[FilterPlugin], snapshot: Snapshot, run: Run
-    ) -> Status | None:
-        """The status of a row by filters that read nothing but its amounts."""
-        amounts = snapshot.amounts_of(row)
-        if amounts not in self._by_amounts:
-            if len(self._by_amounts) > _MAX_AMOUNTS:
-                self._by_amounts.clear()
-            found = NodeStatuses.untouched(np.ones(1, dtype=np.bool_))
-            rows = np.array([row], dtype=np.int64)
-            run(filters, found, RecomputingOverlay(snapshot, rows), None)
-            self._by_amounts[amounts] = found.at(0)
-        return self._by_amounts[amounts]
+    def repeat(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
+        """The result of all four points by what is known of the rows that changed.
 
-    def _run_all(
-        self, filters: Sequence[FilterPlugin], snapshot: Snapshot, run: Run, watch: Stopwatch
-    ) -> None:
-        self._node_version = _NEVER
-        self._filters = list(filters)
-        self._of_nodes = _leading(filters, self._nodes_only)
-        self._by_amounts.clear()
-        self._statuses = statuses = NodeStatuses.untouched(snapshot.alive)
-        self._ran = run(filters[: self._of_nodes], statuses, snapshot, watch)
-        self._nodes_statuses = statuses.copy()
-        if (statuses.ids == NodeStatuses.FEASIBLE).any():
-            self._ran += run(filters[self._of_nodes :], statuses, snapshot, watch)
-        self._feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-        statuses.ids.setflags(write=False)
-        self._feasible.setflags(write=False)
+        None if a plugin has to be asked that does not look at domains, or if one of these fails or
+        skips where it did not before, or if another verdict on a row changes.
+        """
+        if not self._is_repeatable or not self.pre_filter.others_skip:
+            return None
+        if not self.pre_filter.asked:
+            return self._repeat(state, snapshot)
+        try:
+            return self._ask_again(state, pod, snapshot)
+        except Exception:
+            # The plugin is asked again, and its error reported.
+            return None
 
+    def _ask_again(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
+        """``repeat`` with plugins that look at domains."""
+        verdicts = self.verdicts
+        if verdicts.node_version != snapshot.node_version:
+            return None
+        begun = perf_counter_ns()
+        self.pre_filter.restore(state, state.skip_filter)
 
-def _leading(filters: Sequence[FilterPlugin], names: Container[str]) -> int:
-    """How many filters come before the first that is not one of ``names``."""
-    for place, plugin in enumerate(filters):
-        if plugin.name not in names:
-            return place
-    return len(filters)
+        def pre_filter(plugin: PreFilterPlugin) -> Status:
+            narrowed, status = plugin.pre_filter(state, pod, snapshot)
+            # A plugin that narrows the nodes is asked again.
+            return error() if narrowed is not None else status or SUCCESS
+
+        asked = self.pre_filter.ask(pre_filter, state.skip_filter)
+        if not asked or state.skip_filter != self._skipped[0]:
+            return None
+        allowed = perf_counter_ns()
+        rows = snapshot.rows_changed_since(verdicts.position)
+        if rows is None or not verdicts.still_hold(rows, snapshot):
+            return None
+        left = verdicts.look_further(lambda plugin: plugin.filter(state, pod, snapshot))
+        if not verdicts.is_signed:
+            return None
+        verdicts.position = snapshot.pods_position
+        filtered = perf_counter_ns()
+        self.pre_score.restore(state, state.skip_score)
+
+        def pre_score(plugin: PreScorePlugin) -> Status:
+            return plugin.pre_score(state, pod, snapshot, left.feasible) or SUCCESS
+
+        asked = self.pre_score.ask(pre_score, state.skip_score)
+        if not asked or state.skip_score != self._skipped[1]:
+            return None
+        prepared = perf_counter_ns()
+        scores = self.scores.score_again(Cycle(state, pod, snapshot), left.feasible)
+        self._note_times(state, (begun, allowed, filtered, prepared, perf_counter_ns()))
+        known = left.statuses
+        return Repetition(
+            NodeStatuses(known.ids, known.statuses.copy()), left.feasible, left.summary, scores
+        )
+
+    def _note_times(self, state: CycleState, moments: Sequence[int]) -> None:
+        """``moments``: nanoseconds before and after each of the four points."""
+        points = {
+            "PreFilter": self.pre_filter.spent,
+            "Filter": self.verdicts.spent,
+            "PreScore": self.pre_score.spent,
+            "Score": self.scores.spent,
+        }
+        for (point, spent), start, end in zip(points.items(), moments, moments[1:], strict=False):
+            state.durations[point] = end - start
+            state.plugin_durations[point] = spent(end - start)
+
+    def _repeat(self, state: CycleState, snapshot: Snapshot) -> Repetition | None:
+        """``repeat`` without asking any plugin."""
+        verdicts, scores = self.verdicts, self.scores
+        if (
+            not verdicts.node_version == scores.node_version == snapshot.node_version
+            or scores.position != verdicts.position
+            or scores.rows is not verdicts.feasible
+        ):
+            return None
+        begun = perf_counter_ns()
+        self.pre_filter.restore(state, state.skip_filter)
+        allowed = perf_counter_ns()
+        rows = snapshot.rows_changed_since(verdicts.position)
+        if rows is None or not verdicts.still_hold(rows, snapshot):
+            return None
+        filtered = perf_counter_ns()
+        self.pre_score.restore(state, state.skip_score)
+        prepared = perf_counter_ns()
+        if rows and not scores.follow(rows, snapshot):
+            return None
+        verdicts.position = scores.position = snapshot.pods_position
+        scored = perf_counter_ns()
+        self._note_times(state, (begun, allowed, filtered, prepared, scored))
+        known = verdicts.statuses
+        return Repetition(
+            NodeStatuses(known.ids, known.statuses.copy()),
+            verdicts.feasible,
+            verdicts.summary,
+            scores.found(),
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.live_scores import LiveScores
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _NEVER: Final = -1
 #: rows that are entered one by one; more than these are worth whole columns
-_MAX_PATCHES: Final = 64
+_MAX_STEPS: Final = 64
 #: distinct amounts for which scores are stored
 _MAX_AMOUNTS: Final = 4096
 
@@ -40,155 +42,266 @@ class Cycle:
         return scorer.raw(self.state, self.pod, nodes, rows)
 
 
-class SignedScores:
-    """Columns of the plugins that signed the pod; those of others are computed in each cycle."""
+@dataclass(slots=True)
+class Scores:
+    """The scores of the feasible rows."""
 
-    def __init__(self, reads: Mapping[str, Reads]) -> None:
+    columns: dict[str, ScoreColumn]
+    #: by the sums of the weighted scores
+    ranking: Ranking
+    #: the rows with the greatest total, ascending; valid until the next cycle
+    ties: Sequence[int] | Int64Array
+
+
+class _Plan:
+    """The scorers of a cycle by what is known about them."""
+
+    def __init__(
+        self, scorers: Sequence[Scorer], reads: Mapping[str, Reads], domains: Collection[str]
+    ) -> None:
+        self.scorers = list(scorers)
+        self.signed = [each for each in scorers if each.name in reads]
+        #: those that are asked in each cycle, and those that did not sign the pod
+        self.domains = [each for each in scorers if each.name in domains]
+        self.others = [
+            each for each in scorers if each.name not in reads and each.name not in domains
+        ]
+        self.by_amounts = [each for each in self.signed if reads[each.name] == "amounts"]
+        self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
+        #: those whose scores change with the pods of a row
+        self.changing = [*self.by_amounts, *self.by_pods]
+        #: whether their normalized scores are the raw ones
+        self.is_plain = all(each.normalizer is None for each in self.changing)
+        #: all names, each with 0, and who gets the time of an update
+        self.times = dict.fromkeys((each.name for each in scorers), 0)
+        updated = self.changing or self.signed[:1]
+        self.updated = updated[-1].name if updated else ""
+
+    def with_sum(self, scores: Sequence[int]) -> tuple[int, ...]:
+        """Scores of the first of ``changing`` for one row, and their weighted sum."""
+        weighted = zip(scores, self.changing, strict=False)
+        return (*scores, sum(score * each.weight for score, each in weighted))
+
+
+class SignedScores:
+    """Columns of the plugins that signed the pod; those of others are computed in each cycle.
+
+    ``domains``: plugins that signed the pod and are asked in each cycle, as they look at domains.
+    """
+
+    def __init__(self, reads: Mapping[str, Reads], domains: Collection[str]) -> None:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
+        self._domains = domains
+        self._plan = _Plan((), reads, domains)
         #: plugin -> (rows of the snapshot,) int64, what Score returned; not handed out
         self._raw: dict[str, Int64Array] = {}
+        #: row -> what was last entered there, see ``_Plan.with_sum``
+        self._entered: dict[int, tuple[int, ...]] = {}
         #: the amounts of a row -> the raw scores of the plugins that read nothing else
         self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
-        self._node_version = self._position = _NEVER
-        #: rows whose raw scores changed since the columns were brought up to date
-        self._changed: list[int] = []
-        #: the feasible rows, the columns aligned with them, and the sum of weighted scores
-        self._rows: Int64Array | None = None
+        #: the state of the snapshot for which all this holds
+        self.node_version = self.position = _NEVER
+        #: the feasible rows, and what is aligned with them; None if that is not up to date
+        self.rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
-        self._total: Int64Array = np.empty(0, dtype=np.int64)
+        #: the columns of ``_Plan.changing``
+        self._live: LiveScores | None = None
 
     def score(
         self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array, watch: Stopwatch
-    ) -> tuple[dict[str, ScoreColumn], Int64Array]:
+    ) -> Scores:
         """The columns of all ``scorers`` at the feasible ``rows``, and the totals."""
-        signed = [each for each in scorers if each.name in self._reads]
-        self._update_raw(signed, cycle)
-        self._update_columns(signed, cycle, rows)
-        if len(signed) == len(scorers):
-            _time(scorers, self._reads, watch)
-            return dict(self._columns), self._total
-        _time(scorers, self._reads, watch)
-        columns, total = {}, self._total.copy()
-        for each in scorers:
-            column = self._columns.get(each.name)
+        plan = self._plan
+        if scorers != plan.scorers:
+            plan = self._plan = _Plan(scorers, self._reads, self._domains)
+            self._by_amounts.clear()
+            self.node_version = _NEVER
+        self._update(cycle, rows)
+        watch.note_all(plan.times)
+        if plan.updated:
+            watch.lap(plan.updated)
+        if plan.others:
+            return self._score_others(cycle, rows, watch)
+        return self.found()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all scorers of the last cycle signed the pod and none looks at domains."""
+        return not self._plan.others and not self._plan.domains
+
+    def found(self) -> Scores:
+        """The columns at ``rows``, if they are up to date."""
+        live, columns = self._live, self._columns.copy()
+        assert live is not None and self.rows is not None
+        moment = live.moment()
+        if self._plan.is_plain:
+            for index, each in enumerate(self._plan.changing):
+                columns[each.name] = ScoreColumn.at_moment(moment, index, each.weight)
+        ranking = Ranking.at_moment(self.rows, moment, live.best, len(live.ties))
+        return Scores(columns, ranking, live.ties)
+
+    def spent(self, nanoseconds: int) -> dict[str, int]:
+        """Plugin -> nanoseconds of an update; the last one whose scores change gets the time."""
+        plan = self._plan
+        return {**plan.times, plan.updated: nanoseconds} if plan.updated else plan.times.copy()
+
+    def follow(self, rows: list[int], snapshot: Snapshot) -> bool:
+        """Enter changed rows without asking a plugin; False if that does not do."""
+        if self._plan.by_pods or len(rows) > _MAX_STEPS:
+            return False
+        known = self._by_amounts
+        found = (known.get(snapshot.amounts_of(row)) for row in rows)
+        scores = [each for each in found if each is not None]
+        if len(scores) < len(rows):
+            return False
+        self._enter(rows, scores)
+        return self.rows is not None
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether all scorers of the last cycle signed the pod."""
+        return not self._plan.others
+
+    def score_again(self, cycle: Cycle, rows: Int64Array) -> Scores:
+        """``score`` with the scorers of the last cycle, if all of them signed the pod."""
+        self._update(cycle, rows)
+        return self.found()
+
+    def _score_others(self, cycle: Cycle, rows: Int64Array, watch: Stopwatch) -> Scores:
+        found = self.found()
+        columns, total = {}, found.ranking.total.copy()
+        for each in self._plan.scorers:
+            column = found.columns.get(each.name)
             if column is None:
                 column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
                 total += column.normalized if column.weight == 1 else column.weighted
                 watch.lap(each.name)
             columns[each.name] = column
-        return columns, total
+        ranking = Ranking(rows, total)
+        return Scores(columns, ranking, ranking.ties)
+
+    def _update(self, cycle: Cycle, rows: Int64Array) -> None:
+        """Bring columns and totals up to date; the whole of them if ``rows`` are others."""
+        snapshot, changed = cycle.snapshot, None
+        if self.node_version == snapshot.node_version:
+            changed = snapshot.rows_changed_since(self.position)
+        self.node_version = _NEVER  # until all is up to date, should a plugin fail
+        if changed is None:
+            every = snapshot.snapshot_rows
+            for each in self._plan.signed:
+                self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
+            self.rows = None
+            self._entered.clear()
+        elif changed:
+            self._update_raw(cycle, changed)
+        before = self.rows
+        self.rows = rows
+        same = before is not None and (before is rows or np.array_equal(before, rows))
+        if same:
+            self._update_domains(cycle, rows)
+        else:
+            self._compute_columns(cycle, rows)
+        self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     # -- raw scores of all rows ----------------------------------------------------------------
 
-    def _update_raw(self, scorers: Sequence[Scorer], cycle: Cycle) -> None:
-        snapshot, rows = cycle.snapshot, None
-        if self._node_version == snapshot.node_version:
-            rows = snapshot.rows_changed_since(self._position)
-        if rows is None:
-            every = snapshot.snapshot_rows
-            for each in scorers:
-                self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
-            self._rows, self._changed = None, []
-        elif len(rows):
-            self._update_rows(scorers, cycle, rows)
-            self._changed += rows.tolist()
-        self._node_version, self._position = snapshot.node_version, snapshot.pods_position
+    def _update_raw(self, cycle: Cycle, rows: list[int]) -> None:
+        plan = self._plan
+        scores = self._scores_by_amounts(cycle, rows)
+        if plan.by_pods:
+            changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
+            every = np.arange(len(rows))
+            columns = [cycle.raw(each, changed, every).tolist() for each in plan.by_pods]
+            pairs = zip(scores, zip(*columns, strict=True), strict=True)
+            scores = [plan.with_sum((*known[:-1], *others)) for known, others in pairs]
+        self._enter(rows, scores)
 
-    def _update_rows(self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array) -> None:
-        by_amounts = [each for each in scorers if self._reads[each.name] == "amounts"]
-        names = [each.name for each in by_amounts]
-        for row, scores in zip(
-            rows.tolist(), self._scores_by_amounts(by_amounts, cycle, rows), strict=True
-        ):
-            for name, score in zip(names, scores, strict=True):
-                self._raw[name][row] = score
-        others = [each for each in scorers if self._reads[each.name] == "pods"]
-        if others:
-            changed = RecomputingOverlay(cycle.snapshot, rows)
-            for each in others:
-                self._raw[each.name][rows] = cycle.raw(each, changed, np.arange(len(rows)))
-
-    def _scores_by_amounts(
-        self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array
-    ) -> Iterator[tuple[int, ...]]:
-        """The raw scores of each row; computed for amounts that were not seen before."""
-        amounts = [cycle.snapshot.amounts_of(row) for row in rows.tolist()]
-        unseen = [place for place, each in enumerate(amounts) if each not in self._by_amounts]
+    def _scores_by_amounts(self, cycle: Cycle, rows: list[int]) -> list[tuple[int, ...]]:
+        known, amounts_of = self._by_amounts, cycle.snapshot.amounts_of
+        unseen = [row for row in rows if amounts_of(row) not in known]
         if unseen:
-            if len(self._by_amounts) > _MAX_AMOUNTS:
-                self._by_amounts.clear()
-                unseen = list(range(len(rows)))
-            changed = RecomputingOverlay(cycle.snapshot, rows[unseen])
-            every = np.arange(len(unseen))
-            raw = [cycle.raw(each, changed, every).tolist() for each in scorers]
-            scores = zip(*raw, strict=True) if raw else repeat(())
-            self._by_amounts.update(zip((amounts[place] for place in unseen), scores, strict=False))
-        return (self._by_amounts[each] for each in amounts)
+            if len(known) > _MAX_AMOUNTS:
+                known.clear()
+                unseen = rows
+            self._add_amounts(cycle, unseen)
+        return [known[amounts_of(row)] for row in rows]
+
+    def _enter(self, rows: list[int], scores: list[tuple[int, ...]]) -> None:
+        """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""
+        live = self._live
+        if len(rows) > _MAX_STEPS or not self._plan.is_plain:
+            self.rows = None
+        columns = [self._raw[each.name] for each in self._plan.changing]
+        for row, new in zip(rows, scores, strict=True):
+            old = self._entered.get(row)
+            if old is None:
+                old = self._plan.with_sum([int(column[row]) for column in columns])
+            if new == old:
+                continue
+            self._entered[row] = new
+            for column, score in zip(columns, new, strict=False):
+                column[row] = score
+                if not 0 <= score <= 100:
+                    self.rows = None
+            if self.rows is not None and live is not None:
+                live.change(row, new[:-1], new[-1] - old[-1])
+
+    def _add_amounts(self, cycle: Cycle, rows: list[int]) -> None:
+        """Store the scores of rows with the amounts of ``rows``."""
+        changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
+        every = np.arange(len(rows))
+        plan = self._plan
+        raw = [cycle.raw(each, changed, every).tolist() for each in plan.by_amounts]
+        of_rows = zip(*raw, strict=True) if raw else repeat((), len(rows))
+        for row, scores in zip(rows, of_rows, strict=True):
+            self._by_amounts[cycle.snapshot.amounts_of(row)] = plan.with_sum(scores)
 
     # -- columns of the feasible rows ----------------------------------------------------------
 
-    def _update_columns(self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array) -> None:
-        before = self._rows
-        self._rows = None  # until all columns are up to date, should a plugin fail
-        same = before is not None and (before is rows or np.array_equal(before, rows))
-        if not same or not self._patch(scorers, rows):
-            self._compute_columns(scorers, cycle, rows)
-        self._rows, self._changed = rows, []
-
-    def _compute_columns(self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array) -> None:
-        self._columns = {}
+    def _compute_columns(self, cycle: Cycle, rows: Int64Array) -> None:
+        self._columns, self._live = {}, None
         total = np.zeros(len(rows), dtype=np.int64)
-        for each in scorers:
-            raw = self._raw[each.name].take(rows)
-            column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
-            _frozen(column.normalized)
+        for each in self._plan.scorers:
+            if each.name in self._reads:
+                raw = self._raw[each.name].take(rows)
+                column = each.normalize(cycle.state, cycle.pod, _frozen(raw))
+                _frozen(column.normalized)
+            elif each.name in self._domains:
+                column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows)
+            else:
+                continue
             self._columns[each.name] = column
             total += column.normalized if column.weight == 1 else column.weighted
-        self._total = _frozen(total)
+        changing = [self._columns[each.name].raw for each in self._plan.changing]
+        self._live = LiveScores(rows, changing, total)
 
-    def _patch(self, scorers: Sequence[Scorer], rows: Int64Array) -> bool:
-        """Enter the changed rows into copies of the columns; False if that does not do."""
-        if len(self._changed) > _MAX_PATCHES:
-            return False
-        changed = self._places(rows) if self._changed else []
-        total = None
-        for each in scorers:
-            if self._reads[each.name] == "nodes":
+    def _update_domains(self, cycle: Cycle, rows: Int64Array) -> None:
+        """Ask those that look at domains; the totals gain what their scores gained."""
+        live = self._live
+        assert live is not None
+        for each in self._plan.domains:
+            before = self._columns[each.name]
+            column = each.score(cycle.state, cycle.pod, cycle.snapshot, rows, before)
+            if column is before:
                 continue
-            raw, column = self._raw[each.name], self._columns[each.name].raw
-            news = [(place, int(raw[row])) for row, place in changed if raw[row] != column[place]]
-            if not news:
+            self._columns[each.name] = column
+            if column.normalized is before.normalized:
                 continue
-            if each.normalizer is not None or not all(0 <= new <= 100 for _, new in news):
-                return False
-            column = column.copy()
-            total = self._total.copy() if total is None else total
-            for place, new in news:
-                total[place] += (new - int(column[place])) * each.weight
-                column[place] = new
-            self._columns[each.name] = ScoreColumn(_frozen(column), column, each.weight)
-        if total is not None:
-            self._total = _frozen(total)
-        return True
+            gains = (column.normalized - before.normalized) * each.weight
+            places = np.flatnonzero(gains)
+            if len(places) > _MAX_STEPS:
+                live.add(gains)
+                continue
+            for row, gain in zip(rows[places].tolist(), gains[places].tolist(), strict=True):
+                live.change(row, self._scores_at(row), gain)
 
-    def _places(self, rows: Int64Array) -> list[tuple[int, int]]:
-        """(row, its place among ``rows``) of the changed rows that are among them."""
-        places = rows.searchsorted(self._changed).tolist()
-        pairs = zip(self._changed, places, strict=True)
-        return [(row, at) for row, at in pairs if at < len(rows) and rows[at] == row]
-
-
-def _time(scorers: Sequence[Scorer], reads: Mapping[str, Reads], watch: Stopwatch) -> None:
-    """List all; the time since the last lap goes to the last one that had rows to compute."""
-    last = ""
-    for each in scorers:
-        watch.note(each.name)
-        what = reads.get(each.name)
-        if what is not None and (what != "nodes" or not last):
-            last = each.name
-    if last:
-        watch.lap(last)
+    def _scores_at(self, row: int) -> tuple[int, ...]:
+        """The raw scores of ``_Plan.changing``."""
+        entered = self._entered.get(row)
+        if entered is not None:
+            return entered[:-1]
+        return tuple(int(self._raw[each.name][row]) for each in self._plan.changing)
 
 
 def _frozen(column: NDArray[Any]) -> NDArray[Any]:

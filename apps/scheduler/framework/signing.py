@@ -3,12 +3,20 @@
 A plugin that defines ``sign`` promises that its PreFilter, Filter, PreScore, Score and
 NormalizeScore depend on the pod only through the value that ``sign`` returns, and that its verdict
 and raw score of a node depend on nothing else but that node and the pods on it.
+
+A plugin whose ``sign_reads`` is "domains" looks further: it runs in each cycle and is asked for the
+whole snapshot. What it returned in the last cycle it returns again (the same object) if nothing has
+changed. Its ``sign`` is called in each cycle, and may depend on more than the pod's spec.
+
+A plugin that looks further may also define ``skips``. True promises that its PreFilter and its
+PreScore would return Skip for the pod in this cycle and do nothing else; then neither is called.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -33,17 +41,32 @@ _BYTES_PER_ROW: Final = 200
 _MIN_RESULTS: Final = 16
 
 
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    """What is known for pods with one spec."""
+
+    signature: Signature
+    #: see PodInfo.share
+    shared: Mapping[str, object]
+
+
 class Signing:
     """The results of a profile by signature; the least recently used are dropped first."""
 
-    def __init__(self, plugins: Iterable[Plugin]) -> None:
+    def __init__(self, plugins: Collection[Plugin]) -> None:
         # Not inherited: a subclass that changes a method may read more than its base.
-        self._signing: list[Any] = [each for each in plugins if "sign" in vars(type(each))]
+        signing: list[Any] = [each for each in plugins if "sign" in vars(type(each))]
         self._reads: dict[str, Reads] = {
-            each.name: getattr(each, "sign_reads", "pods") for each in self._signing
+            each.name: getattr(each, "sign_reads", "pods") for each in signing
         }
-        self._signatures: dict[bytes, Signature] = {}
-        self._results: OrderedDict[Signature, SignedResults] = OrderedDict()
+        self._signing = [each for each in signing if self._reads[each.name] != "domains"]
+        self._looking_further = [each for each in signing if self._reads[each.name] == "domains"]
+        skipping: list[Any] = [each for each in plugins if "skips" in vars(type(each))]
+        self._skips: dict[str, Callable[[PodInfo], bool]] = {
+            each.name: each.skips for each in skipping
+        }
+        self._specs: dict[bytes, _Spec] = {}
+        self._results: OrderedDict[Hashable, SignedResults] = OrderedDict()
         self._encoder = msgspec.msgpack.Encoder()
 
     def results_for(self, pod: PodInfo, snapshot: Snapshot) -> SignedResults | None:
@@ -54,25 +77,40 @@ class Signing:
         if not self._signing or has_resize_status(pod.pod):
             return None
         signature = self._signature(pod)
-        results = self._results.get(signature)
+        key = (signature, *[each.sign(pod) for each in self._looking_further])
+        results = self._results.get(key)
         if results is None:
-            self._results[signature] = SignedResults(
-                {name: self._reads[name] for name, _ in signature}
-            )
+            self._results[key] = self._no_results(signature, pod)
             limit = max(_MIN_RESULTS, _MAX_BYTES // (_BYTES_PER_ROW * len(snapshot)))
             while len(self._results) > limit:
                 self._results.popitem(last=False)
             return None
-        self._results.move_to_end(signature)
+        self._results.move_to_end(key)
+        results.begin(pod)
         return results
+
+    def _no_results(self, signature: Signature, pod: PodInfo) -> SignedResults:
+        reads = {name: self._reads[name] for name, _ in signature}
+        skips = {name: skips for name, skips in self._skips.items() if name not in reads}
+        # Whether these skip depends on nothing but what they signed.
+        domains = [
+            each.name
+            for each in self._looking_further
+            if each.name not in skips or not skips[each.name](pod)
+        ]
+        for name in domains:
+            skips.pop(name, None)
+        return SignedResults(reads, domains, skips)
 
     def _signature(self, pod: PodInfo) -> Signature:
         spec = self._encoder.encode(pod.pod.spec)
-        known = self._signatures.get(spec)
+        known = self._specs.get(spec)
         if known is None:
             signs = ((each.name, each.sign(pod)) for each in self._signing)
-            known = frozenset((name, sign) for name, sign in signs if sign is not None)
-            if len(self._signatures) >= _MAX_SPECS:
-                self._signatures.clear()
-            self._signatures[spec] = known
-        return known
+            signature = frozenset((name, sign) for name, sign in signs if sign is not None)
+            if len(self._specs) >= _MAX_SPECS:
+                self._specs.clear()
+            self._specs[spec] = _Spec(signature, pod.share())
+            return signature
+        pod.take_over(known.shared)
+        return known.signature

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter_ns
 
 from apps.scheduler.framework.cycle_state import CycleState
@@ -29,6 +30,15 @@ class Stopwatch:
     def note(self, plugin: str) -> None:
         """List the plugin, which takes no time unless a ``lap`` follows."""
         self._spent.setdefault(plugin, 0)
+
+    def note_all(self, plugins: Mapping[str, int]) -> None:
+        """``note`` for all keys of ``plugins``, whose values are 0."""
+        spent = self._spent
+        if spent:
+            for plugin in plugins:
+                spent.setdefault(plugin, 0)
+        else:
+            spent.update(plugins)
 
     def stop(self) -> None:
         durations = self._state.durations

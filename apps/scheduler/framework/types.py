@@ -17,6 +17,24 @@ if TYPE_CHECKING:
 #: (namespace, labels, terminating): pods of one class match the same label selectors
 LabelClass = tuple[str, frozenset[tuple[str, str]], bool]
 
+#: values of a PodInfo that depend on its spec alone: in general, without volumes, and without
+#: inter-pod (anti-)affinity
+_OF_SPEC = (
+    "priority",
+    "requests",
+    "spec_requests",
+    "nonzero_requests",
+    "fit_scoring_requests",
+    "host_ports",
+    "required_affinity_terms",
+    "required_anti_affinity_terms",
+    "preferred_affinity_terms",
+    "preferred_anti_affinity_terms",
+    "has_pod_affinity",
+)
+_OF_VOLUMES = ("claim_names", "mounts")
+_OF_AFFINITY = ("terms",)
+
 #: host IPs that mean all addresses of a node
 ANY_IP = frozenset({"", "0.0.0.0"})
 
@@ -60,6 +78,19 @@ class PodInfo:
         other = PodInfo.__new__(PodInfo)
         other.__dict__.update(self.__dict__, pod=pod)
         return other
+
+    def share(self) -> Mapping[str, object]:
+        """The values that every pod with an equal spec has, unless it is being resized."""
+        names: tuple[str, ...] = _OF_SPEC
+        if not self.pod.spec.volumes:
+            names += _OF_VOLUMES
+        if not self.has_pod_affinity:
+            names += _OF_AFFINITY
+        return {name: getattr(self, name) for name in names}
+
+    def take_over(self, shared: Mapping[str, object]) -> None:
+        """Use what a pod with an equal spec shares instead of computing it again."""
+        self.__dict__.update(shared)
 
     def has_same_footprint(self, other: PodInfo) -> bool:
         """Whether all computed values of ``other``, a version of this pod, are equal."""

@@ -65,11 +65,13 @@ class KeyedHeap(Generic[T]):
         return None
 
     def pop(self) -> T | None:
-        item = self.peek()
-        if item is not None:
-            heapq.heappop(self._heap)
-            del self._items[self._key(item)]
-        return item
+        while self._heap:
+            _, key, serial = heapq.heappop(self._heap)
+            found = self._items.get(key)
+            if found and found[0] == serial:
+                del self._items[key]
+                return found[1]
+        return None
 
     def in_order(self) -> list[T]:
         """All items in the order in which they would be popped."""

@@ -171,6 +171,16 @@ class PodBuilder(Builder):
     def pod_anti_affinity(self, topology_key: str, labels: Mapping[str, str]) -> Self:
         return self._pod_term("podAntiAffinity", topology_key, labels)
 
+    def prefers_pods(self, topology_key: str, labels: Mapping[str, str], *, weight: int) -> Self:
+        """A preferred term; of anti-affinity if the weight is negative."""
+        kind = "podAffinity" if weight > 0 else "podAntiAffinity"
+        affinity = self.body["spec"].setdefault("affinity", {}).setdefault(kind, {})
+        term = {"topologyKey": topology_key, "labelSelector": {"matchLabels": dict(labels)}}
+        affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(
+            {"weight": abs(weight), "podAffinityTerm": term}
+        )
+        return self
+
     def spread(
         self,
         topology_key: str,

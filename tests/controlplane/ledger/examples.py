@@ -11,6 +11,7 @@ from apps.scheduler.decision import Decision, PermitWait, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.extender_calls import ExtenderCall, ExtenderVerb
 from apps.scheduler.framework.interface import Candidate, NominatingInfo, PostFilterResult
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import SUCCESS, Code, Status, error, unschedulable
 from apps.scheduler.framework.types import PodInfo
@@ -166,8 +167,7 @@ def _scheduled() -> Decision:
         unschedulable_plugins=frozenset({"NodeResourcesFit"}),
         feasible=feasible,
         scores=scores,
-        total=total,
-        ties=feasible[total == total.max()],
+        ranking=Ranking(feasible, total),
         draw=1,
         nominating=NominatingInfo(""),
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.scoring import ScoreColumn
 from apps.scheduler.framework.status import Code, Status
 
@@ -34,8 +35,7 @@ def scheduled_decision() -> Decision:
         evaluated=6,
         feasible=np.array([3, 4, 5]),
         scores={"Flat": column(10, 10, 10), "Steep": column(50, 20, 50, weight=2)},
-        total=np.array([110, 50, 110]),
-        ties=np.array([3, 5]),
+        ranking=Ranking(np.array([3, 4, 5]), np.array([110, 50, 110])),
         draw=1,
         durations={"Filter": 3000, "Score": 1000},
     )

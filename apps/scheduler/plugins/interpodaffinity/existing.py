@@ -78,6 +78,13 @@ class ExistingTerms:
             known = self._known[pod.label_class] = self._find(pod)
         return known
 
+    def is_indifferent_to(self, pod: PodInfo) -> bool:
+        """Whether no term of a running pod matches."""
+        if not len(self._index):
+            return True
+        found = self.about(pod)
+        return not found.anti_affinity and not found.preferred
+
     def namespace_labels(self, pod: PodInfo) -> Mapping[str, str]:
         """A namespace without an object has no labels."""
         namespace = self._namespaces.get(pod.namespace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.cache.domains import Domains
+from apps.scheduler.cache.pod_index import Sums
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.affinity_terms import TermKind
 from apps.scheduler.framework.interface import Verdicts
@@ -17,8 +18,13 @@ from apps.scheduler.framework.lazy import lazy
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns
 from apps.scheduler.framework.status import unresolvable, unschedulable
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins.interpodaffinity.existing import Existing
+from apps.scheduler.plugins.interpodaffinity.existing import CarriedTally, Existing
 from apps.scheduler.plugins.interpodaffinity.incoming import Incoming, Tally
+from apps.scheduler.plugins.interpodaffinity.totals import (
+    Totals,
+    totals_of_pods,
+    totals_of_terms,
+)
 
 FlagArray = NDArray[np.uint8]
 
@@ -55,29 +61,28 @@ class Count:
 
 #: by topology key
 Counts = Mapping[str, Count]
+#: domains and, for each of them and for nodes without a domain, (size + 1,) uint8 flags
+Table = tuple[Domains, FlagArray]
 
 
 @dataclass(frozen=True)
-class PreFilterState:
-    """Immutable: AddPod and RemovePod replace it."""
+class RequiredCounts:
+    """The counts for the required terms that concern a pod. Immutable."""
 
-    pod: PodInfo
-    namespace_labels: Mapping[str, str]
     incoming: Incoming
-    #: pods that match all of the incoming pod's affinity terms
+    #: whether the pod matches all of its own affinity terms
+    likes_itself: bool
+    #: pods that match all of the pod's affinity terms
     affinity: Counts
     #: pods that match one of its anti-affinity terms
     anti_affinity: Counts
-    #: running pods' anti-affinity terms that the incoming pod matches
+    #: running pods' anti-affinity terms that the pod matches
     existing: Counts
 
-    def clone(self) -> PreFilterState:
-        return self
-
     @lazy
-    def tables(self) -> list[tuple[Domains, FlagArray]]:
-        """For each topology key that refuses a node: (size + 1,) uint8 flags by domain."""
-        tables: dict[str, tuple[Domains, FlagArray]] = {}
+    def tables(self) -> list[Table]:
+        """For each topology key that refuses a node."""
+        tables: dict[str, Table] = {}
         needed = 0 if self._is_first_of_its_kind() else 1
         for key, count in self.affinity.items():
             missing = count.totals < needed
@@ -97,30 +102,56 @@ class PreFilterState:
             if np.logical_and(table, domains.occupied).any()
         ]
 
+    @lazy
+    def whole(self) -> Verdicts | None:
+        """The verdicts on all rows of the snapshot."""
+        return _find_verdicts(self.tables, None)
+
+    def after(self, before: RequiredCounts) -> RequiredCounts:
+        """These counts with the verdicts of the counts ``before`` if no table differs."""
+        if len(self.tables) == len(before.tables) and all(
+            new[0] is old[0] and np.array_equal(new[1], old[1])
+            for new, old in zip(self.tables, before.tables, strict=True)
+        ):
+            self.__dict__["whole"] = before.whole
+        return self
+
     def _is_first_of_its_kind(self) -> bool:
         """Whether no running pod matches the affinity terms, but the pod itself does.
 
         It may then start a new group on any node that has the topology keys.
         """
-        return self.incoming.likes_itself(self.pod) and not any(
-            count.totals.any() for count in self.affinity.values()
-        )
+        return self.likes_itself and not any(count.totals.any() for count in self.affinity.values())
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterState:
+    """Immutable: AddPod and RemovePod replace it."""
+
+    pod: PodInfo
+    namespace_labels: Mapping[str, str]
+    counts: RequiredCounts
+
+    def clone(self) -> PreFilterState:
+        return self
 
     def with_change(
         self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
     ) -> PreFilterState:
         """The state with ``other`` added to (+1) or removed from (-1) the row."""
-        return replace(
-            self,
-            affinity=_add(self.affinity, self.incoming.affinity, other, row, amount),
-            anti_affinity=_add(self.anti_affinity, self.incoming.anti_affinity, other, row, amount),
+        counts, incoming = self.counts, self.counts.incoming
+        changed = replace(
+            counts,
+            affinity=_add(counts.affinity, incoming.affinity, other, row, amount),
+            anti_affinity=_add(counts.anti_affinity, incoming.anti_affinity, other, row, amount),
             existing=self._add_to_existing(other, row, amount, domains_of),
         )
+        return replace(self, counts=changed)
 
     def _add_to_existing(
         self, other: PodInfo, row: int, amount: int, domains_of: Callable[[str], Domains]
     ) -> Counts:
-        counts = dict(self.existing)
+        counts = dict(self.counts.existing)
         for carried in other.terms.carried:
             if carried.kind is not TermKind.REQUIRED_ANTI_AFFINITY:
                 continue
@@ -130,48 +161,79 @@ class PreFilterState:
         return counts
 
 
-def pre_filter_state(
-    snapshot: Snapshot,
-    pod: PodInfo,
-    incoming: Incoming,
-    existing: Existing,
-    namespace_labels: Mapping[str, str],
-) -> PreFilterState | None:
-    """None if no node can be refused."""
-    against: dict[str, Count] = {}
-    for tally in existing.anti_affinity:
-        domains = snapshot.domains(tally.topology_key)
-        totals = snapshot.pods_by_term.totals(tally, domains)
-        if totals.any():
-            against[tally.topology_key] = Count(domains, totals)
-    if not against and not incoming.affinity and not incoming.anti_affinity:
-        return None
-    return PreFilterState(
-        pod,
-        namespace_labels,
-        incoming,
-        affinity=_counts(snapshot, incoming.affinity),
-        anti_affinity=_counts(snapshot, incoming.anti_affinity),
-        existing=against,
-    )
+class AffinityFilter:
+    """The counts of PreFilter for pods that the plugin cannot tell apart.
+
+    They are reused until the pods that they count change.
+    """
+
+    def __init__(self, incoming: Incoming, existing: Existing, *, likes_itself: bool) -> None:
+        self._incoming = incoming
+        self._existing = existing
+        self._likes_itself = likes_itself
+        self._node_version = -1
+        #: what the last counts were computed from
+        self._seen: list[tuple[Sums, int]] = []
+        self._counts: RequiredCounts | None = None
+
+    def counts(self, snapshot: Snapshot) -> RequiredCounts | None:
+        """None if no node can be refused."""
+        totals = (
+            totals_of_pods(snapshot, self._incoming.affinity),
+            totals_of_pods(snapshot, self._incoming.anti_affinity),
+            totals_of_terms(snapshot, self._existing.anti_affinity),
+        )
+        seen = [(sums, sums.position) for each in totals for _, sums in each]
+        same_nodes = self._node_version == snapshot.node_version
+        if self._counts is None or seen != self._seen or not same_nodes:
+            found = self._count(*totals)
+            if self._counts is not None and same_nodes:
+                found = found.after(self._counts)
+            self._counts, self._seen = found, seen
+            self._node_version = snapshot.node_version
+        if not self._counts.existing and self._asks_nothing:
+            return None
+        return self._counts
+
+    def _count(
+        self, affinity: Sequence[Totals], anti: Sequence[Totals], existing: Sequence[Totals]
+    ) -> RequiredCounts:
+        against = _counts(self._existing.anti_affinity, existing)
+        found = RequiredCounts(
+            self._incoming,
+            self._likes_itself,
+            _counts(self._incoming.affinity, affinity),
+            _counts(self._incoming.anti_affinity, anti),
+            {key: count for key, count in against.items() if count.totals.any()},
+        )
+        # The totals change with the next snapshot, the tables do not.
+        found.tables  # noqa: B018
+        return found
+
+    @lazy
+    def _asks_nothing(self) -> bool:
+        return not self._incoming.affinity and not self._incoming.anti_affinity
 
 
-def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdicts | None:
+def verdicts(counts: RequiredCounts, nodes: NodeColumns, *, whole: bool) -> Verdicts | None:
     """``whole``: ``nodes`` is the snapshot itself, so that its positions are the rows."""
+    return counts.whole if whole else _find_verdicts(counts.tables, nodes.snapshot_rows)
+
+
+def _find_verdicts(tables: Iterable[Table], rows: Int64Array | None) -> Verdicts | None:
+    """Of these rows of the snapshot, None = all."""
     flags: FlagArray | None = None
-    for domains, table in state.tables:
-        found = table.take(domains.slots if whole else domains.slots[nodes.snapshot_rows])
+    for domains, table in tables:
+        found = table.take(domains.slots if rows is None else domains.slots[rows])
         flags = found if flags is None else flags | found
     return None if flags is None else Verdicts(flags.astype(np.uint16), _STATUSES)
 
 
-def _counts(snapshot: Snapshot, tallies: Iterable[Tally]) -> Counts:
-    counts = {}
-    for tally in tallies:
-        domains = snapshot.domains(tally.topology_key)
-        totals = snapshot.pods_by_labels.totals(tally, domains)
-        counts[tally.topology_key] = Count(domains, totals)
-    return counts
+def _counts(tallies: Iterable[Tally | CarriedTally], totals: Iterable[Totals]) -> Counts:
+    return {
+        tally.topology_key: Count(domains, sums.values)
+        for tally, (domains, sums) in zip(tallies, totals, strict=True)
+    }
 
 
 def _add(counts: Counts, tallies: Iterable[Tally], other: PodInfo, row: int, amount: int) -> Counts:

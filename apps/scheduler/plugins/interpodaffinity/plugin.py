@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.scheduler.config.checks import check_range
@@ -12,25 +12,15 @@ from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, unresolvable
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects.meta import Int32
 from apps.scheduler.plugins.interpodaffinity import NAME, hints
-from apps.scheduler.plugins.interpodaffinity.existing import ExistingTerms
-from apps.scheduler.plugins.interpodaffinity.filtering import (
-    PreFilterState,
-    pre_filter_state,
-    verdicts,
-)
-from apps.scheduler.plugins.interpodaffinity.incoming import IncomingTerms
+from apps.scheduler.plugins.interpodaffinity.filtering import PreFilterState, verdicts
 from apps.scheduler.plugins.interpodaffinity.refusals import UnmetTerms
-from apps.scheduler.plugins.interpodaffinity.scoring import (
-    PreScoreState,
-    normalize,
-    pre_score_state,
-    raw_scores,
-)
+from apps.scheduler.plugins.interpodaffinity.scoring import PreScoreState
+from apps.scheduler.plugins.interpodaffinity.signs import UNRELATED, AffinitySigns
 
 _PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
@@ -47,16 +37,16 @@ class InterPodAffinity:
     name = NAME
     args_type = InterPodAffinityArgs
     default_weight = 2
+    sign_reads: Reads = "domains"
 
     def __init__(self, args: InterPodAffinityArgs | None, handle: Handle) -> None:
         args = args or InterPodAffinityArgs()
-        self._ignores_existing = args.ignore_preferred_terms_of_existing_pods
         self._handle = handle
-        self._incoming = IncomingTerms(handle.listers.namespaces)
-        self._existing = ExistingTerms(
+        self._signs = AffinitySigns(
             handle.snapshot.pods_by_term,
             handle.listers,
             hard_pod_affinity_weight=args.hard_pod_affinity_weight,
+            ignores_existing=args.ignore_preferred_terms_of_existing_pods,
         )
 
     @staticmethod
@@ -64,21 +54,23 @@ class InterPodAffinity:
         weight = args.hard_pod_affinity_weight
         check_range(weight, 0, 100, f"{path}.hardPodAffinityWeight", problems)
 
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        return None if pod.terms.errors else self._signs.of(pod)
+
+    def skips(self, pod: PodInfo) -> bool:
+        return self.sign(pod) is UNRELATED
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
         if pod.terms.errors:
             return None, unresolvable(f"parsing pod: {', '.join(pod.terms.errors)}")
-        found = pre_filter_state(
-            self._handle.snapshot,
-            pod,
-            self._incoming.of(pod.terms),
-            self._existing.about(pod),
-            self._existing.namespace_labels(pod),
-        )
-        if found is None:
+        required = self._signs.of(pod).filter
+        counts = required.counts(self._handle.snapshot) if required is not None else None
+        if counts is None:
             return None, SKIP
-        state.write(_PRE_FILTER_STATE, found)
+        labels = self._signs.existing.namespace_labels(pod)
+        state.write(_PRE_FILTER_STATE, PreFilterState(pod, labels, counts))
         return None, None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
@@ -91,7 +83,7 @@ class InterPodAffinity:
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeColumns) -> Verdicts | None:
         found = state.read(_PRE_FILTER_STATE, PreFilterState)
-        return verdicts(found, nodes, whole=nodes is self._handle.snapshot)
+        return verdicts(found.counts, nodes, whole=nodes is self._handle.snapshot)
 
     def explain_refusal(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, status: Status
@@ -103,10 +95,10 @@ class InterPodAffinity:
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        incoming = self._incoming.of(pod.terms)
-        if self._ignores_existing and not incoming.preferred:
+        scores, snapshot = self._signs.of(pod).scores, self._handle.snapshot
+        if scores is None:
             return SKIP
-        found = pre_score_state(self._handle.snapshot, incoming, self._existing.about(pod))
+        found = scores.state(snapshot, rows if nodes is snapshot else nodes.snapshot_rows[rows])
         if found is None:
             return SKIP
         state.write(_PRE_SCORE_STATE, found)
@@ -116,11 +108,10 @@ class InterPodAffinity:
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Int64Array:
         """The weights of the terms, the pod's and others', that match in the node's domains."""
-        snapshot_rows = rows if nodes is self._handle.snapshot else nodes.snapshot_rows[rows]
-        return raw_scores(state.read(_PRE_SCORE_STATE, PreScoreState), snapshot_rows)
+        return state.read(_PRE_SCORE_STATE, PreScoreState).raw
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
-        return normalize(scores)
+        return state.read(_PRE_SCORE_STATE, PreScoreState).normalized
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return hints.EVENTS

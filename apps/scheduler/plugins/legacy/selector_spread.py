@@ -87,7 +87,7 @@ class SelectorSpread:
         """The number of such pods on the node."""
         siblings = state.read(_PRE_SCORE_STATE, PreScoreState).siblings
         counts = self._handle.snapshot.pods_by_labels.counts(siblings)
-        return counts[nodes.snapshot_rows[rows]]
+        return counts.values[nodes.snapshot_rows[rows]]
 
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return spread(scores, state.read(_PRE_SCORE_STATE, PreScoreState).zones)

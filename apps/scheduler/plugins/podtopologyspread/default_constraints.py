@@ -49,6 +49,13 @@ class DefaultConstraints:
         self._known: dict[Hashable, tuple[SpreadConstraint, ...]] = {}
         self._version: tuple[int, ...] = ()
 
+    def apply_to(self, pod: PodInfo) -> bool:
+        """Whether the pod has default constraints for any action."""
+        listers = self._listers
+        if not pod.pod.metadata.owner_references and not len(listers.services):
+            return False
+        return any(self.of(pod, action) for action in self._unselected)
+
     def of(self, pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
         """The constraints for ``action``; none if no service or controller selects the pod."""
         unselected = self._unselected[action]

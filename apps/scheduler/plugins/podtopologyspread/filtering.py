@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from apps.scheduler.cache.domains import Domains
+from apps.scheduler.cache.pod_index import Sums
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.lazy import lazy
@@ -77,13 +78,25 @@ class HardConstraint:
         return replace(self, totals=totals)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PreFilterState:
     """Immutable: AddPod and RemovePod replace it."""
 
     constraints: tuple[HardConstraint, ...]
 
     def clone(self) -> PreFilterState:
+        return self
+
+    @lazy
+    def whole(self) -> Verdicts | None:
+        """The verdicts on all rows of the snapshot."""
+        return _find_verdicts(self, None)
+
+    def after(self, before: PreFilterState) -> PreFilterState:
+        """This state with the verdicts of the state ``before`` if no table differs."""
+        pairs = zip(self.constraints, before.constraints, strict=True)
+        if all(np.array_equal(new.table, old.table) for new, old in pairs):
+            self.__dict__["whole"] = before.whole
         return self
 
     def with_change(self, pod: PodInfo, row: int, amount: int) -> PreFilterState:
@@ -93,24 +106,65 @@ class PreFilterState:
         )
 
 
-def pre_filter_state(
-    snapshot: Snapshot, pod: PodInfo, constraints: Sequence[SpreadConstraint]
-) -> PreFilterState:
-    keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
-    found = []
-    for constraint in constraints:
-        counted = find_counted_domains(snapshot, pod, constraint, keys)
-        totals = snapshot.pods_by_labels.totals(constraint, counted)
-        found.append(
-            HardConstraint(
-                constraint,
-                int(constraint.selector.matches(pod.labels)),
-                snapshot.domains(constraint.topology_key),
-                counted,
-                totals,
+class SpreadFilter:
+    """The states of PreFilter for pods that the plugin cannot tell apart.
+
+    ``pod`` is one of these. A state is reused until the pods that its constraints count change.
+    """
+
+    def __init__(self, pod: PodInfo, constraints: Sequence[SpreadConstraint]) -> None:
+        self._pod = pod
+        self._constraints = constraints
+        self._keys = tuple(dict.fromkeys(each.topology_key for each in constraints))
+        self._node_version = -1
+        #: of each constraint: all nodes by its topology key, and those that it includes
+        self._domains: list[tuple[Domains, Domains]] = []
+        #: what the last state was computed from
+        self._seen: list[tuple[Sums, int]] = []
+        self._state: PreFilterState | None = None
+
+    def state(self, snapshot: Snapshot) -> PreFilterState:
+        if self._node_version != snapshot.node_version:
+            self._find_domains(snapshot)
+        sums = [
+            snapshot.pods_by_labels.totals(constraint, counted)
+            for constraint, (_, counted) in zip(self._constraints, self._domains, strict=True)
+        ]
+        seen = [(each, each.position) for each in sums]
+        if self._state is None or seen != self._seen:
+            state, self._seen = self._count(sums), seen
+            self._state = state if self._state is None else state.after(self._state)
+        return self._state
+
+    def _find_domains(self, snapshot: Snapshot) -> None:
+        self._state = None
+        self._domains = [
+            (
+                snapshot.domains(each.topology_key),
+                find_counted_domains(snapshot, self._pod, each, self._keys),
+            )
+            for each in self._constraints
+        ]
+        self._node_version = snapshot.node_version
+
+    def _count(self, sums: Sequence[Sums]) -> PreFilterState:
+        state = PreFilterState(
+            tuple(
+                HardConstraint(
+                    constraint,
+                    int(constraint.selector.matches(self._pod.labels)),
+                    *domains,
+                    totals.values,
+                )
+                for constraint, domains, totals in zip(
+                    self._constraints, self._domains, sums, strict=True
+                )
             )
         )
-    return PreFilterState(tuple(found))
+        # The totals change with the next snapshot, the tables do not.
+        for each in state.constraints:
+            each.table  # noqa: B018
+        return state
 
 
 def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdicts | None:
@@ -118,11 +172,16 @@ def verdicts(state: PreFilterState, nodes: NodeColumns, *, whole: bool) -> Verdi
 
     ``whole``: ``nodes`` is the snapshot itself, so that its positions are the rows.
     """
+    return state.whole if whole else _find_verdicts(state, nodes.snapshot_rows)
+
+
+def _find_verdicts(state: PreFilterState, rows: Int64Array | None) -> Verdicts | None:
+    """Of these rows of the snapshot, None = all."""
     ids: UInt16Array | None = None
     for each in state.constraints:
         if not each.refuses:
             continue
-        slots = each.domains.slots if whole else each.domains.slots[nodes.snapshot_rows]
+        slots = each.domains.slots if rows is None else each.domains.slots[rows]
         found = each.table.take(slots)
         ids = found if ids is None else np.where(ids == 0, found, ids)
     return None if ids is None else Verdicts(ids, _STATUSES)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.status import SKIP, Status, StatusError, error
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.labels import SelectorError
@@ -22,9 +22,7 @@ from apps.scheduler.plugins.podtopologyspread.args import (
 from apps.scheduler.plugins.podtopologyspread.constraints import (
     DO_NOT_SCHEDULE,
     NAME,
-    SCHEDULE_ANYWAY,
     SpreadConstraint,
-    compile_constraints,
 )
 from apps.scheduler.plugins.podtopologyspread.default_constraints import (
     SYSTEM_DEFAULTS,
@@ -32,15 +30,12 @@ from apps.scheduler.plugins.podtopologyspread.default_constraints import (
 )
 from apps.scheduler.plugins.podtopologyspread.filtering import (
     PreFilterState,
-    pre_filter_state,
     verdicts,
 )
 from apps.scheduler.plugins.podtopologyspread.hints import SpreadHints
 from apps.scheduler.plugins.podtopologyspread.refusals import too_uneven
-from apps.scheduler.plugins.podtopologyspread.scoring import (
-    PreScoreState,
-    pre_score_state,
-)
+from apps.scheduler.plugins.podtopologyspread.scoring import PreScoreState
+from apps.scheduler.plugins.podtopologyspread.signs import NOT_SPREAD, SpreadSign, SpreadSigns
 
 PRE_FILTER_STATE = f"PreFilter{NAME}"
 _PRE_SCORE_STATE = f"PreScore{NAME}"
@@ -52,21 +47,32 @@ class PodTopologySpread:
     default_args = staticmethod(default_args)
     check_args = staticmethod(check_args)
     default_weight = 2
+    sign_reads: Reads = "domains"
 
     def __init__(self, args: PodTopologySpreadArgs | None, handle: Handle) -> None:
         args = args or PodTopologySpreadArgs()
-        self._system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
-        defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.default_constraints
-        self._defaults = DefaultConstraints(defaults, handle.listers)
+        system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
+        written = SYSTEM_DEFAULTS if system_defaulted else args.default_constraints
+        defaults = DefaultConstraints(written, handle.listers)
+        self._signs = SpreadSigns(defaults, handle.listers, system_defaulted=system_defaulted)
         self._handle = handle
+
+    def sign(self, pod: PodInfo) -> Hashable | None:
+        try:
+            return self._signs.of(pod)
+        except SelectorError:
+            return None
+
+    def skips(self, pod: PodInfo) -> bool:
+        return self.sign(pod) is NOT_SPREAD
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns
     ) -> tuple[PreFilterResult | None, Status | None]:
-        constraints = self._hard_constraints(pod)
-        if not constraints:
+        found = self._sign(pod).filter
+        if found is None:
             return None, SKIP
-        state.write(PRE_FILTER_STATE, pre_filter_state(self._handle.snapshot, pod, constraints))
+        state.write(PRE_FILTER_STATE, found.state(self._handle.snapshot))
         return None, None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, nodes: NodeColumns) -> None:
@@ -90,19 +96,11 @@ class PodTopologySpread:
     def pre_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
     ) -> Status | None:
-        constraints = self._constraints(pod, SCHEDULE_ANYWAY)
-        if not constraints:
+        scores = self._sign(pod).scores
+        if scores is None:
             return SKIP
         snapshot = self._handle.snapshot
-        found = pre_score_state(
-            snapshot,
-            pod,
-            rows if nodes is snapshot else nodes.snapshot_rows[rows],
-            constraints,
-            # With system defaults, nodes without a zone are still scored by host.
-            require_all_topologies=bool(pod.pod.spec.topology_spread_constraints)
-            or not self._system_defaulted,
-        )
+        found = scores.state(snapshot, rows if nodes is snapshot else nodes.snapshot_rows[rows])
         state.write(_PRE_SCORE_STATE, found)
         return None
 
@@ -119,17 +117,16 @@ class PodTopologySpread:
         return SpreadHints(self._hard_constraints).events()
 
     def _hard_constraints(self, pod: PodInfo) -> Sequence[SpreadConstraint]:
-        return self._constraints(pod, DO_NOT_SCHEDULE)
-
-    def _constraints(self, pod: PodInfo, action: str) -> Sequence[SpreadConstraint]:
-        """The pod's own constraints for this action, or the defaults if it has none at all."""
-        own = pod.pod.spec.topology_spread_constraints
-        if not own:
-            return self._defaults.of(pod, action)
         try:
-            return compile_constraints(own, action, namespace=pod.namespace, labels=pod.labels)
+            return self._signs.constraints(pod, DO_NOT_SCHEDULE)
         except SelectorError as failure:
-            raise StatusError(error(f"get constraints from pod: {failure}")) from failure
+            raise _invalid(failure) from failure
+
+    def _sign(self, pod: PodInfo) -> SpreadSign:
+        try:
+            return self._signs.of(pod)
+        except SelectorError as failure:
+            raise _invalid(failure) from failure
 
     def _change(
         self, state: CycleState, pod: PodInfo, other: PodInfo, nodes: NodeColumns, amount: int
@@ -139,3 +136,7 @@ class PodTopologySpread:
             state.write(
                 PRE_FILTER_STATE, found.with_change(other, int(nodes.snapshot_rows[0]), amount)
             )
+
+
+def _invalid(failure: SelectorError) -> StatusError:
+    return StatusError(error(f"get constraints from pod: {failure}"))

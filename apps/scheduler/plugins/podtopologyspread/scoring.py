@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.cache.domains import Domains
+from apps.scheduler.cache.pod_index import Sums
 from apps.scheduler.cache.snapshot import Snapshot
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import BoolArray, Int64Array, take
@@ -35,55 +36,143 @@ class PreScoreState:
         return self
 
 
-def pre_score_state(
-    snapshot: Snapshot,
-    pod: PodInfo,
-    rows: Int64Array,
-    constraints: Sequence[SpreadConstraint],
-    *,
-    require_all_topologies: bool,
-) -> PreScoreState:
-    """Score the feasible ``rows`` (ascending).
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One constraint, prepared for scoring the feasible rows."""
+
+    constraint: SpreadConstraint
+    #: the domains in which its pods are counted; None: on the node itself
+    counted: Domains | None
+    #: the domains by which a node is scored
+    domains: Domains
+    #: the logarithm that balances constraints with many domains against those with few
+    factor: float
+
+    def sums(self, snapshot: Snapshot) -> Sums:
+        pods = snapshot.pods_by_labels
+        if self.counted is None:
+            return pods.counts(self.constraint)
+        return pods.totals(self.constraint, self.counted)
+
+    def table(self, sums: Int64Array) -> Float64Array:
+        """``count * log(domains + 2) + (maxSkew - 1)`` by domain or row; 0 outside."""
+        scores = sums.astype(np.float64) * self.factor
+        scores += self.constraint.max_skew - 1
+        if self.counted is not None:
+            scores[self.domains.size] = 0
+        return scores
+
+    def scores(self, sums: Int64Array, rows: Int64Array) -> Float64Array:
+        """(len(rows),) float64."""
+        if self.counted is not None:
+            return self.table(sums).take(take(self.domains.slots, rows))
+        scores = self.table(take(sums, rows))
+        if self.domains.outside:
+            scores[take(self.domains.slots, rows) == self.domains.size] = 0
+        return scores
+
+
+class SpreadScores:
+    """The scores for pods that the plugin cannot tell apart; ``pod`` is one of these.
 
     With ``require_all_topologies`` a node that lacks any of the topology keys is ignored;
-    otherwise it is scored by those it has.
+    otherwise it is scored by those it has. Scores are reused until the feasible rows change or the
+    pods that the constraints count.
     """
-    keys = tuple(dict.fromkeys(constraint.topology_key for constraint in constraints))
-    ignored = _find_lacking(snapshot, keys, rows) if require_all_topologies else None
-    scored = rows if ignored is None else rows[~ignored]
-    if len(constraints) == 1 and require_all_topologies and keys[0] != HOSTNAME:
-        return _score_single_constraint(snapshot, pod, constraints[0], rows, scored)
-    score = np.zeros(len(rows), dtype=np.float64)
-    for constraint in constraints:
-        if constraint.topology_key == HOSTNAME:
-            score += _score_by_host(snapshot, constraint, rows, len(scored))
-        else:
-            asked = keys if require_all_topologies else ()
-            table, domains = _score_by_domain(snapshot, pod, constraint, scored, asked)
-            score += table.take(take(domains.slots, rows))
-    raw = _round_half_away(score)
-    if ignored is None:
-        return PreScoreState(raw, _normalize(raw, raw))
-    raw[ignored] = 0
-    normalized = _normalize(raw, raw[~ignored])
-    normalized[ignored] = 0
+
+    def __init__(
+        self,
+        pod: PodInfo,
+        constraints: Sequence[SpreadConstraint],
+        *,
+        require_all_topologies: bool,
+    ) -> None:
+        self._pod = pod
+        self._constraints = constraints
+        self._require_all_topologies = require_all_topologies
+        self._keys = tuple(dict.fromkeys(each.topology_key for each in constraints))
+        self._node_version = -1
+        self._rows: Int64Array | None = None
+        #: (len(rows),) bool, the feasible rows that are ignored; None if there are none
+        self._ignored: BoolArray | None = None
+        self._parts: list[_Part] = []
+        #: the domains of the only constraint that have a feasible row
+        self._inhabited: BoolArray | None = None
+        #: what the last state was computed from
+        self._seen: list[tuple[Sums, int]] = []
+        self._state: PreScoreState | None = None
+
+    def state(self, snapshot: Snapshot, rows: Int64Array) -> PreScoreState:
+        """The scores of the feasible ``rows`` (ascending), which may not change afterwards."""
+        if self._node_version != snapshot.node_version or self._rows is not rows:
+            self._prepare(snapshot, rows)
+        sums = [part.sums(snapshot) for part in self._parts]
+        seen = [(each, each.position) for each in sums]
+        if self._state is None or seen != self._seen:
+            self._state, self._seen = self._score(rows, [each.values for each in sums]), seen
+        return self._state
+
+    def _prepare(self, snapshot: Snapshot, rows: Int64Array) -> None:
+        self._state = None
+        self._ignored = None
+        if self._require_all_topologies:
+            self._ignored = _find_lacking(snapshot, self._keys, rows)
+        scored = rows if self._ignored is None else rows[~self._ignored]
+        self._parts = [self._part(snapshot, each, scored) for each in self._constraints]
+        self._inhabited = None
+        if len(self._parts) == 1 and self._require_all_topologies:
+            part = self._parts[0]
+            if part.counted is not None:
+                self._inhabited = _find_domains(part.domains, scored, snapshot.total_nodes)
+        self._rows, self._node_version = rows, snapshot.node_version
+
+    def _part(self, snapshot: Snapshot, constraint: SpreadConstraint, scored: Int64Array) -> _Part:
+        """Without the need of all topologies, nodes that lack the topology key form a domain.
+
+        It counts in the factor but is not scored.
+        """
+        key = constraint.topology_key
+        domains = snapshot.domains(key)
+        if key == HOSTNAME:
+            return _Part(constraint, None, domains, math.log(len(scored) + 2))
+        absent = not self._require_all_topologies
+        every = snapshot.domains(key, absent_is_empty=absent)
+        counted = find_counted_domains(
+            snapshot, self._pod, constraint, () if absent else self._keys, absent_is_empty=absent
+        )
+        number = np.count_nonzero(_find_domains(every, scored, snapshot.total_nodes))
+        return _Part(constraint, counted, domains, math.log(int(number) + 2))
+
+    def _score(self, rows: Int64Array, sums: Sequence[Int64Array]) -> PreScoreState:
+        if self._inhabited is not None:
+            return self._score_by_domain(rows, sums[0], self._inhabited)
+        score = np.zeros(len(rows), dtype=np.float64)
+        for part, values in zip(self._parts, sums, strict=True):
+            score += part.scores(values, rows)
+        raw = _round_half_away(score)
+        if self._ignored is None:
+            return _state(raw, _normalize(raw, raw))
+        raw[self._ignored] = 0
+        normalized = _normalize(raw, raw[~self._ignored])
+        normalized[self._ignored] = 0
+        return _state(raw, normalized)
+
+    def _score_by_domain(
+        self, rows: Int64Array, sums: Int64Array, inhabited: BoolArray
+    ) -> PreScoreState:
+        """Scores of a single constraint are computed per domain and then assigned to the rows."""
+        part = self._parts[0]
+        raw = _round_half_away(part.table(sums))
+        normalized = _normalize(raw, raw[inhabited])
+        normalized[part.domains.size] = 0
+        slots = take(part.domains.slots, rows)
+        return _state(raw.take(slots), normalized.take(slots))
+
+
+def _state(raw: Int64Array, normalized: Int64Array) -> PreScoreState:
+    raw.setflags(write=False)
+    normalized.setflags(write=False)
     return PreScoreState(raw, normalized)
-
-
-def _score_single_constraint(
-    snapshot: Snapshot,
-    pod: PodInfo,
-    constraint: SpreadConstraint,
-    rows: Int64Array,
-    scored: Int64Array,
-) -> PreScoreState:
-    """With a single constraint, scores are computed per domain and then assigned to the rows."""
-    table, domains = _score_by_domain(snapshot, pod, constraint, scored, (constraint.topology_key,))
-    raw = _round_half_away(table)
-    normalized = _normalize(raw, raw[_find_domains(domains, scored, snapshot.total_nodes)])
-    normalized[domains.size] = 0
-    slots = take(domains.slots, rows)
-    return PreScoreState(raw.take(slots), normalized.take(slots))
 
 
 def _round_half_away(scores: Float64Array) -> Int64Array:
@@ -108,49 +197,6 @@ def _find_lacking(snapshot: Snapshot, keys: Sequence[str], rows: Int64Array) -> 
             without = take(domains.slots, rows) == domains.size
             lacking = without if lacking is None else lacking | without
     return lacking
-
-
-def _score_by_host(
-    snapshot: Snapshot, constraint: SpreadConstraint, rows: Int64Array, scored: int
-) -> Float64Array:
-    """(len(rows),) float64 by the pods on the node itself, included or not."""
-    counts = snapshot.pods_by_labels.counts(constraint)
-    scores = _score(take(counts, rows), constraint, scored)
-    hosts = snapshot.domains(HOSTNAME)
-    if hosts.outside:
-        scores[take(hosts.slots, rows) == hosts.size] = 0
-    return scores
-
-
-def _score_by_domain(
-    snapshot: Snapshot,
-    pod: PodInfo,
-    constraint: SpreadConstraint,
-    scored: Int64Array,
-    keys: Sequence[str],
-) -> tuple[Float64Array, Domains]:
-    """(size + 1,) float64 by the pods in each domain, 0 outside; and the domains.
-
-    Without ``keys`` (all of which a node must have to be included), nodes that lack the topology
-    key form a domain of their own, which counts in the weight but is not scored.
-    """
-    every = snapshot.domains(constraint.topology_key, absent_is_empty=not keys)
-    counted = find_counted_domains(snapshot, pod, constraint, keys, absent_is_empty=not keys)
-    totals = snapshot.pods_by_labels.totals(constraint, counted)
-    number = int(np.count_nonzero(_find_domains(every, scored, snapshot.total_nodes)))
-    scores = _score(totals, constraint, number)
-    scores[every.size] = 0
-    return scores, snapshot.domains(constraint.topology_key)
-
-
-def _score(counts: Int64Array, constraint: SpreadConstraint, domains: int) -> Float64Array:
-    """``count * log(domains + 2) + (maxSkew - 1)``, (n,) float64.
-
-    The logarithm balances constraints with many domains against those with few.
-    """
-    scores = counts.astype(np.float64) * math.log(domains + 2)
-    scores += constraint.max_skew - 1
-    return scores
 
 
 def _find_domains(domains: Domains, rows: Int64Array, nodes: int) -> BoolArray:

@@ -1,0 +1,125 @@
+"""Scores that change row by row, and what they were at each moment, without a copy for each."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.nodes import Int64Array
+
+#: changes after which there is a new base
+_MAX_CHANGES: Final = 64
+
+
+class Moment:
+    """Columns as they were; each array is built when it is first read, and read-only."""
+
+    __slots__ = ("_bases", "_built", "_count", "_places", "_values")
+
+    def __init__(
+        self, bases: Sequence[Int64Array], places: list[int], values: list[tuple[int, ...]]
+    ) -> None:
+        """The first ``len(places)`` of the changes apply: ``values`` of all columns at a place."""
+        self._bases = bases
+        self._places = places
+        self._values = values
+        self._count = len(places)
+        self._built: dict[int, Int64Array] = {}
+
+    def column(self, index: int) -> Int64Array:
+        """The same object each time."""
+        if not self._count:
+            return self._bases[index]
+        built = self._built.get(index)
+        if built is None:
+            built = self._built[index] = self._bases[index].copy()
+            # Of several values for one place the last one stays.
+            changes = [values[index] for values in self._values[: self._count]]
+            built[self._places[: self._count]] = changes
+            built.setflags(write=False)
+        return built
+
+
+class LiveScores:
+    """Columns of the feasible rows and their totals; which rows have the greatest total."""
+
+    __slots__ = ("_bases", "_places", "_row_places", "_rows", "_total", "_values", "best", "ties")
+
+    def __init__(self, rows: Int64Array, columns: Sequence[Int64Array], total: Int64Array) -> None:
+        """``rows``: (n,) int64, ascending, n > 0; the other arrays are aligned with them.
+
+        The columns must not change any more.
+        """
+        self._rows = rows
+        self._total = total.copy()
+        total.setflags(write=False)
+        self._bases = [*columns, total]
+        #: changes: the place, and the values of all columns there
+        self._places: list[int] = []
+        self._values: list[tuple[int, ...]] = []
+        #: row -> its place among ``rows``, -1 if it is not there; None if all rows are there
+        self._row_places: Int64Array | None = None
+        size = int(rows[-1]) + 1
+        if size > len(rows):
+            self._row_places = np.full(size, -1, dtype=np.int64)
+            self._row_places[rows] = np.arange(len(rows))
+        #: the greatest total, and the rows that have it, ascending
+        self.best = 0
+        self.ties: list[int] | Int64Array = []
+        self._rank()
+
+    def moment(self) -> Moment:
+        """The columns as they are now, the totals last; ``best`` and ``ties`` are right then."""
+        if not len(self.ties):
+            self._rank()
+        if len(self._places) > _MAX_CHANGES:
+            # The lists stay what they are: earlier moments refer to them.
+            now = Moment(self._bases, self._places, self._values)
+            self._bases = [now.column(index) for index in range(len(self._bases))]
+            self._places, self._values = [], []
+        return Moment(self._bases, self._places, self._values)
+
+    def change(self, row: int, scores: tuple[int, ...], gain: int) -> None:
+        """Enter the scores of ``row``, whose total gains so much; ignored if it is not feasible."""
+        place = self._place_of(row)
+        if place < 0:
+            return
+        old = int(self._total[place])
+        self._total[place] = new = old + gain
+        self._places.append(place)
+        self._values.append((*scores, new))
+        # Without ties the greatest total is not known any more.
+        if not len(self.ties) or not gain:
+            return
+        ties: list[int] = self.ties if isinstance(self.ties, list) else self.ties.tolist()
+        self.ties = ties
+        if new > self.best:
+            self.best, self.ties = new, [row]
+        elif old == self.best:
+            del ties[bisect_left(ties, row)]
+        elif new == self.best:
+            ties.insert(bisect_left(ties, row), row)
+
+    def add(self, gains: Int64Array) -> None:
+        """The totals gain so much, (n,) int64."""
+        now = Moment(self._bases, self._places, self._values)
+        self._total += gains
+        total = self._total.copy()
+        total.setflags(write=False)
+        # What earlier moments refer to stays what it is.
+        self._bases = [*(now.column(index) for index in range(len(self._bases) - 1)), total]
+        self._places, self._values = [], []
+        self._rank()
+
+    def _place_of(self, row: int) -> int:
+        places = self._row_places
+        if places is None:
+            return row if row < len(self._rows) else -1
+        return int(places[row]) if row < len(places) else -1
+
+    def _rank(self) -> None:
+        self.best = int(self._total.max())
+        self.ties = self._rows.take((self._total == self.best).nonzero()[0])

@@ -1,0 +1,61 @@
+"""The way of a request for one Kubernetes object: past Django's middleware."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from apps.api import creation, objects
+from apps.cluster.context import acceptable_request_id
+from schedweb.front.asgi import Receive, Scope, Send
+from schedweb.front.bodies import BodyTooLarge, ClientDisconnected, largest_body, read_body
+from schedweb.front.creation import is_served, replay, send_response
+from schedweb.front.threads import WsgiInThreads, refuse_body
+
+
+class ObjectsInThreads:
+    """The ASGI application that answers these requests, and passes all others on to Django."""
+
+    def __init__(self, django: WsgiInThreads) -> None:
+        self._django = django
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
+        served = is_served(headers.get(b"host", b""))
+        request = objects.request_of(scope, headers) if served else None
+        if request is None:
+            await self._django(scope, receive, send)
+            return
+        await self._django.limited(
+            scope, send, lambda: self._answer(request, headers, scope, receive, send)
+        )
+
+    async def _answer(
+        self,
+        request: objects.ObjectRequest,
+        headers: dict[bytes, bytes],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        try:
+            raw = await read_body(receive, largest_body(scope))
+        except ClientDisconnected:
+            return
+        except BodyTooLarge:
+            await refuse_body(scope, send)
+            return
+        try:
+            user = await objects.authenticate(request)
+        except creation.NotSupported:
+            await self._django.answer(scope, replay(raw), send)
+            return
+        request_id = acceptable_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
+        if not isinstance(user, str):
+            response = user
+        elif objects.is_plain_get(request):
+            response = await objects.read(request)
+        else:
+            response = await self._django.run(
+                partial(objects.respond, request, raw, user, request_id)
+            )
+        await send_response(send, response, request_id)

@@ -1,0 +1,106 @@
+"""Two processes of the web front behind one port."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import yaml
+
+from tests.stack.running_site import RunningSite, alive, wait_until
+
+pytestmark = pytest.mark.stack
+
+PODS = "/k8s/shared/api/v1/namespaces/default/pods"
+CREATING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%counter AS MATERIALIZED%' "
+    "AND pid <> pg_backend_pid()"
+)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[RunningSite]:
+    with tempfile.TemporaryDirectory(prefix="schedweb-site-") as folder:
+        Path(folder).chmod(0o755)
+        running = RunningSite(Path(folder), SCHEDWEB_WEB_PROCESSES="2")
+        running.start()
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def headers(site: RunningSite) -> dict[str, str]:
+    config = yaml.safe_load(site.manage("kubeconfig", "demo", "--user", "admin"))
+    return {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
+
+
+def fronts(site: RunningSite) -> list[int]:
+    return [pid for pid, line in site.processes().items() if "schedweb.front" in line]
+
+
+def create(site: RunningSite, headers: dict[str, str], name: str) -> int:
+    body = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return site.post(PODS, body, headers)
+
+
+def versions(site: RunningSite) -> list[int]:
+    with psycopg.connect(site.database_url) as connection:
+        rows = connection.execute(
+            "SELECT p.resource_version FROM cluster_pod p JOIN cluster_cluster c "
+            "ON c.id = p.cluster_id WHERE c.name = 'shared'"
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
+def test_both_create_objects_of_one_cluster(site: RunningSite, headers: dict[str, str]) -> None:
+    assert len(fronts(site)) == 2
+    assert site.post("/api/v1/clusters", {"name": "shared"}, headers) == 201
+    assert site.post("/api/v1/clusters/shared/pause", {}, headers) == 200
+    created = 0
+
+    def both_create() -> bool:
+        nonlocal created
+        # each over a connection of its own, which the kernel assigns to a process
+        assert create(site, headers, f"p{created}") == 201
+        created += 1
+        with psycopg.connect(site.database_url) as connection:
+            row = connection.execute(CREATING).fetchone()
+        return row is not None and row[0] == 2
+
+    wait_until(both_create)
+    assert len(set(versions(site))) == created
+    # a namespace that one process creates is known to the other
+    assert site.post("/k8s/shared/api/v1/namespaces", {"metadata": {"name": "n"}}, headers) == 201
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    for number in range(10):
+        body["metadata"]["name"] = f"n{number}"
+        assert site.post("/k8s/shared/api/v1/namespaces/n/pods", body, headers) == 201
+
+
+def test_a_process_that_is_killed_starts_again(site: RunningSite, headers: dict[str, str]) -> None:
+    killed, other = fronts(site)
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: not alive(killed))
+
+    def answered() -> bool:
+        try:
+            return all(site.get("/healthz")[0] == 200 for _ in range(10))
+        except (OSError, http.client.HTTPException):
+            return False
+
+    wait_until(lambda: len(fronts(site)) == 2 and answered(), seconds=60)
+    assert other in fronts(site)
+    for number in range(10):
+        assert create(site, headers, f"again{number}") == 201
+
+
+def test_all_end_with_the_site(site: RunningSite) -> None:
+    running = fronts(site)
+    assert site.end(signal.SIGTERM) == 0
+    assert not any(alive(pid) for pid in running)
