@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('cluster', '0006_admission_version'),
+        ('cluster', '0007_cheaper_writes'),
     ]
 
     operations = [
