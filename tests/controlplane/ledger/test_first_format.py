@@ -35,7 +35,7 @@ def test_a_row_of_the_first_format_is_read(recorded: dict[str, Any]) -> None:
     assert recorded["seen"] == {
         "loaded_at": seen.loaded_at,
         # the sequence was added later, and is 0 in these rows
-        "expected": [[each.pod_uid, each.node, each.version] for each in seen.expected],
+        "expected": [[each.uid, each.node, each.version] for each in seen.expected],
         "released": list(seen.released),
         "undone": record.undone,
     }
