@@ -325,6 +325,13 @@ class Change(models.Model):
         indexes = (
             # one object's history
             models.Index(fields=["cluster", "uid", "version"], name="change_of_object"),
+            # deleted objects by a prefix of their name; other changes are not in it
+            models.Index(
+                fields=["cluster", "kind", "name"],
+                name="change_of_deleted",
+                opclasses=["int8_ops", "varchar_ops", "varchar_pattern_ops"],
+                condition=models.Q(type="DELETED"),
+            ),
         )
 
     def __str__(self) -> str:

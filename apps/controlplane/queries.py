@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
-from apps.controlplane.models import PastCluster, QueueEntry, SchedulingDecision
+from apps.controlplane.models import (
+    ConfigurationRevision,
+    PastCluster,
+    QueueEntry,
+    SchedulingDecision,
+)
 from apps.controlplane.profiles import revisions
 
 
@@ -54,6 +59,16 @@ def list_pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
     pending = Pod.objects.filter(cluster=cluster, node_name="")
     pending = pending.exclude(phase__in=("Succeeded", "Failed"))
     return pending.exclude(scheduler_name__in=list_scheduler_names(cluster))
+
+
+def count_stranded_pods(cluster: Cluster, revision: ConfigurationRevision) -> dict[str, int]:
+    """The pending pods that no profile of this revision would schedule, by schedulerName."""
+    profiles = revisions.load_configuration(revision).profiles
+    known = [profile.scheduler_name for profile in profiles]
+    pending = Pod.objects.filter(cluster=cluster, node_name="")
+    pending = pending.exclude(phase__in=("Succeeded", "Failed")).exclude(scheduler_name__in=known)
+    counted = pending.values_list("scheduler_name").annotate(Count("pk")).order_by("scheduler_name")
+    return dict(counted)
 
 
 def count_pods_by_queue(cluster: Cluster) -> dict[QueueEntry.Queue, int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
 from apps.cluster import kinds, queries
-from apps.cluster.models import Cluster, Pod, PriorityClass, Taint
+from apps.cluster.models import Cluster, Node, Pod, PriorityClass, Taint
 from apps.controlplane.models import ConfigurationRevision
 
 pytestmark = pytest.mark.django_db
@@ -186,6 +188,74 @@ def test_an_object_is_edited_unless_it_was_updated_in_the_meantime(
     late = alice.post(address, {"manifest": text})
     assert late.status_code == 422
     assert "modified" in problem(late.content.decode(), "manifest")
+
+
+def edit_node(alice: Client, *changes: tuple[str, str]) -> Any:
+    """Edit node fast-1, replacing texts of its YAML."""
+    address = "/clusters/bare/edit/nodes/fast-1"
+    text = alice.get(address).context["form"]["manifest"].value()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return alice.post(address, {"manifest": text})
+
+
+def test_an_edited_node_is_stored_with_its_capacity(alice: Client, empty: Cluster) -> None:
+    alice.post("/clusters/bare/new-node", NODE)
+    cpu = queries.get(empty, kinds.NODE, "", "fast-1")["status"]["allocatable"]["cpu"]
+    changes = ((f"cpu: {cpu!r}", "cpu: '7'"), ("  labels:", "  labels:\n    tier: gold"))
+    assert edit_node(alice, *changes).status_code == 302
+    node = queries.get(empty, kinds.NODE, "", "fast-1")
+    assert node["metadata"]["labels"]["tier"] == "gold"
+    assert node["status"]["capacity"]["cpu"] == node["status"]["allocatable"]["cpu"] == "7"
+    assert Node.objects.get(name="fast-1").allocatable["cpu"] == 7000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("name: fast-1", "name: fast-2", "metadata.name: cannot be changed, it remains fast-1"),
+        ("kind: Node", "kind: Pod", "kind: cannot be changed, it remains Node"),
+        ("spec: ", "spek: ", "spek: unknown field"),
+        ("creationTimestamp: '2", "creationTimestamp: '3", "metadata.creationTimestamp: cannot"),
+    ],
+)
+def test_an_edit_that_cannot_be_stored_whole_is_refused_at_its_line(
+    alice: Client, empty: Cluster, old: str, new: str, words: str
+) -> None:
+    alice.post("/clusters/bare/new-node", NODE)
+    before = queries.get(empty, kinds.NODE, "", "fast-1")
+    response = edit_node(alice, (old, new), ("  labels:", "  labels:\n    tier: gold"))
+    assert response.status_code == 422
+    shown = problem(response.content.decode(), "manifest")
+    assert words in shown and "Line " in shown
+    assert queries.get(empty, kinds.NODE, "", "fast-1") == before
+
+
+def test_the_status_of_a_pod_is_not_edited(alice: Client, empty: Cluster) -> None:
+    alice.post("/clusters/bare/new-pod", POD)
+    address = "/clusters/bare/edit/pods/default/web"
+    text = alice.get(address).context["form"]["manifest"].value()
+    response = alice.post(address, {"manifest": text.replace("phase: Pending", "phase: Failed")})
+    assert response.status_code == 422
+    assert "status.phase: the status of a Pod is written by" in problem(
+        response.content.decode(), "manifest"
+    )
+
+
+def test_an_unknown_field_of_an_import_is_refused_at_its_line(
+    alice: Client, empty: Cluster
+) -> None:
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec:\n"
+        "  containers: [{name: c, image: i}]\n  nodeSelectr: {a: b}\n"
+    )
+    response = alice.post("/clusters/bare/import", {"manifest": text})
+    assert response.status_code == 422
+    assert "Line 6: spec.nodeSelectr: unknown field" in problem(
+        response.content.decode(), "manifest"
+    )
+    assert not Pod.objects.exists()
 
 
 def test_an_object_is_deleted_after_its_consequences_were_shown(

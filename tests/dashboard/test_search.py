@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.cluster import kinds
 from apps.cluster.models import Cluster
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
 from apps.controlplane.models import SchedulingDecision
 from apps.dashboard.queries.search import search
 
 pytestmark = pytest.mark.django_db
+C = {"name": "c", "image": "i"}
 
 
 def found(text: str, here: str = "") -> list[tuple[str, str]]:
@@ -33,6 +37,22 @@ def test_decisions_are_found_by_number_and_by_the_pod(lab: Cluster) -> None:
     assert ("Decision", str(row.pk)) not in found("web-1", here="bare")
 
 
+def test_a_deleted_pod_is_found_though_it_was_never_scheduled(
+    alice: Client, empty: Cluster
+) -> None:
+    body = {"metadata": {"name": "static-1"}, "spec": {"nodeName": "far", "containers": [C]}}
+    actor = Actor("tests")
+    created = store.create(empty, kinds.POD, body, actor=actor, namespace="default")
+    options = {"gracePeriodSeconds": 0}
+    store.delete(empty, kinds.POD, "default", "static-1", actor=actor, options=options)
+    (hit,) = search("static")
+    story = f"/clusters/bare/stories/{created['metadata']['uid']}"
+    assert (hit.name, hit.about, hit.address) == ("default/static-1", "bare, deleted", story)
+    missing = alice.get("/clusters/bare/pods/default/static-1")
+    assert missing.status_code == 404
+    assert story in missing.content.decode()
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\x00", "%", "_", "9" * 30])
 def test_odd_texts_find_nothing(lab: Cluster, text: str) -> None:
     assert found(text) == []
@@ -41,7 +61,7 @@ def test_odd_texts_find_nothing(lab: Cluster, text: str) -> None:
 def test_the_search_takes_one_query_for_each_sort(
     alice: Client, lab: Cluster, django_assert_num_queries: Any
 ) -> None:
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         page = alice.get("/search?q=web&cluster=lab", headers={"HX-Request": "true"})
     text = page.content.decode()
     assert 'role="option"' in text and "<html" not in text

@@ -9,8 +9,9 @@ import yaml
 from django.db import transaction
 
 from apps.cluster import kinds
+from apps.cluster.admission.fields import check_fields
 from apps.cluster.documents import UnreadableDocument, parse_yaml_stream
-from apps.cluster.errors import AlreadyExists, ApiError, BadRequest
+from apps.cluster.errors import AlreadyExists, ApiError, BadRequest, Invalid
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.system_classes import SYSTEM_CLASSES
@@ -142,6 +143,10 @@ def _unfold(place: str, document: Any) -> Iterator[Numbered]:
         ) from None
     if not isinstance(document.get("metadata"), dict):
         raise ManifestError(f"{place} ({kind.name}): metadata: must be an object")
+    try:
+        check_fields(kind, document)
+    except Invalid as error:
+        raise ManifestError(f"{place} ({kind.name}): {error.message}") from error
     yield place, kind, document
 
 

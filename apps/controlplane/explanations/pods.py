@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from apps.cluster.errors import NotFound
@@ -39,8 +40,9 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
         raise NotFound("pods", name)
     entry = QueueEntry.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
     last = queries.list_decisions(cluster, pod_uid=pod.uid).first()
-    sentence = why_pending(cluster, pod, entry, last)
-    if not sentence or pod.scheduler_name not in queries.list_scheduler_names(cluster):
+    profiles = queries.list_scheduler_names(cluster)
+    sentence = why_pending(pod, entry, last, profiles)
+    if not sentence or pod.scheduler_name not in profiles:
         return PodExplanation(sentence, last)
     return PodExplanation(
         sentence,
@@ -53,16 +55,19 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
 
 
 def why_pending(
-    cluster: Cluster,
     pod: Pod,
     entry: QueueEntry | None,
     last: SchedulingDecision | None,
+    profiles: Collection[str],
 ) -> str:
-    """One sentence; empty for a pod that is not pending."""
+    """One sentence; empty for a pod that is not pending.
+
+    `profiles`: the schedulerNames of the cluster's active configuration.
+    """
     if pod.node_name or pod.phase in ENDED:
         return ""
-    if pod.scheduler_name not in queries.list_scheduler_names(cluster):
-        return f"No profile of this cluster has the schedulerName {pod.scheduler_name}."
+    if pod.scheduler_name not in profiles:
+        return f"It waits for scheduler {pod.scheduler_name}, which no profile here has."
     gates = [gate["name"] for gate in pod.body["spec"].get("schedulingGates") or ()]
     if gates:
         return f"It waits for its scheduling gates to be removed: {', '.join(gates)}."

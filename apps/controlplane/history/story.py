@@ -6,9 +6,10 @@ retention has deleted are missing; the others remain readable after the pod is d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Literal
 from uuid import UUID
 
@@ -16,20 +17,31 @@ from apps.cluster.differences import differences
 from apps.cluster.models import Change, Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.models import QueueMove, SchedulingDecision
+from apps.controlplane.results.presenting import describe_tie
 
-Kind = Literal["change", "attempt", "move", "event"]
+Kind = Literal["change", "activation", "attempt", "move", "preemption", "event"]
 Body = Mapping[str, Any]
 
 #: The newest rows read from each source.
 MAX_ROWS = 500
 #: Events that repeat what an attempt says.
 _SHOWN_AS_ATTEMPTS = frozenset({"Scheduled", "FailedScheduling"})
+#: The event of a victim, which the decision of its preemptor explains better.
+_PREEMPTED = "Preempted"
 #: Moves to these places are left out: attempts and changes show the same.
 _OTHERWISE_SHOWN = (QueueMove.Place.OUTSIDE, QueueMove.Place.IN_FLIGHT)
 #: Consecutive attempts with the same result that are all shown.
 MAX_REPEATS = 3
 #: Order of entries with the same time: causes before effects.
-_ORDER = {"change": 0, "queued": 1, "attempt": 2, "move": 4, "event": 5}
+_ORDER = {
+    "change": 0,
+    "activation": 0,
+    "queued": 1,
+    "attempt": 2,
+    "preemption": 2,
+    "move": 4,
+    "event": 5,
+}
 #: A binding is the effect of an attempt.
 _AFTER_ATTEMPTS = 3
 
@@ -45,8 +57,10 @@ class StoryEntry:
     text: str = ""
     user: str = ""
     request_id: str = ""
-    #: The decision of an attempt; the version of a change.
+    #: The decision of an attempt, or of the preemptor; the version of a change; the revision.
     number: int | None = None
+    #: The preemptor, or the victims of an attempt: "namespace/name".
+    pods: Sequence[str] = ()
     #: scheduled, unschedulable, error for attempts; Normal, Warning for events.
     outcome: str = ""
     node: str = ""
@@ -58,8 +72,12 @@ class StoryEntry:
 def read_story(cluster: Cluster, uid: UUID) -> list[StoryEntry]:
     """The entries of one pod, oldest first; empty for an unknown pod."""
     rows = list(queries.list_decisions(cluster, pod_uid=uid)[:MAX_ROWS])
-    entries = [*_read_changes(cluster, uid), *map(_build_attempt, rows)]
-    entries += _read_events(cluster, uid)
+    changes = _list_changes(cluster, uid)
+    preemptions = _read_preemptions(cluster, changes)
+    entries = [*_describe_changes(changes), *preemptions]
+    entries += [_build_attempt(row, cluster.tie_break) for row in rows]
+    entries += _find_activations(list(reversed(rows)))
+    entries += _read_events(cluster, uid, without=[_PREEMPTED] if preemptions else [])
     entries += _read_moves(cluster, uid, {row.attempt: row.at for row in rows})
     return sorted(entries, key=lambda entry: (entry.at, entry.order))
 
@@ -103,10 +121,15 @@ def find_last_body(cluster: Cluster, uid: UUID) -> dict[str, Any] | None:
     return newest.object if newest is not None else None
 
 
-def _read_changes(cluster: Cluster, uid: UUID) -> Iterator[StoryEntry]:
+def _list_changes(cluster: Cluster, uid: UUID) -> list[Change]:
+    """The newest changes of the pod, oldest first."""
     newest = Change.objects.filter(cluster=cluster, uid=uid).order_by("-version")[:MAX_ROWS]
+    return list(reversed(newest))
+
+
+def _describe_changes(changes: Sequence[Change]) -> Iterator[StoryEntry]:
     before: Body = {}
-    for change in reversed(newest):
+    for change in changes:
         title, text, node = _describe(change, before)
         before = change.object
         if title:
@@ -123,15 +146,57 @@ def _read_changes(cluster: Cluster, uid: UUID) -> Iterator[StoryEntry]:
             )
 
 
-def _build_attempt(row: SchedulingDecision) -> StoryEntry:
+def _find_activations(rows: Sequence[SchedulingDecision]) -> Iterator[StoryEntry]:
+    """An entry before each attempt (oldest first) with another revision than the one before."""
+    for before, row in pairwise(rows):
+        if before.profile_revision != row.profile_revision:
+            yield StoryEntry(
+                at=row.at,
+                kind="activation",
+                title=f"revision {row.profile_revision}",
+                text="of the scheduler configuration is used from here on",
+                number=row.profile_revision,
+                order=_ORDER["activation"],
+            )
+
+
+def _read_preemptions(cluster: Cluster, changes: Sequence[Change]) -> list[StoryEntry]:
+    """The decisions that selected the pod as a victim, while it existed."""
+    if not changes:
+        return []
+    first, last = changes[0], changes[-1]
+    filters: dict[str, Any] = {
+        "victims__contains": [f"{first.namespace}/{first.name}"],
+        "at__gte": first.at,
+    }
+    if last.type == Change.Type.DELETED:
+        filters["at__lte"] = last.at
+    rows = queries.list_decisions(cluster, **filters).exclude(unschedulable_plugins=[])
+    return [
+        StoryEntry(
+            at=row.at,
+            kind="preemption",
+            title="preempted",
+            text=f"selected as a victim in attempt {row.attempt}",
+            number=row.pk,
+            pods=[f"{row.namespace}/{row.name}"],
+            node=row.nominated_node,
+            order=_ORDER["preemption"],
+        )
+        for row in rows[:MAX_ROWS]
+    ]
+
+
+def _build_attempt(row: SchedulingDecision, tie_break: str) -> StoryEntry:
     return StoryEntry(
         at=row.at,
         kind="attempt",
         title=f"attempt {row.attempt}",
-        text=_describe_outcome(row),
+        text=_describe_outcome(row, tie_break),
         number=row.pk,
         outcome=row.result,
         node=row.node,
+        pods=row.victims,
         order=_ORDER["attempt"],
     )
 
@@ -161,9 +226,11 @@ def _read_moves(
         )
 
 
-def _read_events(cluster: Cluster, uid: UUID) -> Iterator[StoryEntry]:
+def _read_events(cluster: Cluster, uid: UUID, *, without: Collection[str]) -> Iterator[StoryEntry]:
     found = Event.objects.filter(cluster=cluster, involved_uid=str(uid))
-    for event in found.exclude(reason__in=_SHOWN_AS_ATTEMPTS).order_by("-pk")[:MAX_ROWS]:
+    for event in found.exclude(reason__in=[*_SHOWN_AS_ATTEMPTS, *without]).order_by("-pk")[
+        :MAX_ROWS
+    ]:
         yield StoryEntry(
             at=event.created_at,
             kind="event",
@@ -174,10 +241,11 @@ def _read_events(cluster: Cluster, uid: UUID) -> Iterator[StoryEntry]:
         )
 
 
-def _describe_outcome(row: SchedulingDecision) -> str:
+def _describe_outcome(row: SchedulingDecision, tie_break: str) -> str:
     if row.result == SchedulingDecision.Result.SCHEDULED:
-        tied = f", one of {row.tied_nodes:,} with the highest score" if row.tied_nodes > 1 else ""
-        return f"{row.feasible_nodes:,} of {row.nodes:,} nodes were feasible{tied}"
+        tie = describe_tie(row.tied_nodes, tie_break)
+        feasible = f"{row.feasible_nodes:,} of {row.nodes:,} nodes were feasible"
+        return f"{feasible}; {tie}" if tie else feasible
     return " ".join(filter(None, (row.message, row.post_filter_message)))
 
 

@@ -22,6 +22,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive, make_aware
 
 from apps.cluster.errors import BadRequest
+from apps.cluster.models import Change, Namespace
 from apps.controlplane.models import SchedulingDecision
 
 Kind = Literal["text", "number", "time", "uid", "result"]
@@ -48,7 +49,9 @@ PARAMETERS = (
     Parameter("result", "result", "How the attempt ended."),
     Parameter("plugin", "text", "A plugin that rejected a node, or the pod."),
     Parameter("reason", "text", "The exact reason of a plugin: `Insufficient cpu`."),
-    Parameter("victim", "text", "`namespace/name` of a pod that preemption evicts."),
+    Parameter(
+        "victim", "text", "`namespace/name`, or a name in any namespace, of a preempted pod."
+    ),
     Parameter("since", "time", "At or after this time of the cluster's clock."),
     Parameter("until", "time", "Before this time."),
     Parameter("attempt", "number", "The number of the attempt."),
@@ -142,11 +145,22 @@ def _filter_by_rejection(
     wanted = {
         "unschedulable_plugins__contains": filters.plugin,
         "reasons__contains": filters.reason,
-        "victims__contains": filters.victim,
     }
     given = {name: [value] for name, value in wanted.items() if value}
+    if filters.victim:
+        given["victims__overlap"] = _victim_keys(filters.victim)
     # the index leaves out decisions without a rejection
     return rows.exclude(unschedulable_plugins=[]).filter(**given) if given else rows
+
+
+def _victim_keys(victim: str) -> list[str]:
+    """`namespace/name` of a victim; of a name, in every namespace of any cluster."""
+    if "/" in victim:
+        return [victim]
+    present = Namespace.objects.values_list("name", flat=True)
+    deleted = Change.objects.filter(kind="Namespace", type=Change.Type.DELETED)
+    names = set(present.distinct()) | set(deleted.values_list("name", flat=True).distinct())
+    return [f"{namespace}/{victim}" for namespace in sorted(names)]
 
 
 def _filter_by_words(rows: QuerySet[SchedulingDecision], text: str) -> QuerySet[SchedulingDecision]:

@@ -7,14 +7,17 @@ the new queue one by one, as they would have been to the old one, so no event is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 import msgspec
+from django.db.models import Max
 
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.loop.informer import PendingPod
 from apps.controlplane.models import LoopLease, QueueEntry, SchedulingDecision
+from apps.scheduler import objects
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import SavedEntry, arrival
 from apps.scheduler.scheduler import Scheduler
@@ -68,8 +71,23 @@ def restore_queue(
     elif saved.entries and loaded_at != saved.version:
         # the changes in between are no longer known, and may have made any pod schedulable
         queue.move_all_to_active_or_backoff_queue(events.EVENT_EVENTS_FORGOTTEN)
-    for pod in _find_unknown(saved, pending, scheduler, loaded_at, reconfigured):
-        scheduler.handle("Pod", None, pod.pod, pod.created_at)
+    unknown = list(_find_unknown(saved, pending, scheduler, loaded_at, reconfigured))
+    for each in unknown:
+        scheduler.handle("Pod", None, each.pod, each.created_at)
+    if reconfigured:
+        _continue_counting(saved.cluster_id, scheduler, [each.pod for each in unknown])
+
+
+def _continue_counting(cluster_id: int, scheduler: Scheduler, pods: Sequence[objects.Pod]) -> None:
+    """Continue the numbers of attempts of pods that an earlier revision had profiles for."""
+    decisions = SchedulingDecision.objects.filter(
+        cluster=cluster_id, pod_uid__in=[pod.metadata.uid for pod in pods]
+    )
+    last = dict(decisions.values_list("pod_uid").annotate(Max("attempt")).order_by())
+    for pod in pods:
+        info = scheduler.queue.contents.get(pod.key)
+        if info is not None:
+            info.attempts = last.get(UUID(pod.metadata.uid), 0)
 
 
 def _find_arrivals(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from apps.cluster.models import Cluster
 from apps.controlplane.results.refusals import RefusalGroup, find_refusal, group_refusals
 from apps.controlplane.results.scores import ScoreMatrix, score_matrix
 from apps.scheduler.decision import Decision
@@ -73,6 +74,15 @@ def present_search(decision: Decision) -> Json:
         "score_skipped": sorted(decision.score_skipped),
         "draw": decision.draw if len(decision.ties) else None,
     }
+
+
+def describe_tie(tied_nodes: int, tie_break: str) -> str:
+    """How one of several nodes with the same score was selected; empty without a tie."""
+    if tied_nodes < 2:
+        return ""
+    if tie_break == Cluster.TieBreak.FIRST_NAME:
+        return f"the first by name of {tied_nodes:,} nodes with the same score"
+    return f"drawn from {tied_nodes:,} nodes with the same score"
 
 
 def present_preemption(decision: Decision) -> Json | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
@@ -77,6 +77,17 @@ class NamesField(LinesField):
 
     def clean(self, value: Any) -> Any:
         return [line for _, line in self.lines(value)]
+
+
+class SuggestedField(forms.CharField):
+    """One word; the page suggests some and accepts others."""
+
+    suggestions: Sequence[str] = ()
+
+    def suggest(self, words: Sequence[str], *, list_id: str) -> None:
+        """Suggest these words, in a list of the page with this id."""
+        self.suggestions = words
+        self.widget.attrs["list"] = list_id
 
 
 class QuantityField(forms.CharField):

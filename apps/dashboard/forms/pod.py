@@ -7,11 +7,13 @@ from typing import Any
 from django import forms
 
 from apps.cluster.models import Cluster, Namespace, PriorityClass
+from apps.controlplane.queries import list_scheduler_names
 from apps.dashboard.forms.lines import (
     AmountsField,
     LabelsField,
     NamesField,
     QuantityField,
+    SuggestedField,
     TolerationsField,
 )
 from apps.dashboard.forms.refusals import ObjectForm
@@ -69,8 +71,9 @@ class PodForm(ObjectForm):
         help_text="One name per line. The pod is not scheduled until they are removed.",
     )
     priority_class = forms.ChoiceField(choices=(), required=False)
-    scheduler_name = forms.CharField(
-        initial="default-scheduler", help_text="The profile that schedules it."
+    scheduler_name = SuggestedField(
+        initial="default-scheduler",
+        help_text="The profile that schedules it. A pod of another scheduler stays pending.",
     )
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
@@ -80,6 +83,9 @@ class PodForm(ObjectForm):
             choices=[(name, name) for name in namespaces.values_list("name", flat=True)],
             initial="default",
         )
+        scheduler_name = self.fields["scheduler_name"]
+        assert isinstance(scheduler_name, SuggestedField)
+        scheduler_name.suggest(list_scheduler_names(cluster), list_id="profiles")
         classes = PriorityClass.objects.filter(cluster=cluster).order_by("-value")
         values = classes.values_list("name", "value")
         self.fields["priority_class"] = forms.ChoiceField(

@@ -94,7 +94,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("plugin", "Rejected by", suggestions=plugin_names()),
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
-        Field("victim", "Victim", hint="ns/name"),
+        Field("victim", "Victim", hint="web-1 or ns/web-1"),
         Field("profile", "Profile", suggestions=queries.list_scheduler_names(cluster)),
         Field("revision", "Revision", number=True),
         Field("since", "Since", hint=moment),

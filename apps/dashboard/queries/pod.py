@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from apps.cluster.errors import NotFound
-from apps.cluster.models import Cluster, Event, Pod
+from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.controlplane import queries
 from apps.controlplane.explanations.pods import why_pending
 from apps.controlplane.history.story import StoryEntry, condense, find_last_body, read_story
@@ -40,10 +41,8 @@ class OnePod:
     timeline: Sequence[StoryEntry]
     #: one sentence; empty for a pod that is not pending
     why_pending: str = ""
-
-    @property
-    def state(self) -> str:
-        return pod_state(self.pod, self.entry) if self.pod is not None else "deleted"
+    #: `pod_state`, or "deleted"
+    state: str = "deleted"
 
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
@@ -52,10 +51,11 @@ class OnePod:
 
 @dataclass(frozen=True, slots=True)
 class Namesake:
-    """The uid of a pod, which may be deleted, and its last attempt."""
+    """The uid of a deleted pod, with its last attempt and its deletion, as far as known."""
 
     uid: UUID
-    attempt: SchedulingDecision
+    attempt: SchedulingDecision | None = None
+    deleted_at: datetime | None = None
 
 
 def one_pod(cluster: Cluster, namespace: str, name: str) -> OnePod:
@@ -75,12 +75,18 @@ def pod_story(cluster: Cluster, uid: UUID) -> OnePod:
 
 
 def namesakes(cluster: Cluster, namespace: str, name: str) -> list[Namesake]:
-    """The pods in the ledger that had this name, newest first."""
-    attempts = queries.list_decisions(cluster, namespace=namespace, name=name)[:1000]
-    last: dict[UUID, SchedulingDecision] = {}
-    for attempt in attempts:
-        last.setdefault(attempt.pod_uid, attempt)
-    return [Namesake(uid, attempt) for uid, attempt in last.items()][:MAX_NAMESAKES]
+    """The pods in ledger and change log that had this name, newest first."""
+    found: dict[UUID, Namesake] = {}
+    deletions = Change.objects.filter(
+        cluster=cluster, type=Change.Type.DELETED, kind="Pod", namespace=namespace, name=name
+    )
+    for uid, at in deletions.order_by("-version").values_list("uid", "at")[:MAX_NAMESAKES]:
+        found[uid] = Namesake(uid, deleted_at=at)
+    for attempt in queries.list_decisions(cluster, namespace=namespace, name=name)[:1000]:
+        known = found.setdefault(attempt.pod_uid, Namesake(attempt.pod_uid))
+        if known.attempt is None:
+            found[attempt.pod_uid] = replace(known, attempt=attempt)
+    return list(found.values())[:MAX_NAMESAKES]
 
 
 def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, Any]) -> OnePod:
@@ -90,6 +96,7 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         raise NotFound("pods", str(uid))
     entry = queue_entries(cluster, [uid]).get(uid)
     last = attempts[0] if attempts else None
+    profiles = queries.list_scheduler_names(cluster)
     events = Event.objects.filter(cluster=cluster, involved_uid=str(uid)).order_by("-pk")
     metadata = body.get("metadata") or {}
     return OnePod(
@@ -104,5 +111,6 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, uid, limit=MAX_CHANGES),
         timeline=condense(read_story(cluster, uid)),
-        why_pending=why_pending(cluster, pod, entry, last) if pod is not None else "",
+        why_pending=why_pending(pod, entry, last, profiles) if pod is not None else "",
+        state=pod_state(pod, entry, profiles) if pod is not None else "deleted",
     )

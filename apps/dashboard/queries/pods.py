@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -16,6 +16,7 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, KubernetesObject, Namespace, Pod
 from apps.cluster.selectors import label_requirements
 from apps.controlplane.models import QueueEntry
+from apps.controlplane.queries import list_pods_of_other_schedulers, list_scheduler_names
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.tables import Field, Sorting, read_sorting
 
@@ -39,18 +40,16 @@ STATES: Mapping[str, Q] = {
 }
 #: States of the filter that are queues of pending pods.
 QUEUES = tuple(QueueEntry.Queue.values)
+#: The state of a pending pod whose schedulerName no profile has.
+OTHER_SCHEDULER = "others"
 
 
 @dataclass(frozen=True, slots=True)
 class PodRow:
-    """A pod of the list and, while it is pending, its queue entry."""
+    """A pod of the list, with its state: `pod_state`."""
 
     pod: Pod
-    entry: QueueEntry | None
-
-    @property
-    def state(self) -> str:
-        return pod_state(self.pod, self.entry)
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +61,17 @@ class PodList:
     filters: Sequence[Field]
 
 
-def pod_state(pod: Pod, entry: QueueEntry | None) -> str:
-    """The queue a pending pod is in, else "bound", "succeeded" or "failed"."""
+def pod_state(pod: Pod, entry: QueueEntry | None, profiles: Collection[str]) -> str:
+    """ "bound", "succeeded", "failed"; for a pending pod its queue, or OTHER_SCHEDULER.
+
+    `profiles`: the schedulerNames of the cluster's active configuration.
+    """
     if pod.phase in ENDED:
         return pod.phase.lower()
     if pod.node_name:
         return "bound"
+    if pod.scheduler_name not in profiles:
+        return OTHER_SCHEDULER
     return entry.queue if entry is not None else QueueEntry.Queue.ACTIVE.value
 
 
@@ -77,7 +81,8 @@ def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     found = _sort(filter_pods(cluster, query).defer("body"), sorting)
     page = numbered_page(found, query)
     entries = queue_entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
-    rows = [PodRow(pod, entries.get(pod.uid)) for pod in page.rows]
+    profiles = list_scheduler_names(cluster)
+    rows = [PodRow(pod, pod_state(pod, entries.get(pod.uid), profiles)) for pod in page.rows]
     return PodList(page.showing(rows), sorting, _filters(cluster))
 
 
@@ -119,9 +124,11 @@ def queue_entries(cluster: Cluster, uids: Sequence[UUID]) -> dict[UUID, QueueEnt
 
 
 def _in_state(cluster: Cluster, pods: QuerySet[Pod], state: str) -> QuerySet[Pod]:
+    if state == OTHER_SCHEDULER:
+        return list_pods_of_other_schedulers(cluster) & pods
     if state not in QUEUES:
         return pods.filter(STATES.get(state, Q()))
-    pending = pods.filter(STATES["pending"])
+    pending = pods.filter(STATES["pending"], scheduler_name__in=list_scheduler_names(cluster))
     queued = QueueEntry.objects.filter(cluster=cluster)
     if state == QueueEntry.Queue.ACTIVE:
         # a pod without an entry waits in activeQ for its first attempt
@@ -163,4 +170,5 @@ def _filters(cluster: Cluster) -> list[Field]:
 
 
 def _queue_choices() -> list[Any]:
-    return [(name, f"pending: {label}") for name, label in QueueEntry.Queue.choices]
+    queues = [(name, f"pending: {label}") for name, label in QueueEntry.Queue.choices]
+    return [*queues, (OTHER_SCHEDULER, "pending: other schedulers")]

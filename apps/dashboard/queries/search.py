@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.urls import reverse
 
-from apps.cluster.models import Cluster, Node, Pod
+from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.controlplane.models import SchedulingDecision
 
 #: Maximum number of hits of each sort.
@@ -30,7 +31,8 @@ def search(text: str, *, here: str = "") -> list[Hit]:
     text = text.strip()
     if not text or "\x00" in text:
         return []
-    return [*_clusters(text), *_nodes(text, here), *_pods(text, here), *_decisions(text, here)]
+    pods = [*_pods(text, here), *_deleted_pods(text, here)]
+    return [*_clusters(text), *_nodes(text, here), *pods[:MAX_HITS], *_decisions(text, here)]
 
 
 def _clusters(text: str) -> list[Hit]:
@@ -67,6 +69,20 @@ def _pods(text: str, here: str) -> list[Hit]:
     ]
 
 
+def _deleted_pods(text: str, here: str) -> list[Hit]:
+    """Deleted pods by a prefix of their name, the last deleted first."""
+    namespace, slash, name = text.rpartition("/")
+    found = Change.objects.filter(type=Change.Type.DELETED, kind="Pod", name__startswith=name)
+    found = found.filter(namespace=namespace) if slash else found
+    found = found.filter(cluster__name=here) if here else found
+    rows = found.order_by("-at").values_list("cluster__name", "namespace", "name", "uid")
+    return [
+        Hit("Pod", f"{namespace}/{name}", _url("pod-story", cluster, uid), f"{cluster}, deleted")
+        for cluster, namespace, name, uid in rows[:MAX_HITS]
+        if cluster
+    ]
+
+
 def _decisions(text: str, here: str) -> list[Hit]:
     """By number, or the newest by prefix of the pod's name, also of deleted pods."""
     name = text.rpartition("/")[2]
@@ -96,7 +112,7 @@ def _order_by_cluster(found: QuerySet[Node] | QuerySet[Pod], here: str) -> Query
     return found.order_by(away, "name", "cluster__name")
 
 
-def _url(view: str, *arguments: str | int) -> str:
+def _url(view: str, *arguments: str | int | UUID) -> str:
     return reverse(view, args=arguments)
 
 

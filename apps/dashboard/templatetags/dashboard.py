@@ -208,8 +208,21 @@ def url_of_changed(cluster: Cluster, change: Change) -> str:
 @register.simple_tag
 def timeline_url(cluster: Cluster, entry: StoryEntry) -> str:
     """The page of an attempt's decision or of a change; empty for other entries of a timeline."""
-    page = {"attempt": "decision", "change": "change"}.get(entry.kind)
+    pages = {
+        "attempt": "decision",
+        "preemption": "decision",
+        "change": "change",
+        "activation": "profile",
+    }
+    page = pages.get(entry.kind)
     return reverse(page, args=[cluster.name, entry.number]) if page else ""
+
+
+@register.simple_tag
+def pod_url(cluster: Cluster, key: str) -> str:
+    """The page of a pod given as `namespace/name`, also if it is deleted."""
+    namespace, _, name = key.partition("/")
+    return reverse("pod", args=[cluster.name, namespace, name])
 
 
 @register.simple_tag

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.controlplane.results.presenting import present_scores
+from apps.controlplane.results.presenting import describe_tie, present_scores
 from apps.controlplane.results.refusals import group_refusals
 from apps.controlplane.results.scores import VALUES, score_matrix
 from apps.dashboard.decision_page.funnel import funnel_steps
@@ -47,6 +47,7 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
             "funnel": funnel_steps(entry.decision, refusals),
             "refusals": refusals,
             "tied": entry.decision.tied_nodes(),
+            "tie": describe_tie(entry.row.tied_nodes, cluster.tie_break),
             "preemption": preemption_table(entry.decision),
             "stages": waterfall_stages(entry.decision),
         }

@@ -14,7 +14,7 @@ from apps.cluster.errors import ApiError, BadRequest
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
-from apps.controlplane.clusters import manifests
+from apps.controlplane.clusters import editing, manifests
 from apps.controlplane.history.story import find_last_body
 from apps.controlplane.operations import service
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, copy_as_example, load_example
@@ -64,7 +64,7 @@ def edit(
     if request.method == "POST" and form.is_valid():
         try:
             body = form.cleaned_data["manifest"]
-            store.update(cluster, kind, namespace, name, body, actor=actor(request))
+            editing.edit(cluster, kind, namespace, name, body, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:

@@ -75,6 +75,8 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
             show_causes(form, "configuration", refusal.causes)
         else:
             messages.success(request, f"Revision {added.revision} is now active.")
+            for name, count in queries.count_stranded_pods(cluster, added).items():
+                messages.warning(request, _describe_stranded(name, count))
             return redirect("profile", cluster=cluster.name, revision=added.revision)
     context = {"cluster": cluster, "form": form}
     return render_page(request, "new_profile", context, status=422 if form.errors else 200)
@@ -113,5 +115,16 @@ def activate(request: Request, cluster: Cluster, revision: int) -> HttpResponse:
         return redirect("profiles", cluster=cluster.name)
     found = compare(cluster, revisions.get_active(cluster).revision, revision)
     waiting = queries.count_pods_by_queue(cluster)
-    context = {"cluster": cluster, "comparison": found, "waiting": sum(waiting.values())}
+    stranded = queries.count_stranded_pods(cluster, found.after)
+    context = {
+        "cluster": cluster,
+        "comparison": found,
+        "waiting": sum(waiting.values()),
+        "stranded": [_describe_stranded(name, count) for name, count in stranded.items()],
+    }
     return render_page(request, "activate_profile", context)
+
+
+def _describe_stranded(name: str, count: int) -> str:
+    pods = "1 pending pod waits" if count == 1 else f"{count:,} pending pods wait"
+    return f"{pods} for scheduler {name}, which no profile of this revision has."

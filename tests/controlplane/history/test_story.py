@@ -15,7 +15,9 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.history.story import StoryEntry, condense, find_last_body, read_story
+from apps.controlplane.ledger import finding
 from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision
 
 pytestmark = pytest.mark.django_db
 
@@ -128,8 +130,32 @@ def test_a_victim_of_preemption_is_shown_as_evicted(cluster: Cluster) -> None:
     preemptor = create(cluster, pod("vip", cpu="5", priorityClassName="high"))
     Engines().run(cluster.pk)
     assert "evicted" in titles(cluster, victim)
+    (preemption,) = [e for e in read_story(cluster, victim.uid) if e.kind == "preemption"]
+    decision = SchedulingDecision.objects.get(pod_uid=preemptor.uid, attempt=1)
+    assert (preemption.number, preemption.node) == (decision.pk, decision.nominated_node)
+    assert preemption.pods == ["default/vip"]
+    assert "Preempted" not in titles(cluster, victim)
     shown = titles(cluster, preemptor)
     assert shown.index("attempt 1") < shown.index("nominated")
+    (first,) = [e for e in read_story(cluster, preemptor.uid) if e.title == "attempt 1"]
+    assert list(first.pods) == ["default/victim"]
+
+
+def test_the_victim_may_never_have_been_scheduled_here(cluster: Cluster) -> None:
+    store.create(
+        cluster,
+        kinds.PRIORITY_CLASS,
+        {"metadata": {"name": "high"}, "value": 1000},
+        actor=ALICE,
+    )
+    victim = create(cluster, pod("static", cpu="7", nodeName="node-0"))
+    create(cluster, pod("vip", cpu="5", priorityClassName="high"))
+    Engines().run(cluster.pk)
+    (preemption,) = [e for e in read_story(cluster, victim.uid) if e.kind == "preemption"]
+    assert preemption.pods == ["default/vip"]
+    for words in ("static", "default/static"):
+        filters = finding.parse({"victim": words})
+        assert [row.name for row in finding.find(filters, cluster_id=cluster.pk)] == ["vip"]
 
 
 def test_an_unknown_pod_has_no_story(cluster: Cluster) -> None:

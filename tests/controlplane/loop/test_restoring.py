@@ -17,12 +17,14 @@ from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.history.story import read_story
 from apps.controlplane.loop import clock
 from apps.controlplane.loop.engine import Engine
-from apps.controlplane.models import LoopLease, QueueEntry, QueueMove
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import LoopLease, QueueEntry, QueueMove, SchedulingDecision
 from apps.controlplane.workers import lease
 from apps.scheduler.queue.records import SavedEntry
-from tests.controlplane.driving import ACTOR, create_pods, enable, pod
+from tests.controlplane.driving import ACTOR, configure, create_pods, enable, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -253,3 +255,19 @@ def test_a_new_revision_is_in_use_only_after_the_first_record(
     engine.run(5)
     assert LoopLease.objects.get(cluster=cluster).profile_revision == 2
     assert QueueEntry.objects.get(cluster=cluster).attempts == 2
+
+
+def test_attempts_are_counted_on_when_a_profile_is_gone_for_a_while() -> None:
+    cluster = create_cluster("lab", user="tests", nodes=1)
+    engines = Engines()
+    create_pods(cluster, pod("p", cpu="100"))
+    engines.run(cluster.pk)
+    for name in ("default-scheduler", "other", "default-scheduler"):
+        configure(cluster, profiles=[{"schedulerName": name}])
+        engines.run(cluster.pk)
+    rows = SchedulingDecision.objects.order_by("pk").values_list("attempt", "profile_revision")
+    assert list(rows) == [(1, 1), (2, 2), (3, 4)]
+    found = Pod.objects.get(cluster=cluster, name="p")
+    titles = [entry.title for entry in read_story(cluster, found.uid)]
+    attempts = [title for title in titles if title.startswith(("attempt", "revision"))]
+    assert attempts == ["attempt 1", "revision 2", "attempt 2", "revision 4", "attempt 3"]
