@@ -209,4 +209,7 @@ async def _connect() -> Connection:
     """A connection of its own, outside the pool, to the database Django uses."""
     parameters = connection.get_connection_params()
     parameters.pop("cursor_factory")
-    return await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
+    listening = await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
+    # it repeats two statements
+    listening.prepare_threshold = 0
+    return listening

@@ -147,18 +147,18 @@ class Recorder:
             self._ledger.complete(final, results)
             if activations:
                 activation.delete(activations)
-            if saved or removed or self._history:
-                # pages show the queue, which is not in the change log
-                announce = partial(
-                    announcer.announce, self._cluster.pk, informer.position, due=False
-                )
-                transaction.on_commit(announce)
             note_writes = self._place(informer, batch, intents)
             rejected: list[tuple[Decision, ApiError]] = []
             if note_writes is None:
                 journal: list[ObjectChange] = []
                 rejected = self._write_objects(informer, batch, intents, journal)
                 note_writes = partial(informer.note_own_writes, journal)
+                if not journal:
+                    # pages show the queue, which is not in the change log
+                    announce = partial(
+                        announcer.announce, self._cluster.pk, informer.position, due=False
+                    )
+                    transaction.on_commit(announce)
             if rejected:
                 transaction.set_rollback(True)
             else:
