@@ -37,17 +37,23 @@ class LoopAnnouncer:
             await self._idle[-1]
 
     def announce(self, cluster_id: int, version: int, due: bool) -> None:
-        """Announce that `cluster_id` is at `version`; with `due`, wake its loop."""
+        """Announce that `cluster_id` is at `version`; with `due`, wake its loop.
+
+        It is sent after what the event loop is about to run, the responses to the clients.
+        """
         if due:
             announcer.wake(cluster_id)
             self._due.add(cluster_id)
         self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
         if not self._busy:
             self._busy = True
-            if self._channel is None or self._channel.closed:
-                self._connections.with_channel(self._send, self._fail)
-            else:
-                self._send(self._channel)
+            asyncio.get_running_loop().call_soon(self._start)
+
+    def _start(self) -> None:
+        if self._channel is None or not self._channel.is_usable():
+            self._connections.with_new_channel(self._send, self._fail)
+        else:
+            self._send(self._channel)
 
     def _send(self, channel: Channel) -> None:
         self._channel = channel
