@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-import msgspec
 from django.db import connection
 
 from apps.cluster import kinds
