@@ -41,7 +41,10 @@ class LoopAnnouncer:
         self._idle: list[asyncio.Future[None]] = []
 
     async def flush(self) -> None:
-        """Wait until all changes so far are announced."""
+        """Announce all changes so far, and wait until that is done."""
+        self._next_at = 0.0
+        if self._scheduled is not None:
+            self._schedule()
         if self._sending or self._scheduled is not None:
             self._idle.append(asyncio.get_running_loop().create_future())
             await self._idle[-1]
