@@ -33,7 +33,7 @@ class JoinedWrites(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         if self._head and len(data) <= _LARGEST_JOINED:
-            data, self._head = b"%b%b" % (self._head, data), b""
+            data, self._head = b"".join((self._head, data)), b""
             self._transport.write(data)
         elif not self._head and data[: len(_HEAD)] == _HEAD:
             self._head = bytes(data)
