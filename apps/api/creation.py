@@ -29,9 +29,9 @@ from apps.cluster.auth import InvalidCredentials, user_of_authorization
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, Unauthorized
-from apps.cluster.warnings import warnings_of
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit
+from apps.cluster.writing.admitted_specs import AdmittedSpecs
 from apps.cluster.writing.connections import Connections, Rows, Statement, connect
 from apps.cluster.writing.loop_announcer import LoopAnnouncer
 from apps.cluster.writing.memory import AdmissionState, read_admission_state
@@ -168,6 +168,7 @@ class Creator:
         self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
+        self._specs = AdmittedSpecs()
         #: cluster's id -> its group, as long as a creation is under way
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
@@ -183,7 +184,14 @@ class Creator:
             if not state.is_simple:
                 break
             try:
-                prepared = _prepare(route.target, body, state, actor)
+                prepared = creation.prepare(
+                    route.target.resource.kind,
+                    body,
+                    route.target.namespace or "",
+                    state=state,
+                    actor=actor,
+                    specs=self._specs,
+                )
             except ApiError:
                 # the namespace that is missing, say, may have been created since
                 if attempt:
@@ -195,7 +203,7 @@ class Creator:
             except group_commit.StaleState:
                 state = await self._read_again(route.cluster, state)
                 continue
-            warnings += warnings_of(route.target.resource.kind.name, prepared.body)
+            warnings += prepared.warnings
             return Created(prepared.text(version), warning_header(warnings) if warnings else "")
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
@@ -263,6 +271,7 @@ class Creator:
         reading = self._states.get(cluster)
         if reading is not None and reading.done() and reading.result() is state:
             del self._states[cluster]
+            self._specs.drop(state)
 
 
 def _is_known(reading: asyncio.Future[Any]) -> bool:
@@ -297,13 +306,6 @@ def _read(route: Route, raw: bytes, validation: str) -> tuple[dict[str, Any], li
         definition=resource.definition,
         validation=validation,
     )
-
-
-def _prepare(
-    target: paths.Target, body: dict[str, Any], state: AdmissionState, actor: Actor
-) -> creation.Creation:
-    namespace = target.namespace or ""
-    return creation.prepare(target.resource.kind, body, namespace, state=state, actor=actor)
 
 
 def _authenticate(credentials: str) -> str:

@@ -20,6 +20,7 @@ from django.conf import settings
 from apps.api import creation
 from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
+from schedweb.front.joined_writes import JoiningProtocol
 from schedweb.front.listening import listen
 from schedweb.front.objects import ObjectsInThreads
 from schedweb.front.streams import Front
@@ -66,7 +67,7 @@ def _uvicorn_config(front: Front, certificates: tls.Files | None = None) -> uvic
     return uvicorn.Config(
         front,
         loop="asyncio",
-        http="httptools",
+        http=JoiningProtocol,
         ws="none",
         lifespan="off",
         # Django has configured logging.

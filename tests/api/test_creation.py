@@ -382,27 +382,39 @@ def test_a_request_for_another_host_is_passed_on(front: CreationClient) -> None:
     assert front.passed_on == 1
 
 
+CREATING = "query LIKE '%counter AS MATERIALIZED%' AND pid <> pg_backend_pid()"
+
+
+def end_connections() -> None:
+    """As the database does when it is restarted."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE {CREATING}"
+        )
+        ended = [row[0] for row in cursor.fetchall()]
+    assert len(ended) == 1
+    # its socket is closed when the process has ended
+    wait_until(lambda: not any(alive(pid) for pid in ended))
+
+
 def test_a_connection_closed_by_the_database_is_replaced(front: CreationClient) -> None:
-    creating = "query LIKE '%counter AS MATERIALIZED%' AND pid <> pg_backend_pid()"
-
-    def count_connections() -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {creating}")
-            return int(cursor.fetchone()[0])
-
-    def end_connections() -> None:
-        assert count_connections() == 1
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE {creating}"
-            )
-            ended = [row[0] for row in cursor.fetchall()]
-        # its socket is closed when the process has ended
-        wait_until(lambda: not any(alive(pid) for pid in ended))
-
     async def scene() -> None:
         assert (await front.post(PODS, pod("p1")))[0] == 201
         await do(end_connections)
+        assert (await front.post(PODS, pod("p2")))[0] == 201
+
+    play(scene)
+
+
+def test_a_closed_connection_that_the_event_loop_has_not_seen_is_replaced(
+    front: CreationClient,
+) -> None:
+    async def scene() -> None:
+        assert (await front.post(PODS, pod("p1")))[0] == 201
+        ending = threading.Thread(target=do.func, args=[end_connections])
+        ending.start()
+        # the event loop waits, too
+        ending.join()
         assert (await front.post(PODS, pod("p2")))[0] == 201
 
     play(scene)

@@ -14,6 +14,7 @@ import pytest
 from django.db import connection
 
 from apps.cluster.models import Change, Cluster, Pod
+from apps.cluster.writing import loop_announcer
 from apps.cluster.writing.connections import Channel
 from tests.api.conftest import Kube
 from tests.api.objects import PODS, pod
@@ -126,6 +127,24 @@ def test_a_batch_is_two_statements(front: CreationClient, work: Work) -> None:
     assert work.announcements <= 3
 
 
+def test_pods_that_follow_each_other_share_an_announcement(
+    front: CreationClient, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_announcer, "INTERVAL", 60.0)
+
+    async def scene() -> int:
+        await warm_up(front)
+        work.statements.clear()
+        for number in range(BATCH):
+            assert (await front.post(PODS, padded(f"p{number}")))[0] == 201
+        return work.announcements
+
+    assert play(scene) == 0
+    assert work.creations == BATCH
+    # when the front is closed
+    assert work.announcements == 1
+
+
 def test_the_write_ahead_log_of_a_pod(front: CreationClient) -> None:
     async def scene() -> tuple[int, int]:
         await warm_up(front)
@@ -151,4 +170,4 @@ def test_the_python_work_of_a_pod(front: CreationClient) -> None:
         profile.disable()
         return float(pstats.Stats(profile).total_calls) / 20  # type: ignore[attr-defined]
 
-    assert play(scene) < 1000
+    assert play(scene) < 750

@@ -7,6 +7,7 @@ each statement as all other work for an object.
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -45,6 +46,8 @@ class Channel:
         self._on_outcome: OnOutcome | None = None
         self._result: pq.abc.PGresult | None = None
         self.closed = False
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
         self._loop.add_reader(self._socket, self._read)
 
     def execute(
@@ -67,6 +70,16 @@ class Channel:
         else:
             formats = [int(binary) for binary in statement.binary]
             self._send(lambda: self._pgconn.send_query_prepared(name, values, formats), on_outcome)
+
+    def is_usable(self) -> bool:
+        """Whether a statement can be sent; asked while none is under way.
+
+        The database sends nothing to an idle connection, except that it ends it. The event loop may
+        not have read that yet, and the statement would fail without having been executed.
+        """
+        if not self.closed and self._poll.poll(0):
+            self.close()
+        return not self.closed
 
     def close(self) -> None:
         """End the connection; a statement that is under way fails."""
@@ -99,6 +112,9 @@ class Channel:
             self._fail(error)
 
     def _read(self) -> None:
+        if self._on_outcome is None:
+            self.close()
+            return
         try:
             self._pgconn.consume_input()
             while self._on_outcome is not None and not self._pgconn.is_busy():
@@ -150,9 +166,15 @@ class Connections:
         """Call `use` with a channel: at once if one is free."""
         while self._free:
             channel = self._free.pop()
-            if not channel.closed:
+            if channel.is_usable():
                 use(channel)
                 return
+        self.with_new_channel(use, on_error)
+
+    def with_new_channel(
+        self, use: Callable[[Channel], None], on_error: Callable[[Exception], None]
+    ) -> None:
+        """Call `use` with a channel that was opened for it."""
 
         async def open_and_use() -> None:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -11,12 +12,17 @@ import msgspec
 
 from apps.cluster import kinds
 from apps.cluster.admission import admit
+from apps.cluster.admission.defaulting import default_metadata
+from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.plugins.registry import Chain
-from apps.cluster.errors import Invalid
+from apps.cluster.errors import Cause, Invalid
 from apps.cluster.kinds import Kind
 from apps.cluster.pods.footprint import node_ready
 from apps.cluster.validation import validate
+from apps.cluster.validation.metadata import validate_metadata
+from apps.cluster.warnings import warnings_of
 from apps.cluster.writes import Actor
+from apps.cluster.writing.admitted_specs import AdmittedSpec, AdmittedSpecs, key_of
 from apps.cluster.writing.lookups import LOOKED_UP
 from apps.cluster.writing.memory import AdmissionState
 from apps.cluster.writing.metadata import stamp_new
@@ -26,6 +32,8 @@ Body = dict[str, Any]
 
 #: Kinds whose creation changes what the creation of other objects depends on.
 _NOT_ONLY_ROWS: Final = frozenset({"ResourceQuota"}) | LOOKED_UP
+#: The members before all others in the JSON text.
+_FIRST: Final = ("kind", "apiVersion", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +42,17 @@ class Creation:
 
     kind: Kind
     actor: Actor
-    #: The object as it will be stored, without its resourceVersion.
+    #: The object as it will be stored, without its resourceVersion; it may share its spec.
     body: Body
     #: The object's JSON text before and after the digits of its resourceVersion.
     head: bytes
     tail: bytes
+    #: The columns in which queries find objects of this kind; JSON as text.
+    columns: Mapping[str, Any]
     #: When it was stamped, by the cluster's clock.
     at: datetime
+    #: Whether the object may have warnings beside those about its metadata.
+    has_warnings: bool = True
 
     @property
     def key(self) -> tuple[str, str]:
@@ -51,6 +63,12 @@ class Creation:
     @property
     def uid(self) -> UUID:
         return UUID(self.body["metadata"]["uid"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings that the response contains."""
+        body = self.body if self.has_warnings else {"metadata": self.body["metadata"]}
+        return warnings_of(self.kind.name, body)
 
     @property
     def labels(self) -> bytes:
@@ -69,16 +87,37 @@ def is_row_only(kind: Kind) -> bool:
 
 
 def prepare(
-    kind: Kind, body: Body, namespace: str, *, state: AdmissionState, actor: Actor
+    kind: Kind,
+    body: Body,
+    namespace: str,
+    *,
+    state: AdmissionState,
+    actor: Actor,
+    specs: AdmittedSpecs,
 ) -> Creation:
     """Stamp, admit and validate a new object; raises the ApiError that refuses it.
 
-    `body` has the shape of its kind, and is used up: it is changed in place.
+    `body` has the shape of its kind, and is used up: it is changed in place. `specs` are those of
+    the pods before.
     """
     now = state.now()
-    plugins = Chain(state.admission_plugins, actor.user)
     stamped = stamp_new(kind, body, namespace, now)
     check_namespace(kind, stamped, state)
+    key = key_of(stamped, state, actor.user) if kind is kinds.POD else None
+    if key is None:
+        return _admit(kind, stamped, state, actor, now)
+    known = specs.find(key)
+    if known is not None:
+        return _admit_metadata(stamped, known, actor, now)
+    creation = _admit(kind, stamped, state, actor, now)
+    specs.add(key, _shared_part(creation))
+    return creation
+
+
+def _admit(
+    kind: Kind, stamped: Body, state: AdmissionState, actor: Actor, now: datetime
+) -> Creation:
+    plugins = Chain(state.admission_plugins, actor.user)
     # a node created as ready need not wait for the node controllers
     untested = kind is kinds.NODE and not node_ready(stamped)
     admitted = admit(
@@ -89,20 +128,62 @@ def prepare(
         plugins=plugins,
         decoded=True,
     )
-    causes = validate(kind.name, admitted, None)
-    if causes:
-        raise Invalid(kind.name, admitted["metadata"].get("name", ""), causes, kind.group)
+    _refuse(kind, admitted, validate(kind.name, admitted, None))
     plugins.validate(kind.name, admitted, state)
     head, tail = _encode(admitted)
-    return Creation(kind, actor, admitted, head, tail, now)
+    return Creation(kind, actor, admitted, head, tail, _columns(kind, admitted), now)
+
+
+def _admit_metadata(stamped: Body, known: AdmittedSpec, actor: Actor, now: datetime) -> Creation:
+    """A pod whose spec was admitted before: what depends on its metadata."""
+    metadata = stamped["metadata"]
+    generate_name(metadata)
+    default_metadata(metadata)
+    _refuse(kinds.POD, stamped, list(validate_metadata(kinds.POD.name, metadata)))
+    body = {**stamped, "spec": known.spec, "status": known.status}
+    tail = b'",%b,%b' % (msgspec.json.encode(metadata)[1:], known.text)
+    head = _head(body)
+    return Creation(
+        kinds.POD, actor, body, head, tail, known.columns, now, has_warnings=known.has_warnings
+    )
+
+
+def _shared_part(pod: Creation) -> AdmittedSpec:
+    spec, status = pod.body["spec"], pod.body["status"]
+    nameless = {"metadata": {"name": ""}, "spec": spec}
+    return AdmittedSpec(
+        spec,
+        status,
+        msgspec.json.encode({"spec": spec, "status": status})[1:],
+        pod.columns,
+        has_warnings=bool(warnings_of(pod.kind.name, nameless)),
+    )
+
+
+def _refuse(kind: Kind, body: Body, causes: list[Cause]) -> None:
+    if causes:
+        raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
+
+
+def _columns(kind: Kind, body: Body) -> dict[str, Any]:
+    columns = {name: read(body) for name, read in kind.model.projected.items()}
+    return {
+        name: msgspec.json.encode(value) if isinstance(value, dict | list) else value
+        for name, value in columns.items()
+    }
 
 
 def _encode(body: Body) -> tuple[bytes, bytes]:
     """The JSON text of an object, parted where its resourceVersion belongs."""
-    first = {"kind": body["kind"], "apiVersion": body["apiVersion"]}
-    head = b'%b,"metadata":{"resourceVersion":"' % msgspec.json.encode(first)[:-1]
     metadata = msgspec.json.encode(body["metadata"])
-    rest = {name: value for name, value in body.items() if name not in (*first, "metadata")}
+    rest = {name: value for name, value in body.items() if name not in _FIRST}
     if not rest:
-        return head, b'",%b}' % metadata[1:]
-    return head, b'",%b,%b' % (metadata[1:], msgspec.json.encode(rest)[1:])
+        return _head(body), b'",%b}' % metadata[1:]
+    return _head(body), b'",%b,%b' % (metadata[1:], msgspec.json.encode(rest)[1:])
+
+
+def _head(body: Body) -> bytes:
+    return b'{"kind":"%b","apiVersion":"%b","metadata":{"resourceVersion":"' % (
+        body["kind"].encode(),
+        body["apiVersion"].encode(),
+    )

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-import msgspec
 from django.db import connection
 
 from apps.cluster import kinds
@@ -96,12 +95,8 @@ def _columns(kind: Kind) -> tuple[_Column, ...]:
 
 
 def _projected(kind: Kind, column: str) -> _Column:
-    read = kind.model.projected[column]
-    column_type = _column_type(kind, column)
-    if column_type == "jsonb":
-        return _Column(column, "text", lambda creation: msgspec.json.encode(read(creation.body)))
-    array_type = {"boolean": "bool", "integer": "int4"}.get(column_type, "text")
-    return _Column(column, array_type, lambda creation: read(creation.body))
+    array_type = {"boolean": "bool", "integer": "int4"}.get(_column_type(kind, column), "text")
+    return _Column(column, array_type, lambda creation: creation.columns[column])
 
 
 @cache

@@ -12,6 +12,9 @@ from apps.cluster.writing.parameters import array
 
 log = logging.getLogger(__name__)
 
+#: Seconds between announcements while changes follow each other.
+INTERVAL: Final = 0.005
+
 _NOTIFY: Final = Statement(
     f"SELECT pg_notify('{CHANNEL}', payload) FROM unnest($1::text[]) AS d(payload)".encode(),
     (True,),
@@ -19,7 +22,11 @@ _NOTIFY: Final = Statement(
 
 
 class LoopAnnouncer:
-    """Sends one NOTIFY for all changes that were committed while the one before was sent."""
+    """Sends one NOTIFY for all changes since the one before; at most one per INTERVAL.
+
+    A change after a pause, or one that wakes the loop, is announced at once: after what the event
+    loop is about to run, the responses to the clients.
+    """
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -27,12 +34,18 @@ class LoopAnnouncer:
         self._channel: Channel | None = None
         self._versions: dict[int, int] = {}
         self._due: set[int] = set()
-        self._busy = False
+        self._sending = False
+        self._scheduled: asyncio.Handle | None = None
+        #: The next NOTIFY that wakes no loop, on the clock of the event loop.
+        self._next_at = 0.0
         self._idle: list[asyncio.Future[None]] = []
 
     async def flush(self) -> None:
-        """Wait until all changes so far are announced."""
-        if self._busy:
+        """Announce all changes so far, and wait until that is done."""
+        self._next_at = 0.0
+        if self._scheduled is not None:
+            self._schedule()
+        if self._sending or self._scheduled is not None:
             self._idle.append(asyncio.get_running_loop().create_future())
             await self._idle[-1]
 
@@ -42,12 +55,25 @@ class LoopAnnouncer:
             announcer.wake(cluster_id)
             self._due.add(cluster_id)
         self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
-        if not self._busy:
-            self._busy = True
-            if self._channel is None or self._channel.closed:
-                self._connections.with_channel(self._send, self._fail)
-            else:
-                self._send(self._channel)
+        if not self._sending and (due or self._scheduled is None):
+            self._schedule()
+
+    def _schedule(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+        if self._due or self._next_at <= loop.time():
+            self._scheduled = loop.call_soon(self._start)
+        else:
+            self._scheduled = loop.call_at(self._next_at, self._start)
+
+    def _start(self) -> None:
+        self._scheduled, self._sending = None, True
+        self._next_at = asyncio.get_running_loop().time() + INTERVAL
+        if self._channel is None or not self._channel.is_usable():
+            self._connections.with_new_channel(self._send, self._fail)
+        else:
+            self._send(self._channel)
 
     def _send(self, channel: Channel) -> None:
         self._channel = channel
@@ -57,8 +83,6 @@ class LoopAnnouncer:
         def receive(outcome: Outcome) -> None:
             if isinstance(outcome, Exception):
                 self._fail(outcome)
-            elif self._versions:
-                self._send(channel)
             else:
                 self._rest()
 
@@ -71,7 +95,10 @@ class LoopAnnouncer:
         self._rest()
 
     def _rest(self) -> None:
-        self._busy = False
+        self._sending = False
+        if self._versions:
+            self._schedule()
+            return
         for waiting in self._idle:
             if not waiting.done():
                 waiting.set_result(None)

@@ -45,6 +45,8 @@ class AdmissionState:
     runtime_classes: Mapping[str, Body]
     _default_priority_class: Body | None = field(repr=False)
     _default_storage_class: Body | None = field(repr=False)
+    #: Different for every reading.
+    identity: object = field(default_factory=object, repr=False)
 
     @cached_property
     def settings_text(self) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 from apps.cluster.errors import BadRequest, Conflict
 from apps.cluster.kinds import Kind
-from apps.cluster.random_ids import random_uuid
+from apps.cluster.random_ids import random_uuid_text
 
 Body = dict[str, Any]
 
@@ -25,10 +25,14 @@ _SERVER_SET = (
 )
 
 
-@lru_cache(maxsize=64)
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, whole seconds, as `metadata.creationTimestamp` is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _timestamp(moment.replace(microsecond=0))
+
+
+@lru_cache(maxsize=64)
+def _timestamp(second: datetime) -> str:
+    return second.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(moment: datetime) -> str:
@@ -51,7 +55,7 @@ def stamp_new(kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime
         metadata.pop("namespace", None)
     for server_set in (*_SERVER_SET, "resourceVersion", "managedFields"):
         metadata.pop(server_set, None)
-    metadata["uid"] = str(random_uuid())
+    metadata["uid"] = random_uuid_text()
     metadata["creationTimestamp"] = timestamp(now)
     if kind.has_generation:
         metadata["generation"] = 1

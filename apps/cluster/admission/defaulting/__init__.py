@@ -37,7 +37,7 @@ from apps.cluster.admission.defaulting.workloads import (
 )
 from apps.cluster.admission.draft import Body, drop_empty
 
-__all__ = ["set_defaults"]
+__all__ = ["default_metadata", "set_defaults"]
 
 _DEFAULTERS: Final[dict[str, Callable[[Body], None]]] = {
     "Pod": default_pod,
@@ -66,14 +66,19 @@ _DEFAULTERS: Final[dict[str, Callable[[Body], None]]] = {
 
 def set_defaults(kind: str, draft: Body) -> None:
     """Set the defaults of an object of `kind`."""
+    default_metadata(draft["metadata"])
+    default = _DEFAULTERS.get(kind)
+    if default is not None:
+        default(draft)
+
+
+def default_metadata(metadata: Body) -> None:
+    """The same for the metadata of any kind."""
     drop_empty(
-        draft["metadata"],
+        metadata,
         "generateName",
         "labels",
         "annotations",
         "finalizers",
         "ownerReferences",
     )
-    default = _DEFAULTERS.get(kind)
-    if default is not None:
-        default(draft)

@@ -1,0 +1,67 @@
+"""Sends the head of a response together with its body, in one system call and one TLS record.
+
+uvicorn writes the head when the application sends it. It is held back here until the body follows,
+or until the event loop has nothing else to run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_HEAD: Final = b"HTTP/1."
+#: Larger bodies are written on their own: copying them takes longer than a system call.
+_LARGEST_JOINED: Final = 64 * 1024
+
+
+class JoiningProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, with fewer writes."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(JoinedWrites(transport))
+
+
+class JoinedWrites(asyncio.Transport):
+    """A transport that holds back the head of a response until the next write."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._head = b""
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        if self._head and len(data) <= _LARGEST_JOINED:
+            data, self._head = b"".join((self._head, data)), b""
+            self._transport.write(data)
+        elif not self._head and data[: len(_HEAD)] == _HEAD:
+            self._head = bytes(data)
+            self._loop.call_soon(self._flush)
+        else:
+            self._flush()
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._transport.get_extra_info(name, default)
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
