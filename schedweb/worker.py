@@ -16,6 +16,7 @@ from schedweb.celery import app
 
 def main() -> None:
     memory.configure_malloc()
+    memory.collect_less_often()
     name = sys.argv[1] if len(sys.argv) > 1 else "worker"
     worker = app.Worker(
         hostname=host_format(default_nodename(f"{name}@%h")),

@@ -6,7 +6,7 @@ travel as base64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from struct import Struct
@@ -72,9 +72,13 @@ def int8s(values: Sequence[int | None]) -> Int8Array:
     return Int8Array(_header(20, len(values)) + b"".join(items))
 
 
-def texts(values: Sequence[str]) -> TextArray:
-    """The strings, encoded as UTF-8."""
-    return TextArray(_header(25, len(values)) + _join([value.encode() for value in values]))
+def texts(values: Sequence[str | None]) -> TextArray:
+    """The strings, encoded as UTF-8; None is null."""
+    # most columns have few distinct values
+    encoded = {
+        value: _NULL if value is None else _pack_bytes(value.encode()) for value in set(values)
+    }
+    return TextArray(_header(25, len(values)) + b"".join([encoded[value] for value in values]))
 
 
 def documents(values: Sequence[bytes]) -> JsonArray:
@@ -103,14 +107,18 @@ def times(values: Sequence[datetime | None]) -> TimeArray:
     return TimeArray(_header(1184, len(values)) + b"".join(items))
 
 
-def nested(values: Sequence[Iterable[str]]) -> NestedArray:
+def nested(values: Sequence[Collection[str]]) -> NestedArray:
     """An array of strings for each row."""
-    return NestedArray(texts([_literal(value) for value in values]))
+    return NestedArray(texts([_literal(value) if value else "{}" for value in values]))
 
 
-def _literal(values: Iterable[str]) -> str:
+def _literal(values: Collection[str]) -> str:
     quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
     return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+
+
+def _pack_bytes(value: bytes) -> bytes:
+    return _LENGTH(len(value)) + value
 
 
 def _header(element: int, length: int) -> bytes:
@@ -119,7 +127,7 @@ def _header(element: int, length: int) -> bytes:
 
 
 def _join(items: Sequence[bytes]) -> bytes:
-    return b"".join([part for item in items for part in (_LENGTH(len(item)), item)])
+    return b"".join(map(_pack_bytes, items))
 
 
 class _ArrayDumper(Dumper):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from django.core.validators import RegexValidator
@@ -80,7 +80,7 @@ class Cluster(ClusterSettings):
 
         A manual clock returns its time as of when this row was last read.
         """
-        return self.manual_time or timezone.now()
+        return self.manual_time or datetime.now(UTC)
 
 
 def read_path(*path: str, default: Any = "") -> Callable[[Body], Any]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -42,11 +43,31 @@ def execute_together(steps: Sequence[Step]) -> dict[str, Any]:
     """Execute the steps as one statement; returns the results of those that have one."""
     if not steps:
         return {}
+    with prepared_cursor() as cursor:
+        _execute(cursor, steps)
+        return _fetch(cursor, steps)
+
+
+@contextmanager
+def sent_together(steps: Sequence[Step]) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Send the steps, at least one, as one statement; yields what waits for their results.
+
+    The server executes them while the block does something else. Statements of the block follow
+    them. Without a call of what is yielded, an error is raised at the end of the block.
+    """
+    with prepared_cursor() as cursor, connection.connection.pipeline():
+        _execute(cursor, steps)
+        yield lambda: _fetch(cursor, steps)
+
+
+def _execute(cursor: CursorWrapper, steps: Sequence[Step]) -> None:
     parts = tuple((step.name, step.sql, step.result, len(step.parameters)) for step in steps)
     parameters = [value for step in steps for value in step.parameters]
-    with prepared_cursor() as cursor:
-        cursor.execute(_combine(parts), parameters)
-        row = cursor.fetchone()
+    cursor.execute(_combine(parts), parameters)
+
+
+def _fetch(cursor: CursorWrapper, steps: Sequence[Step]) -> dict[str, Any]:
+    row = cursor.fetchone()
     names = [step.name for step in steps if step.result]
     return dict(zip(names, row or (), strict=False))
 

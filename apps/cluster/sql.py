@@ -15,6 +15,8 @@ import psycopg
 from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
 
+from apps.cluster.arrays import DUMPERS
+
 Body = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
@@ -30,11 +32,14 @@ def load_json(text: str) -> Any:
 def binary_cursor() -> CursorWrapper:
     """A cursor on Django's connection that takes named binary parameters, and prepares.
 
-    Placeholders are those of psycopg: `%(name)b` for a binary value.
+    Placeholders are those of psycopg: `%(name)b` for a binary value, such as an array of `arrays`.
     """
     connection.ensure_connection()
     assert connection.connection is not None
-    return CursorWrapper(_PreparingCursor(connection.connection), connection)
+    cursor = _PreparingCursor(connection.connection)
+    for array, dumper in DUMPERS.items():
+        cursor.adapters.register_dumper(array, dumper)
+    return CursorWrapper(cursor, connection)
 
 
 class _PreparingCursor(psycopg.Cursor[Any]):

@@ -8,10 +8,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import DataError, connection, transaction
 from psycopg.types.numeric import Int8
 
 from apps.cluster import arrays
-from apps.cluster.prepared import Step, execute_together, prepared_cursor
+from apps.cluster.prepared import Step, execute_together, prepared_cursor, sent_together
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +33,7 @@ def read_back(array: arrays.BinaryArray, cast: str = "") -> list[Any]:
         (arrays.int4s, [0, -1, 2**31 - 1]),
         (arrays.int8s, [0, None, -(2**63)]),
         (arrays.texts, WORDS),
+        (arrays.texts, ["a", None, "a", "", None]),
         (arrays.blobs, [b"", b"\x00\xff"]),
         (arrays.times, TIMES),
         (arrays.texts, []),
@@ -68,3 +70,22 @@ def test_steps_number_their_parameters_themselves() -> None:
     ]
     assert execute_together(steps) == {"first": 7, "third": 12}
     assert execute_together([]) == {}
+
+
+def test_a_statement_is_sent_before_its_results_are_read() -> None:
+    with sent_together([Step("sum", "SELECT $1 + 1 AS n", [Int8(1)], "max(n)")]) as receive:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 'meanwhile'")
+            assert cursor.fetchone() == ("meanwhile",)
+        assert receive() == {"sum": 2}
+
+
+def test_an_error_of_a_sent_statement_is_raised_with_its_results() -> None:
+    division = Step("ratio", "SELECT 1 / $1 AS n", [Int8(0)], "max(n)")
+    with (
+        pytest.raises(DataError, match="division by zero"),
+        transaction.atomic(),
+        sent_together([division]) as receive,
+    ):
+        receive()
+    assert execute_together([Step("one", "SELECT $1 AS n", [Int8(1)], "max(n)")]) == {"one": 1}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -64,14 +64,16 @@ class StoredPod:
         self._spec = bytes(self._parts.pop("spec"))
         self.status: Body = msgspec.json.decode(self._parts.pop("status", b"null")) or {}
 
-    def placed(self, node: str, metadata: Body, status: Body) -> str:
-        """The text with this node, metadata and status, up to the digits of its resourceVersion.
+    def placed(self, node: str, metadata: Body, statuses: Iterable[Body]) -> list[str]:
+        """The text with this node and metadata, once with each of these statuses.
 
-        Of a field that occurs twice in an object, jsonb keeps the last.
+        It ends before the digits of its resourceVersion. Of a field that occurs twice in an object,
+        jsonb keeps the last.
         """
         spec = self._spec[:-1] + b',"nodeName":' + msgspec.json.encode(node) + b"}"
-        body = {**self._parts, "spec": msgspec.Raw(spec), "status": status}
-        return _open(body, metadata)
+        rest = msgspec.json.encode({**self._parts, "spec": msgspec.Raw(spec)})
+        head, tail = rest[:-1] + b',"status":', _open_metadata(metadata)
+        return [(head + msgspec.json.encode(each) + tail).decode() for each in statuses]
 
 
 def new_event(write: Create, created_at: str) -> NewEvent:
@@ -89,6 +91,9 @@ def new_event(write: Create, created_at: str) -> NewEvent:
 def _open(body: Body, metadata: Body) -> str:
     """The JSON text of an object up to the digits of its resourceVersion."""
     rest = {name: value for name, value in body.items() if name != "metadata"}
+    return (msgspec.json.encode(rest)[:-1] + _open_metadata(metadata)).decode()
+
+
+def _open_metadata(metadata: Body) -> bytes:
     own = {name: value for name, value in metadata.items() if name != "resourceVersion"}
-    text = msgspec.json.encode(rest)[:-1] + b',"metadata":' + msgspec.json.encode(own)[:-1]
-    return text.decode() + ',"resourceVersion":"'
+    return b',"metadata":' + msgspec.json.encode(own)[:-1] + b',"resourceVersion":"'

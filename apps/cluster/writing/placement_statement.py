@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from django.db import transaction
 
 from apps.cluster import sql
+from apps.cluster.arrays import BinaryArray, int8s, texts, uuids
 from apps.cluster.log.announce import announcer
 from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.cluster.writing.placement import TAIL, Placement
@@ -59,28 +60,32 @@ def write_placements(
     return base
 
 
-def _columns(placements: Sequence[Placement]) -> dict[str, list[Any]]:
-    """The statement's arrays: one entry for each pod. Binary, because text would be escaped."""
+def _columns(placements: Sequence[Placement]) -> dict[str, BinaryArray]:
+    """The statement's arrays: one entry for each pod."""
     events = [each.event for each in placements]
     ends = list(accumulate(each.changes for each in placements))
     return {
-        "namespaces": [each.namespace for each in placements],
-        "names": [each.name for each in placements],
-        "versions": [each.version for each in placements],
-        "nodes": [each.node for each in placements],
-        "phases": [each.phase for each in placements],
-        "labels": [
-            None if each.labels is None else msgspec.json.encode(each.labels).decode()
-            for each in placements
-        ],
-        "bound": [each.bound for each in placements],
-        "running": [each.running for each in placements],
-        "ends": ends,
-        "starts": [end - each.changes + 1 for end, each in zip(ends, placements, strict=True)],
-        "event_names": [each.name for each in events],
-        "event_uids": [each.uid for each in events],
-        "event_reasons": [each.reason for each in events],
-        "events": [each.head for each in events],
+        "namespaces": texts([each.namespace for each in placements]),
+        "names": texts([each.name for each in placements]),
+        "versions": int8s([each.version for each in placements]),
+        "nodes": texts([each.node for each in placements]),
+        "phases": texts([each.phase for each in placements]),
+        "labels": texts(
+            [
+                None if each.labels is None else msgspec.json.encode(each.labels).decode()
+                for each in placements
+            ]
+        ),
+        "bound": texts([each.bound for each in placements]),
+        "running": texts([each.running for each in placements]),
+        "ends": int8s(ends),
+        "starts": int8s(
+            [end - each.changes + 1 for end, each in zip(ends, placements, strict=True)]
+        ),
+        "event_names": texts([each.name for each in events]),
+        "event_uids": uuids([each.uid.hex for each in events]),
+        "event_reasons": texts([each.reason for each in events]),
+        "events": texts([each.head for each in events]),
     }
 
 

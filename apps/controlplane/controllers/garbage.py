@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from apps.cluster import kinds
@@ -21,6 +21,8 @@ from apps.controlplane.controllers.writes import update_object
 from apps.scheduler.objects import KubeObject, OwnerReference
 
 Body = dict[str, Any]
+#: Finalizers of objects that are deleted after their dependants, or after these were orphaned.
+_WAITING: Final = frozenset({FOREGROUND, ORPHAN})
 
 
 def map_kind(kind: str) -> Concerns:
@@ -31,8 +33,9 @@ def map_kind(kind: str) -> Concerns:
             assert old is not None
             owners = [_owner_ref(each, old) for each in old.metadata.owner_references]
             return [*cache.owned_by(old.metadata.uid), *owners]
-        waits = {FOREGROUND, ORPHAN}.intersection(new.metadata.finalizers)
-        if new.metadata.owner_references or (new.metadata.deletion_timestamp and waits):
+        metadata = new.metadata
+        waits = metadata.deletion_timestamp and not _WAITING.isdisjoint(metadata.finalizers)
+        if metadata.owner_references or waits:
             return [ref_of(kind, new)]
         return ()
 

@@ -45,7 +45,7 @@ class Placements:
     def __init__(self, informer: Informer, starts: ImmediateStarts | None, now: datetime) -> None:
         self._informer = informer
         self._starts = starts
-        self._now = now
+        self.now = now
         self._pods: list[_Bound] = []
 
     @property
@@ -95,18 +95,19 @@ class Placements:
             spec=msgspec.structs.replace(pod.spec, node_name=node),
             status=_decode_status(body),
         )
-        text = stored.placed(node, metadata, body["status"])
         started = self._start(bound, body)
+        states = [body] if started is None else [body, started]
+        texts = stored.placed(node, metadata, [each["status"] for each in states])
         placement = Placement(
             pod.metadata.namespace,
             pod.metadata.name,
             int(pod.metadata.resource_version),
             node,
             labels if labels != pod.metadata.labels else None,
-            text,
-            stored.placed(node, metadata, started["status"]) if started is not None else None,
+            texts[0],
+            texts[1] if started is not None else None,
             (started or body)["status"].get("phase") or "Pending",
-            new_event(event, timestamp(self._now)),
+            new_event(event, timestamp(self.now)),
         )
         running = None
         if started is not None:
@@ -115,7 +116,7 @@ class Placements:
 
     def _start(self, bound: Pod, body: Body) -> Body | None:
         node = self._starts.start(bound) if self._starts is not None else None
-        return status.mark_running(node, self._now)(body) if node is not None else None
+        return status.mark_running(node, self.now)(body) if node is not None else None
 
 
 def is_plain(record: DecisionRecord) -> bool:

@@ -14,7 +14,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
-from apps.cluster.prepared import execute_together
+from apps.cluster.prepared import execute_together, sent_together
 from apps.cluster.writes import Actor, Create, Update, Write
 from apps.cluster.writing import store
 from apps.cluster.writing.placement_statement import write_placements
@@ -142,12 +142,15 @@ class Recorder:
                 *self._queue_rows.steps([*saved.values()], removed),
                 *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
             ]
-            results = execute_together(steps)
+            with sent_together(steps) as receive:
+                # built while the database inserts the rows
+                placements = self._build_placements(informer, batch, intents)
+                results = receive()
             self._lease.check(results)
             self._ledger.complete(final, results)
             if activations:
                 activation.delete(activations)
-            note_writes = self._place(informer, batch, intents)
+            note_writes = self._place(informer, placements) if placements is not None else None
             rejected: list[tuple[Decision, ApiError]] = []
             if note_writes is None:
                 journal: list[ObjectChange] = []
@@ -187,27 +190,31 @@ class Recorder:
         if scheduler.metrics.is_dirty:
             stored.write(self._cluster.pk, scheduler.metrics)
 
-    def _place(
+    def _build_placements(
         self, informer: Informer, batch: Sequence[DecisionRecord], intents: Sequence[Intent]
-    ) -> Callable[[], None] | None:
-        """Write a batch that only binds pods; returns what to call after the commit.
-
-        None, and nothing is written, if the batch needs the general way.
-        """
+    ) -> Placements | None:
+        """What a batch that only binds pods writes; None if the batch needs the general way."""
         if not batch or intents or self._cluster.quotas or not all(map(is_plain, batch)):
             return None
-        now = self._cluster.now()
-        placements = Placements(informer, self._controllers.immediate_starts(), now)
+        starts = self._controllers.immediate_starts()
+        placements = Placements(informer, starts, self._cluster.now())
         self._events.begin()
         events = [write for record in batch for write in scheduled_event(self._events, record)]
         created = [write for write in events if isinstance(write, Create)]
         if len(created) < len(batch) or not placements.add_all(batch, created):
             return None
+        return placements
+
+    def _place(self, informer: Informer, placements: Placements) -> Callable[[], None] | None:
+        """Write a batch of bindings; returns what to call after the commit.
+
+        None, and nothing is written, if the batch needs the general way.
+        """
         base = write_placements(
             self._cluster,
             placements.all,
             read_version=informer.position,
-            now=now,
+            now=placements.now,
             users=(USER, KUBELET),
         )
         if base is None:

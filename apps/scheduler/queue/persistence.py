@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from apps.scheduler.framework.events import RESTORED
 from apps.scheduler.framework.types import PodInfo
@@ -79,10 +78,13 @@ def _current_entry(parts: SubQueues, uid: str, key: str) -> SavedEntry | None:
 
 def _entry_in_flight(parts: SubQueues, info: QueuedPodInfo) -> SavedEntry:
     """A pod in flight is saved as it was before it was popped: its attempt may be lost."""
-    return _entry(parts, replace(info, attempts=info.attempts - 1), SubQueue.ACTIVE)
+    return _entry(parts, info, SubQueue.ACTIVE, info.attempts - 1)
 
 
-def _entry(parts: SubQueues, info: QueuedPodInfo, queue: SubQueue) -> SavedEntry:
+def _entry(
+    parts: SubQueues, info: QueuedPodInfo, queue: SubQueue, attempts: int | None = None
+) -> SavedEntry:
+    """`attempts`: instead of those of the pod."""
     nomination = parts.nominator.get(info.uid)
     return SavedEntry(
         pod_key=info.key,
@@ -90,7 +92,7 @@ def _entry(parts: SubQueues, info: QueuedPodInfo, queue: SubQueue) -> SavedEntry
         queue=queue,
         timestamp=info.timestamp,
         initial_attempt_timestamp=info.initial_attempt_timestamp,
-        attempts=info.attempts,
+        attempts=info.attempts if attempts is None else attempts,
         unschedulable_count=info.unschedulable_count,
         consecutive_errors_count=info.consecutive_errors_count,
         unschedulable_plugins=tuple(sorted(info.unschedulable_plugins)),

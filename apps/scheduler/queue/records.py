@@ -20,8 +20,7 @@ class SubQueue(StrEnum):
     IN_FLIGHT = "in_flight"
 
 
-@dataclass(frozen=True, slots=True)
-class PodMove:
+class PodMove(msgspec.Struct, frozen=True, gc=False):
     """A pod moved from one part of the queue to another."""
 
     pod_key: str

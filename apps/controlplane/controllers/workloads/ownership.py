@@ -40,12 +40,14 @@ def map_pods(*kinds: str) -> Concerns:
 
     def refs_for_change(cache: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
         refs: list[Ref] = []
-        for pod in (old, new):
-            if pod is not None and pod.metadata.owner_references:
-                refs += _owner(pod, kinds)
-        # most clusters have no workloads: then a pod costs next to nothing
-        if new is not None and cache.has_any(kinds) and not controller_of(new) and is_active(new):
-            refs += _adopters(cache, new, kinds)
+        if old is not None and old.metadata.owner_references:
+            refs += _owner(old, kinds)
+        if new is not None:
+            if new.metadata.owner_references:
+                refs += _owner(new, kinds)
+            # most clusters have no workloads: then a pod costs next to nothing
+            if cache.has_any(kinds) and not controller_of(new) and is_active(new):
+                refs += _adopters(cache, new, kinds)
         return refs
 
     return refs_for_change
