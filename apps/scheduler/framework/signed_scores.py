@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.feasible_rows import Extremes, difference, extremes_of
 from apps.scheduler.framework.live_scores import LiveScores
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
@@ -70,7 +71,9 @@ class _Plan:
         self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
         #: those whose scores change with the pods of a row
         self.changing = [*self.by_amounts, *self.by_pods]
-        #: whether their normalized scores are the raw ones
+        #: signed scorers whose scores depend on nothing but Node objects
+        self.constant = [each for each in self.signed if reads[each.name] == "nodes"]
+        #: whether the normalized scores of ``changing`` are the raw ones
         self.is_plain = all(each.normalizer is None for each in self.changing)
         #: all names, each with 0, and who gets the time of an update
         self.times = dict.fromkeys((each.name for each in scorers), 0)
@@ -105,8 +108,10 @@ class SignedScores:
         #: the feasible rows, and what is aligned with them; None if that is not up to date
         self.rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
-        #: the columns of ``_Plan.changing``
+        #: the columns of ``_Plan.changing``, with the rows that have left since they were computed
         self._live: LiveScores | None = None
+        #: of ``_Plan.constant``; None if not known yet
+        self._extremes: list[Extremes] | None = None
 
     def score(
         self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array, watch: Stopwatch
@@ -135,6 +140,8 @@ class SignedScores:
         live, columns = self._live, self._columns.copy()
         assert live is not None and self.rows is not None
         moment = live.moment()
+        if live.out:
+            columns = {name: each.restricted(moment) for name, each in columns.items()}
         if self._plan.is_plain:
             for index, each in enumerate(self._plan.changing):
                 columns[each.name] = ScoreColumn.at_moment(moment, index, each.weight)
@@ -197,8 +204,7 @@ class SignedScores:
             self._update_raw(cycle, changed)
         before = self.rows
         self.rows = rows
-        same = before is not None and (before is rows or np.array_equal(before, rows))
-        if same:
+        if before is not None and self._follow_rows(before, rows):
             self._update_domains(cycle, rows)
         else:
             self._compute_columns(cycle, rows)
@@ -259,8 +265,58 @@ class SignedScores:
 
     # -- columns of the feasible rows ----------------------------------------------------------
 
+    def follow_rows(self, rows: Int64Array) -> bool:
+        """Other rows are feasible; False if the columns have to be computed again."""
+        before, self.rows = self.rows, None
+        if before is None or not self._follow_rows(before, rows):
+            return False
+        self.rows = rows
+        return True
+
+    def _follow_rows(self, before: Int64Array, rows: Int64Array) -> bool:
+        """Let the rows leave and return that ``before`` and ``rows`` do not have in common."""
+        if before is rows:
+            return True
+        found = difference(before, rows)
+        if found is None:
+            return False
+        left, entered = found
+        if not left and not entered:
+            return True
+        plan, live = self._plan, self._live
+        assert live is not None
+        if plan.domains or not plan.is_plain or any(live.place_of(row) < 0 for row in entered):
+            return False
+        if self._extremes is None:
+            self._extremes = extremes_of(plan.constant, self._columns)
+        if self._extremes is None or not self._count(live, left, entered):
+            return False
+        for row in left:
+            live.leave(row)
+        for row in entered:
+            scores = self._scores_at(row)
+            live.enter(row, scores, self._total_of(live.place_of(row), scores))
+        return True
+
+    def _count(self, live: LiveScores, left: list[int], entered: list[int]) -> bool:
+        """Whether normalization stays what it is."""
+        assert self._extremes is not None
+        changes = [*((row, -1) for row in left), *((row, 1) for row in entered)]
+        places = [(live.place_of(row), amount) for row, amount in changes]
+        # A row may have an extreme of a column for which another one has just left.
+        stay = [each.count(*change) for each in self._extremes for change in places]
+        return all(stay)
+
+    def _total_of(self, place: int, scores: tuple[int, ...]) -> int:
+        """The weighted sum of all columns."""
+        plan = self._plan
+        total = plan.with_sum(scores)[-1]
+        for each in plan.constant:
+            total += int(self._columns[each.name].normalized[place]) * each.weight
+        return total
+
     def _compute_columns(self, cycle: Cycle, rows: Int64Array) -> None:
-        self._columns, self._live = {}, None
+        self._columns, self._live, self._extremes = {}, None, None
         total = np.zeros(len(rows), dtype=np.int64)
         for each in self._plan.scorers:
             if each.name in self._reads:
