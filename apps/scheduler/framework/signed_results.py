@@ -83,23 +83,27 @@ class SignedResults:
             and self.scores.is_complete
         )
 
-    def repeat(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
+    def repeat(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, most: int
+    ) -> Repetition | None:
         """The result of all four points by what is known of the rows that changed.
 
         None if a plugin has to be asked that does not look at domains, or if one of these fails or
-        skips where it did not before, or if another verdict on a row changes.
+        skips where it did not before, or if more than ``most`` rows pass the other filters.
         """
         if not self._is_repeatable or not self.pre_filter.others_skip:
             return None
         if not self.pre_filter.asked:
-            return self._repeat(state, snapshot)
+            return self._repeat(state, snapshot, most)
         try:
-            return self._ask_again(state, pod, snapshot)
+            return self._ask_again(state, pod, snapshot, most)
         except Exception:
             # The plugin is asked again, and its error reported.
             return None
 
-    def _ask_again(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
+    def _ask_again(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, most: int
+    ) -> Repetition | None:
         """``repeat`` with plugins that look at domains."""
         verdicts = self.verdicts
         if verdicts.node_version != snapshot.node_version:
@@ -117,7 +121,7 @@ class SignedResults:
             return None
         allowed = perf_counter_ns()
         rows = snapshot.rows_changed_since(verdicts.position)
-        if rows is None or not verdicts.still_hold(rows, snapshot):
+        if rows is None or not verdicts.follow(rows, snapshot) or len(verdicts.feasible) > most:
             return None
         left = verdicts.look_further(lambda plugin: plugin.filter(state, pod, snapshot))
         if not verdicts.is_signed:
@@ -152,7 +156,7 @@ class SignedResults:
             state.durations[point] = end - start
             state.plugin_durations[point] = spent(end - start)
 
-    def _repeat(self, state: CycleState, snapshot: Snapshot) -> Repetition | None:
+    def _repeat(self, state: CycleState, snapshot: Snapshot, most: int) -> Repetition | None:
         """``repeat`` without asking any plugin."""
         verdicts, scores = self.verdicts, self.scores
         if (
@@ -165,12 +169,12 @@ class SignedResults:
         self.pre_filter.restore(state, state.skip_filter)
         allowed = perf_counter_ns()
         rows = snapshot.rows_changed_since(verdicts.position)
-        if rows is None or not verdicts.still_hold(rows, snapshot):
+        if rows is None or not verdicts.follow(rows, snapshot) or len(verdicts.feasible) > most:
             return None
         filtered = perf_counter_ns()
         self.pre_score.restore(state, state.skip_score)
         prepared = perf_counter_ns()
-        if rows and not scores.follow(rows, snapshot):
+        if rows and not scores.follow(rows, verdicts.feasible, snapshot):
             return None
         verdicts.position = scores.position = snapshot.pods_position
         scored = perf_counter_ns()

@@ -153,8 +153,11 @@ class SignedScores:
         plan = self._plan
         return {**plan.times, plan.updated: nanoseconds} if plan.updated else plan.times.copy()
 
-    def follow(self, rows: list[int], snapshot: Snapshot) -> bool:
-        """Enter changed rows without asking a plugin; False if that does not do."""
+    def follow(self, rows: list[int], feasible: Int64Array, snapshot: Snapshot) -> bool:
+        """Enter changed rows without asking a plugin; False if that does not do.
+
+        ``feasible``: the rows that are feasible now, ascending.
+        """
         if self._plan.by_pods or len(rows) > _MAX_STEPS:
             return False
         known = self._by_amounts
@@ -163,7 +166,11 @@ class SignedScores:
         if len(scores) < len(rows):
             return False
         self._enter(rows, scores)
-        return self.rows is not None
+        before, self.rows = self.rows, None
+        if before is None or not self._follow_rows(before, feasible):
+            return False
+        self.rows = feasible
+        return True
 
     @property
     def is_signed(self) -> bool:
@@ -264,14 +271,6 @@ class SignedScores:
             self._by_amounts[cycle.snapshot.amounts_of(row)] = plan.with_sum(scores)
 
     # -- columns of the feasible rows ----------------------------------------------------------
-
-    def follow_rows(self, rows: Int64Array) -> bool:
-        """Other rows are feasible; False if the columns have to be computed again."""
-        before, self.rows = self.rows, None
-        if before is None or not self._follow_rows(before, rows):
-            return False
-        self.rows = rows
-        return True
 
     def _follow_rows(self, before: Int64Array, rows: Int64Array) -> bool:
         """Let the rows leave and return that ``before`` and ``rows`` do not have in common."""
