@@ -80,6 +80,7 @@ class LiveScores:
 
     __slots__ = (
         "_bases",
+        "_is_ranked",
         "_places",
         "_row_places",
         "_rows",
@@ -157,14 +158,27 @@ class LiveScores:
         # Without ties the greatest total is not known any more.
         if not len(self.ties) or new == old:
             return
-        ties: list[int] = self.ties if isinstance(self.ties, list) else self.ties.tolist()
-        self.ties = ties
         if new > self.best:
             self.best, self.ties = new, [row]
         elif old == self.best:
-            del ties[bisect_left(ties, row)]
+            self._tie(row, leaves=True)
         elif new == self.best:
-            ties.insert(bisect_left(ties, row), row)
+            self._tie(row, leaves=False)
+
+    def _tie(self, row: int, *, leaves: bool) -> None:
+        ties = self.ties
+        if isinstance(ties, list):
+            place = bisect_left(ties, row)
+            ties[place : place + leaves] = [] if leaves else [row]
+        elif self._is_ranked:
+            # Often all are ranked again before there is another change: a list would cost more.
+            place = int(ties.searchsorted(row))
+            between = [] if leaves else [[row]]
+            self.ties = np.concatenate((ties[:place], *between, ties[place + leaves :]))
+            self._is_ranked = False
+        else:
+            self.ties = ties.tolist()
+            self._tie(row, leaves=leaves)
 
     def add(self, gains: Int64Array) -> None:
         """The totals gain so much, (n,) int64; no row may have left."""
@@ -187,3 +201,4 @@ class LiveScores:
     def _rank(self) -> None:
         self.best = int(self._total.max())
         self.ties = self._rows.take((self._total == self.best).nonzero()[0])
+        self._is_ranked = True
