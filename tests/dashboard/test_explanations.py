@@ -67,7 +67,7 @@ def test_a_pending_pod_shows_what_it_waits_for(alice: Client, lab: Cluster) -> N
 
 def test_a_pod_of_another_scheduler_is_explained(alice: Client, lab: Cluster) -> None:
     page = text(alice, "/clusters/lab/pods/default/foreign")
-    assert "No profile of this cluster has the schedulerName another-scheduler." in page
+    assert "It waits for scheduler another-scheduler, which no profile here has." in page
 
 
 def test_a_gated_pod_names_its_gates(alice: Client, lab: Cluster) -> None:

@@ -110,6 +110,7 @@ class UnblockingSerializer(serializers.Serializer[Any]):
 
 class PodExplanationSerializer(serializers.Serializer[Any]):
     why_pending = serializers.CharField()
+    message = serializers.CharField()
     decision = serializers.IntegerField(source="decision.pk", allow_null=True, default=None)
     place = PlaceSerializer(allow_null=True)
     wake = _WakeEventSerializer(many=True)

@@ -9,6 +9,7 @@ from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
 from apps.controlplane.explanations.places import QueuePosition, find_queue_position
+from apps.controlplane.explanations.reasons import find_dominant_reason
 from apps.controlplane.explanations.states import states
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.scheduler.explaining.unblocking import Unblocking, unblock
@@ -22,8 +23,10 @@ ENDED = ("Succeeded", "Failed")
 class PodExplanation:
     """One pod, as it is now."""
 
-    #: one sentence; empty for a pod that is not pending
+    #: one or two sentences; empty for a pod that is not pending
     why_pending: str
+    #: the message of the last attempt, as kube-scheduler reports it
+    message: str = ""
     #: the last attempt; None before the first
     decision: SchedulingDecision | None = None
     place: QueuePosition | None = None
@@ -41,11 +44,13 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     entry = QueueEntry.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
     last = queries.list_decisions(cluster, pod_uid=pod.uid).first()
     profiles = queries.list_scheduler_names(cluster)
-    sentence = why_pending(pod, entry, last, profiles)
+    sentence = why_pending(cluster, pod, entry, last, profiles)
+    message = scheduler_message(last) if sentence else ""
     if not sentence or pod.scheduler_name not in profiles:
-        return PodExplanation(sentence, last)
+        return PodExplanation(sentence, message, last)
     return PodExplanation(
         sentence,
+        message,
         last,
         find_queue_position(cluster, pod, entry),
         find_wake_events(cluster, pod, entry),
@@ -54,13 +59,21 @@ def explain_pod(cluster: Cluster, namespace: str, name: str) -> PodExplanation:
     )
 
 
+def scheduler_message(last: SchedulingDecision | None) -> str:
+    """The message of an attempt; empty if it bound the pod, or without one."""
+    if last is None or last.result == SchedulingDecision.Result.SCHEDULED:
+        return ""
+    return " ".join(filter(None, (last.message, last.post_filter_message)))
+
+
 def why_pending(
+    cluster: Cluster,
     pod: Pod,
     entry: QueueEntry | None,
     last: SchedulingDecision | None,
     profiles: Collection[str],
 ) -> str:
-    """One sentence; empty for a pod that is not pending.
+    """One or two sentences; empty for a pod that is not pending.
 
     `profiles`: the schedulerNames of the cluster's active configuration.
     """
@@ -75,12 +88,12 @@ def why_pending(
         return f"It is kept out of the queue by {entry.gated_by}."
     if last is None:
         return "It waits in activeQ for its first attempt."
-    message = " ".join(filter(None, (last.message, last.post_filter_message)))
     if last.result == SchedulingDecision.Result.SCHEDULED:
         return f"Attempt {last.attempt} chose {last.node}, but the pod is not bound there."
     if pod.nominated_node_name:
-        return f"It is nominated to {pod.nominated_node_name} and waits for room there. {message}"
-    return message or "Its last attempt failed without a message."
+        return f"It is nominated to {pod.nominated_node_name} and waits for room there."
+    reason = find_dominant_reason(cluster, pod, last)
+    return reason or scheduler_message(last) or "Its last attempt failed without a message."
 
 
 def find_wake_events(cluster: Cluster, pod: Pod, entry: QueueEntry | None) -> tuple[WakeEvent, ...]:

@@ -11,7 +11,7 @@ from uuid import UUID
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.controlplane import queries
-from apps.controlplane.explanations.pods import why_pending
+from apps.controlplane.explanations.pods import scheduler_message, why_pending
 from apps.controlplane.history.story import StoryEntry, condense, find_last_body, read_story
 from apps.controlplane.models import QueueEntry, SchedulingDecision
 from apps.dashboard.queries.changes import ChangeRow, object_changes
@@ -39,8 +39,10 @@ class OnePod:
     events: Sequence[Event]
     changes: Sequence[ChangeRow]
     timeline: Sequence[StoryEntry]
-    #: one sentence; empty for a pod that is not pending
+    #: one or two sentences; empty for a pod that is not pending
     why_pending: str = ""
+    #: the message of the last attempt, as kube-scheduler reports it
+    message: str = ""
     #: `pod_state`, or "deleted"
     state: str = "deleted"
 
@@ -111,6 +113,7 @@ def _load_pod(cluster: Cluster, uid: UUID, pod: Pod | None, body: Mapping[str, A
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, uid, limit=MAX_CHANGES),
         timeline=condense(read_story(cluster, uid)),
-        why_pending=why_pending(pod, entry, last, profiles) if pod is not None else "",
+        why_pending=why_pending(cluster, pod, entry, last, profiles) if pod is not None else "",
+        message=scheduler_message(last),
         state=pod_state(pod, entry, profiles) if pod is not None else "deleted",
     )

@@ -91,7 +91,11 @@ def test_a_pending_pod_is_explained_with_suggestions(
     admin_client: Client, cluster: Cluster
 ) -> None:
     found = get(admin_client, "lab/pods/default/second/explanation")
-    assert found["why_pending"].startswith("0/3 nodes are available: ")
+    assert found["why_pending"] == (
+        "It needs 7 cpu, which 2 of 3 nodes do not have free. "
+        "1 node has taints that it does not tolerate."
+    )
+    assert found["message"].startswith("0/3 nodes are available: ")
     assert [(each["sentence"], each["nodes"]) for each in found["unblocking"]["suggestions"]] == [
         ("Lower the request for cpu from 7 to 6", 1),
         ("Add a toleration for the taint dedicated=gpu:NoSchedule", 1),

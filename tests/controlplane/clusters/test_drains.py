@@ -157,7 +157,8 @@ def test_a_plan_reads_the_budgets_once(
 ) -> None:
     budget(lab, 3)
     node = crowded(lab)
-    with django_assert_num_queries(2):
+    # that of the budgets is streamed, and streamed queries are not counted
+    with django_assert_num_queries(1):
         plan = drains.plan_drain(lab, node)
     assert len(plan.moving) == 2
 

@@ -1,0 +1,115 @@
+"""Why no node took a pod, as one dominant reason in plain words with figures.
+
+Read from the ledger: the refusals of the last attempt by node. Amounts are compared with the
+nodes' allocatable resources as they are now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from django.db.models import BigIntegerField, Max
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+
+from apps.cluster.models import Cluster, Node, Pod
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.results.refusals import FILTER, group_refusals
+from apps.scheduler.plugins.helper.resource_text import amount
+
+#: The reasons besides the dominant one that are named.
+MAX_OTHERS: Final = 2
+_INSUFFICIENT: Final = "Insufficient "
+#: reason of a plugin -> what the nodes do, in the plural
+_WORDS: Final = {
+    "Too many pods": "have no room for another pod",
+    "node(s) had untolerated taint(s)": "have taints that it does not tolerate",
+    "node(s) were unschedulable": "are cordoned",
+    "node(s) didn't match Pod's node affinity/selector": (
+        "do not match its node selector or required node affinity"
+    ),
+    "node(s) didn't match the requested node name": "are not the node that it names",
+    "node(s) didn't have free ports for the requested pod ports": "have its host ports in use",
+    "node(s) didn't match pod topology spread constraints": (
+        "would violate its topology spread constraints"
+    ),
+    "node(s) didn't match pod topology spread constraints (missing required label)": (
+        "lack the label of its topology spread constraints"
+    ),
+    "node(s) didn't match pod affinity rules": "do not satisfy its pod affinity",
+    "node(s) didn't match pod anti-affinity rules": "run pods that its anti-affinity excludes",
+    "node(s) didn't satisfy existing pods anti-affinity rules": (
+        "run pods whose anti-affinity excludes it"
+    ),
+    "node(s) exceed max volume count": "have the maximum number of volumes attached",
+}
+#: "do not match" of all nodes is "none of the nodes matches"
+_POSITIVE: Final = {"match": "matches", "satisfy": "satisfies"}
+_SINGULAR: Final = {"have": "has", "do": "does", "are": "is", "run": "runs", "lack": "lacks"}
+
+
+def find_dominant_reason(cluster: Cluster, pod: Pod, row: SchedulingDecision) -> str:
+    """One or two sentences; empty if no plugin rejected single nodes.
+
+    The reason that rejected most nodes comes first.
+    """
+    groups = [g for g in group_refusals(read(row).decision) if g.extension_point == FILTER]
+    counts: Counter[str] = Counter()
+    for group in groups:
+        counts.update(dict.fromkeys(group.reasons, group.count))
+    if not counts:
+        return ""
+    (dominant, nodes), *others = counts.most_common(1 + MAX_OTHERS)
+    first = _describe(cluster, pod, dominant, nodes, row.nodes)
+    too = ", too" if dominant.startswith(_INSUFFICIENT) else ""
+    return " ".join([first, *_describe_others(others, too)])
+
+
+def _describe(cluster: Cluster, pod: Pod, reason: str, nodes: int, total: int) -> str:
+    """The dominant reason as a sentence."""
+    which = f"{nodes:,} of {total:,} nodes"
+    if nodes == total:
+        which = f"all {total:,} nodes" if total > 1 else "the only node"
+    if reason.startswith(_INSUFFICIENT):
+        return _describe_shortage(cluster, pod, reason.removeprefix(_INSUFFICIENT), which, nodes)
+    verb, _, rest = _WORDS.get(reason, "").removeprefix("do not ").partition(" ")
+    if nodes == total > 1 and verb in _POSITIVE:
+        return f"None of the {total:,} nodes {_POSITIVE[verb]} {rest}."
+    return f"{_capitalize(which)}{_say(reason, nodes)}."
+
+
+def _describe_shortage(cluster: Cluster, pod: Pod, resource: str, which: str, nodes: int) -> str:
+    needed = int(pod.requests.get(resource, 0))
+    key = Cast(KeyTextTransform(resource, "allocatable"), BigIntegerField())
+    found = Node.objects.filter(cluster=cluster).aggregate(largest=Max(key))
+    largest = found["largest"] or 0
+    request = f"It needs {amount(resource, needed)} {resource}"
+    if needed > largest:
+        return f"{request}; the largest node has {amount(resource, largest)}."
+    return f"{request}, which {which} {'does' if nodes == 1 else 'do'} not have free."
+
+
+def _describe_others(others: list[tuple[str, int]], too: str) -> Iterator[str]:
+    for reason, nodes in others:
+        which = "1 node" if nodes == 1 else f"{nodes:,} nodes"
+        if reason.startswith(_INSUFFICIENT):
+            lack = "lacks" if nodes == 1 else "lack"
+            yield f"{which} {lack} {reason.removeprefix(_INSUFFICIENT)}{too}."
+        else:
+            yield f"{which}{_say(reason, nodes)}."
+
+
+def _say(reason: str, nodes: int) -> str:
+    """What so many nodes do, after the words for them."""
+    words = _WORDS.get(reason)
+    if words is None:
+        return f": {reason}"
+    verb, _, rest = words.partition(" ")
+    return f" {_SINGULAR.get(verb, verb) if nodes == 1 else verb} {rest}"
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
