@@ -125,7 +125,7 @@ class LiveScores:
             now = self._now()
             self._bases = [now.whole(index) for index in range(len(self._bases))]
             self._places, self._values = [], []
-        return self._now()
+        return Moment(self._bases, self._places, self._values, some_out=self.out > 0)
 
     def _now(self) -> Moment:
         return Moment(self._bases, self._places, self._values, some_out=self.out > 0)

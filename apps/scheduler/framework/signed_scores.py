@@ -71,6 +71,7 @@ class _Plan:
         self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
         #: those whose scores change with the pods of a row
         self.changing = [*self.by_amounts, *self.by_pods]
+        self._weights = [each.weight for each in self.changing]
         #: signed scorers whose scores depend on nothing but Node objects
         self.constant = [each for each in self.signed if reads[each.name] == "nodes"]
         #: whether the normalized scores of ``changing`` are the raw ones
@@ -82,8 +83,10 @@ class _Plan:
 
     def with_sum(self, scores: Sequence[int]) -> tuple[int, ...]:
         """Scores of the first of ``changing`` for one row, and their weighted sum."""
-        weighted = zip(scores, self.changing, strict=False)
-        return (*scores, sum(score * each.weight for score, each in weighted))
+        total = 0
+        for score, weight in zip(scores, self._weights, strict=False):
+            total += score * weight
+        return (*scores, total)
 
 
 class SignedScores:
@@ -160,11 +163,12 @@ class SignedScores:
         """
         if self._plan.by_pods or len(rows) > _MAX_STEPS:
             return False
-        known = self._by_amounts
-        found = (known.get(snapshot.amounts_of(row)) for row in rows)
-        scores = [each for each in found if each is not None]
-        if len(scores) < len(rows):
-            return False
+        scores = []
+        for row in rows:
+            known = self._by_amounts.get(snapshot.amounts_of(row))
+            if known is None:
+                return False
+            scores.append(known)
         self._enter(rows, scores)
         before, self.rows = self.rows, None
         if before is None or not self._follow_rows(before, feasible):

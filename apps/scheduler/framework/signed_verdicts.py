@@ -75,9 +75,10 @@ class SignedVerdicts:
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Filter -> nanoseconds; the last one gets the time."""
-        names = [each.name for each in self._all_filters[len(self._filters) : self.layers_end]]
-        times = {**self.times, **dict.fromkeys(names, 0)}
-        last = names[-1] if names else self.last
+        times, last = self.times.copy(), self.last
+        for each in self._all_filters[len(self._filters) : self.layers_end]:
+            last = each.name
+            times[last] = 0
         if last:
             times[last] = nanoseconds
         return times
