@@ -41,15 +41,18 @@ class SignedResults:
         reads: Mapping[str, Reads],
         domains: Collection[str],
         skips: Mapping[str, Callable[[PodInfo], bool]],
+        idle: Collection[str],
     ) -> None:
         """``reads``: what the plugins that signed the pod read; ``skips``: of other plugins.
 
-        ``domains``: plugins that signed the pod and run in each cycle, as they look at domains.
+        ``domains``: plugins that signed the pod and run in each cycle, as they look at domains;
+        ``idle``: those of them that skip all pods of this signature.
         """
         self._skips = list(skips.values())
-        self.pre_filter = SignedAnswers(reads.keys(), skips.keys(), domains)
+        skipping = (*skips, *idle)
+        self.pre_filter = SignedAnswers(reads.keys(), skipping, domains)
         self.verdicts = SignedVerdicts(reads, domains)
-        self.pre_score = SignedAnswers(reads.keys(), skips.keys(), domains)
+        self.pre_score = SignedAnswers(reads.keys(), skipping, domains)
         self.scores = SignedScores(reads, domains)
         #: whether all plugins that the last cycle asked signed the pod
         self._is_repeatable = False
