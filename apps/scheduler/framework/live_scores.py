@@ -114,6 +114,8 @@ class LiveScores:
         #: the greatest total, and the rows that have it, ascending
         self.best = 0
         self.ties: list[int] | Int64Array = []
+        #: whether they have not changed since all rows were ranked
+        self._is_ranked = False
         self._rank()
 
     def moment(self) -> Moment:
