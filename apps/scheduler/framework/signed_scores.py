@@ -16,6 +16,7 @@ from apps.scheduler.framework.live_scores import LiveScores
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
 from apps.scheduler.framework.ranking import Ranking
+from apps.scheduler.framework.score_plan import ScorePlan
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -54,41 +55,6 @@ class Scores:
     ties: Sequence[int] | Int64Array
 
 
-class _Plan:
-    """The scorers of a cycle by what is known about them."""
-
-    def __init__(
-        self, scorers: Sequence[Scorer], reads: Mapping[str, Reads], domains: Collection[str]
-    ) -> None:
-        self.scorers = list(scorers)
-        self.signed = [each for each in scorers if each.name in reads]
-        #: those that are asked in each cycle, and those that did not sign the pod
-        self.domains = [each for each in scorers if each.name in domains]
-        self.others = [
-            each for each in scorers if each.name not in reads and each.name not in domains
-        ]
-        self.by_amounts = [each for each in self.signed if reads[each.name] == "amounts"]
-        self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
-        #: those whose scores change with the pods of a row
-        self.changing = [*self.by_amounts, *self.by_pods]
-        self._weights = [each.weight for each in self.changing]
-        #: signed scorers whose scores depend on nothing but Node objects
-        self.constant = [each for each in self.signed if reads[each.name] == "nodes"]
-        #: whether the normalized scores of ``changing`` are the raw ones
-        self.is_plain = all(each.normalizer is None for each in self.changing)
-        #: all names, each with 0, and who gets the time of an update
-        self.times = dict.fromkeys((each.name for each in scorers), 0)
-        updated = self.changing or self.signed[:1]
-        self.updated = updated[-1].name if updated else ""
-
-    def with_sum(self, scores: Sequence[int]) -> tuple[int, ...]:
-        """Scores of the first of ``changing`` for one row, and their weighted sum."""
-        total = 0
-        for score, weight in zip(scores, self._weights, strict=False):
-            total += score * weight
-        return (*scores, total)
-
-
 class SignedScores:
     """Columns of the plugins that signed the pod; those of others are computed in each cycle.
 
@@ -99,10 +65,10 @@ class SignedScores:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
         self._domains = domains
-        self._plan = _Plan((), reads, domains)
+        self._plan = ScorePlan((), reads, domains)
         #: plugin -> (rows of the snapshot,) int64, what Score returned; not handed out
         self._raw: dict[str, Int64Array] = {}
-        #: row -> what was last entered there, see ``_Plan.with_sum``
+        #: row -> what was last entered there, see ``ScorePlan.with_sum``
         self._entered: dict[int, tuple[int, ...]] = {}
         #: the amounts of a row -> the raw scores of the plugins that read nothing else
         self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
@@ -111,9 +77,9 @@ class SignedScores:
         #: the feasible rows, and what is aligned with them; None if that is not up to date
         self.rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
-        #: the columns of ``_Plan.changing``, with the rows that have left since they were computed
+        #: the columns of ``ScorePlan.changing``, with the rows that have left since then
         self._live: LiveScores | None = None
-        #: of ``_Plan.constant``; None if not known yet
+        #: of ``ScorePlan.constant``; None if not known yet
         self._extremes: list[Extremes] | None = None
 
     def score(
@@ -122,7 +88,7 @@ class SignedScores:
         """The columns of all ``scorers`` at the feasible ``rows``, and the totals."""
         plan = self._plan
         if scorers != plan.scorers:
-            plan = self._plan = _Plan(scorers, self._reads, self._domains)
+            plan = self._plan = ScorePlan(scorers, self._reads, self._domains)
             self._by_amounts.clear()
             self.node_version = _NEVER
         self._update(cycle, rows)
@@ -356,7 +322,7 @@ class SignedScores:
                 live.change(row, self._scores_at(row), gain)
 
     def _scores_at(self, row: int) -> tuple[int, ...]:
-        """The raw scores of ``_Plan.changing``."""
+        """The raw scores of ``ScorePlan.changing``."""
         entered = self._entered.get(row)
         if entered is not None:
             return entered[:-1]
