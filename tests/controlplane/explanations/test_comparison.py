@@ -8,6 +8,7 @@ import pytest
 from apps.controlplane.explanations.comparison import compare_nodes, compare_with_runner_up
 from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
+from apps.scheduler.framework.ranking import Ranking
 from tests.controlplane.results.decisions import scheduled_decision, unscheduled_decision
 
 
@@ -35,8 +36,8 @@ def test_two_nodes_are_compared_plugin_by_plugin(scheduled: Decision) -> None:
 
 
 def test_the_only_feasible_node_is_compared_with_no_other(scheduled: Decision) -> None:
-    scheduled.feasible, scheduled.total = np.array([5]), np.array([110])
-    scheduled.ties, scheduled.scores = np.array([5]), {}
+    scheduled.feasible = np.array([5])
+    scheduled.ranking, scheduled.scores = Ranking(scheduled.feasible, np.array([110])), {}
     found = compare_with_runner_up(scheduled, score_matrix(scheduled))
     assert found is not None and (found.other, found.other_total, found.other_rank) == ("", 0, 0)
     assert found.sentence == "f was the only feasible node of 7."
