@@ -135,6 +135,22 @@ def test_a_node_with_room_again_does_not_cost_the_other_nodes(
     assert max(rows.values(), default=0) <= 1
 
 
+def test_filters_that_had_no_node_left_run_when_one_has_room_again(
+    new_scheduler: NewScheduler,
+) -> None:
+    scheduler = new_scheduler(config={"percentageOfNodesToScore": 100})
+    for name in ("n0", "n1"):
+        add(scheduler, make_node(name).capacity(cpu="4", memory="8Gi", pods="110"))
+    running = [add(scheduler, pod(n).host_port(80).on(f"n{n}"))[0] for n in range(2)]
+    for number in range(2, 6):
+        found = attempt(scheduler, pod(number).host_port(80))
+    assert "NodeResourcesFit" not in found.plugin_durations["Filter"]
+    scheduler.handle("Pod", running[0], None)
+    found = attempt(scheduler, pod(6).host_port(80))
+    assert found.node == "n0"
+    assert "NodeResourcesFit" in found.plugin_durations["Filter"]
+
+
 def test_a_node_that_anti_affinity_excludes_does_not_cost_the_other_nodes(
     scheduler: Scheduler, rows: Counter[str]
 ) -> None:

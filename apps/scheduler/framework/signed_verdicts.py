@@ -190,7 +190,7 @@ class SignedVerdicts:
         return {row: status for row, status in pairs if status != before.at(row)}
 
     def _enter(self, changes: Mapping[int, Status | None]) -> bool:
-        """Enter the statuses of rows; False if other statuses are used then than before."""
+        """Enter the statuses of rows; False if others are used then, or other filters would run."""
         passed = self._passed
         known, ids = passed.statuses.statuses, passed.statuses.ids
         if any(known.count(status) != 1 for status in changes.values()):
@@ -201,7 +201,8 @@ class SignedVerdicts:
         for before, after in zip(old, new, strict=True):
             used[before] -= 1
             used[after] += 1
-        if 0 in used:
+        # If no row passed before, some filters have not run; if none passes now, fewer would.
+        if not self._used[NodeStatuses.FEASIBLE] or 0 in used:
             return False
         ids = ids.copy()
         ids[rows] = new
