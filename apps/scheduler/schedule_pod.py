@@ -86,11 +86,12 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
         results is None
         or attempt.pod.pod.status.nominated_node_name
         or attempt.framework.filters.nominated_pods(attempt.pod, snapshot) is not None
-        or len(results.verdicts.feasible)
-        > feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
     ):
         return None
-    found = results.repeat(attempt.state, attempt.pod, snapshot)
+    most = feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
+    if len(results.verdicts.feasible) > most:
+        return None
+    found = results.repeat(attempt.state, attempt.pod, snapshot, most)
     if found is None:
         return None
     decision, summary = attempt.decision, found.summary

@@ -24,6 +24,7 @@ from tests.scheduler.conftest import NewScheduler
 from tests.scheduler.cycle import add, attempt
 
 NODES = 200
+HOST = "kubernetes.io/hostname"
 COUNTED = (NodeResourcesFit, NodeResourcesBalancedAllocation, TaintToleration)
 
 
@@ -46,6 +47,7 @@ def counting(base: Any, rows: Counter[str], *, signs: bool = True) -> Any:
             return signed
 
         Counting.sign = sign
+        Counting.normalizes_by_extremes = getattr(base, "normalizes_by_extremes", False)
     return Counting
 
 
@@ -105,6 +107,67 @@ def test_equal_nodes_with_equal_pods_are_computed_once(
     rows.clear()
     for number in range(5, 25):
         attempt(scheduler, pod(number))
+    assert not rows
+
+
+def test_a_node_that_fills_does_not_cost_the_other_nodes(
+    scheduler: Scheduler, rows: Counter[str]
+) -> None:
+    for number in range(5):
+        attempt(scheduler, pod(number).req(cpu="4"))
+    rows.clear()
+    for number in range(5, 55):
+        attempt(scheduler, pod(number).req(cpu="4"))
+    assert not rows
+
+
+def test_a_node_with_room_again_does_not_cost_the_other_nodes(
+    scheduler: Scheduler, rows: Counter[str]
+) -> None:
+    (running,) = add(scheduler, pod(0).req(cpu="4").on("n0"))
+    for number in range(1, 5):
+        attempt(scheduler, pod(number).req(cpu="4"))
+    rows.clear()
+    scheduler.handle("Pod", running, None)
+    found = attempt(scheduler, pod(5).req(cpu="4"))
+    assert found.status_of("n0") is None
+    assert "n0" in [found.nodes[row] for row in found.feasible]
+    assert max(rows.values(), default=0) <= 1
+
+
+def test_filters_that_had_no_node_left_run_when_one_has_room_again(
+    new_scheduler: NewScheduler,
+) -> None:
+    scheduler = new_scheduler(config={"percentageOfNodesToScore": 100})
+    for name in ("n0", "n1"):
+        add(scheduler, make_node(name).capacity(cpu="4", memory="8Gi", pods="110"))
+    running = [add(scheduler, pod(n).host_port(80).on(f"n{n}"))[0] for n in range(2)]
+    for number in range(2, 6):
+        found = attempt(scheduler, pod(number).host_port(80))
+    assert "NodeResourcesFit" not in found.plugin_durations["Filter"]
+    scheduler.handle("Pod", running[0], None)
+    found = attempt(scheduler, pod(6).host_port(80))
+    assert found.node == "n0"
+    assert "NodeResourcesFit" in found.plugin_durations["Filter"]
+
+
+def test_a_node_that_anti_affinity_excludes_does_not_cost_the_other_nodes(
+    scheduler: Scheduler, rows: Counter[str]
+) -> None:
+    def apart(number: int) -> PodBuilder:
+        return pod(number).label("app", "a").pod_anti_affinity(HOST, {"app": "a"})
+
+    for number in range(NODES):
+        before = scheduler.cache.nodes[f"n{number}"].node
+        node = make_node(f"n{number}").hostname().capacity(cpu="4", memory="8Gi", pods="110")
+        scheduler.handle("Node", before, node.obj())
+    for number in range(5):
+        attempt(scheduler, apart(number))
+    rows.clear()
+    for number in range(5, 25):
+        found = attempt(scheduler, apart(number))
+        assert len(found.feasible) == len(found.total) == NODES - number
+        assert all(len(column.raw) == NODES - number for column in found.scores.values())
     assert not rows
 
 

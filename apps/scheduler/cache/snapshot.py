@@ -18,6 +18,7 @@ from apps.scheduler.cache.term_index import TermIndex
 from apps.scheduler.framework.nodes import (
     CPU,
     MEMORY,
+    AmountsName,
     BoolArray,
     Depends,
     ImageColumn,
@@ -145,6 +146,10 @@ class Snapshot(NodeColumns):
     ) -> NDArray[Any]:
         log = self._node_log if depends == "node" else self._pods_log
         return self._memos.get(key, compute, self, log)
+
+    def amounts_at(self, name: AmountsName, rows: Int64Array) -> Int64Array:
+        # NumPy would copy all of a slice to take from it.
+        return self._store[name].take(rows, axis=1)
 
     def select(self, rows: Int64Array) -> Overlay:
         return Overlay(self, rows)

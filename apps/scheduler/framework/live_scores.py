@@ -8,45 +8,88 @@ from typing import Final
 
 import numpy as np
 
-from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.nodes import BoolArray, Int64Array
 
 #: changes after which there is a new base
 _MAX_CHANGES: Final = 64
+#: the total of a row that is not feasible now, less than any other
+_OUT: Final = -(1 << 62)
 
 
 class Moment:
-    """Columns as they were; each array is built when it is first read, and read-only."""
+    """Columns as they were; each array is built when it is first read, and read-only.
 
-    __slots__ = ("_bases", "_built", "_count", "_places", "_values")
+    Changes give the values of all columns at a place. The last column has the totals; where a total
+    is ``_OUT``, the row was not feasible, and no array has it.
+    """
+
+    __slots__ = ("_bases", "_built", "_count", "_inside", "_places", "_some_out", "_values")
 
     def __init__(
-        self, bases: Sequence[Int64Array], places: list[int], values: list[tuple[int, ...]]
+        self,
+        bases: Sequence[Int64Array],
+        places: list[int],
+        values: list[tuple[int, ...]],
+        *,
+        some_out: bool,
     ) -> None:
-        """The first ``len(places)`` of the changes apply: ``values`` of all columns at a place."""
+        """The first ``len(places)`` of the changes apply; ``some_out``: rows are not feasible."""
         self._bases = bases
         self._places = places
         self._values = values
         self._count = len(places)
+        self._some_out = some_out
+        self._inside: BoolArray | None = None
         self._built: dict[int, Int64Array] = {}
 
     def column(self, index: int) -> Int64Array:
-        """The same object each time."""
-        if not self._count:
+        """Aligned with the feasible rows; the same object each time."""
+        if not self._count and not self._some_out:
             return self._bases[index]
         built = self._built.get(index)
         if built is None:
-            built = self._built[index] = self._bases[index].copy()
-            # Of several values for one place the last one stays.
-            changes = [values[index] for values in self._values[: self._count]]
-            built[self._places[: self._count]] = changes
+            built = self._built[index] = self.restrict(self.whole(index))
             built.setflags(write=False)
         return built
 
+    def whole(self, index: int) -> Int64Array:
+        """With the rows that are not feasible."""
+        if not self._count:
+            return self._bases[index]
+        built = self._bases[index].copy()
+        # Of several values for one place the last one stays.
+        changes = [values[index] for values in self._values[: self._count]]
+        built[self._places[: self._count]] = changes
+        built.setflags(write=False)
+        return built
+
+    def restrict(self, column: Int64Array) -> Int64Array:
+        """A column of all rows at those that are feasible."""
+        if not self._some_out:
+            return column
+        if self._inside is None:
+            self._inside = self.whole(-1) != _OUT
+        return column[self._inside]
+
 
 class LiveScores:
-    """Columns of the feasible rows and their totals; which rows have the greatest total."""
+    """Columns of the feasible rows and their totals; which rows have the greatest total.
 
-    __slots__ = ("_bases", "_places", "_row_places", "_rows", "_total", "_values", "best", "ties")
+    Rows that were feasible at first may leave and return.
+    """
+
+    __slots__ = (
+        "_bases",
+        "_is_ranked",
+        "_places",
+        "_row_places",
+        "_rows",
+        "_total",
+        "_values",
+        "best",
+        "out",
+        "ties",
+    )
 
     def __init__(self, rows: Int64Array, columns: Sequence[Int64Array], total: Int64Array) -> None:
         """``rows``: (n,) int64, ascending, n > 0; the other arrays are aligned with them.
@@ -66,9 +109,13 @@ class LiveScores:
         if size > len(rows):
             self._row_places = np.full(size, -1, dtype=np.int64)
             self._row_places[rows] = np.arange(len(rows))
+        #: how many rows have left
+        self.out = 0
         #: the greatest total, and the rows that have it, ascending
         self.best = 0
         self.ties: list[int] | Int64Array = []
+        #: whether they have not changed since all rows were ranked
+        self._is_ranked = False
         self._rank()
 
     def moment(self) -> Moment:
@@ -77,44 +124,77 @@ class LiveScores:
             self._rank()
         if len(self._places) > _MAX_CHANGES:
             # The lists stay what they are: earlier moments refer to them.
-            now = Moment(self._bases, self._places, self._values)
-            self._bases = [now.column(index) for index in range(len(self._bases))]
+            now = self._now()
+            self._bases = [now.whole(index) for index in range(len(self._bases))]
             self._places, self._values = [], []
-        return Moment(self._bases, self._places, self._values)
+        return Moment(self._bases, self._places, self._values, some_out=self.out > 0)
+
+    def _now(self) -> Moment:
+        return Moment(self._bases, self._places, self._values, some_out=self.out > 0)
 
     def change(self, row: int, scores: tuple[int, ...], gain: int) -> None:
         """Enter the scores of ``row``, whose total gains so much; ignored if it is not feasible."""
-        place = self._place_of(row)
+        place = self.place_of(row)
         if place < 0:
             return
         old = int(self._total[place])
-        self._total[place] = new = old + gain
+        if old != _OUT:
+            self._enter(place, row, scores, old, old + gain)
+
+    def leave(self, row: int) -> None:
+        """A feasible row is not feasible any more."""
+        place = self.place_of(row)
+        self.out += 1
+        zeros = (0,) * (len(self._bases) - 1)
+        self._enter(place, row, zeros, int(self._total[place]), _OUT)
+
+    def enter(self, row: int, scores: tuple[int, ...], total: int) -> None:
+        """A row that has left is feasible again."""
+        self.out -= 1
+        self._enter(self.place_of(row), row, scores, _OUT, total)
+
+    def _enter(self, place: int, row: int, scores: tuple[int, ...], old: int, new: int) -> None:
+        self._total[place] = new
         self._places.append(place)
         self._values.append((*scores, new))
         # Without ties the greatest total is not known any more.
-        if not len(self.ties) or not gain:
+        if not len(self.ties) or new == old:
             return
-        ties: list[int] = self.ties if isinstance(self.ties, list) else self.ties.tolist()
-        self.ties = ties
         if new > self.best:
             self.best, self.ties = new, [row]
         elif old == self.best:
-            del ties[bisect_left(ties, row)]
+            self._tie(row, leaves=True)
         elif new == self.best:
-            ties.insert(bisect_left(ties, row), row)
+            self._tie(row, leaves=False)
+
+    def _tie(self, row: int, *, leaves: bool) -> None:
+        ties = self.ties
+        if isinstance(ties, list):
+            place = bisect_left(ties, row)
+            ties[place : place + leaves] = [] if leaves else [row]
+        elif self._is_ranked:
+            # Often all are ranked again before there is another change: a list would cost more.
+            place = int(ties.searchsorted(row))
+            between = [] if leaves else [[row]]
+            self.ties = np.concatenate((ties[:place], *between, ties[place + leaves :]))
+            self._is_ranked = False
+        else:
+            self.ties = ties.tolist()
+            self._tie(row, leaves=leaves)
 
     def add(self, gains: Int64Array) -> None:
-        """The totals gain so much, (n,) int64."""
-        now = Moment(self._bases, self._places, self._values)
+        """The totals gain so much, (n,) int64; no row may have left."""
+        now = self._now()
         self._total += gains
         total = self._total.copy()
         total.setflags(write=False)
         # What earlier moments refer to stays what it is.
-        self._bases = [*(now.column(index) for index in range(len(self._bases) - 1)), total]
+        self._bases = [*(now.whole(index) for index in range(len(self._bases) - 1)), total]
         self._places, self._values = [], []
         self._rank()
 
-    def _place_of(self, row: int) -> int:
+    def place_of(self, row: int) -> int:
+        """The place of ``row`` in the columns; -1 if it was not feasible at first."""
         places = self._row_places
         if places is None:
             return row if row < len(self._rows) else -1
@@ -123,3 +203,4 @@ class LiveScores:
     def _rank(self) -> None:
         self.best = int(self._total.max())
         self.ties = self._rows.take((self._total == self.best).nonzero()[0])
+        self._is_ranked = True

@@ -32,6 +32,9 @@ Depends = Literal["node", "pods"]
 #: pods; or the pods themselves; or also pods on other nodes, e.g. those of a topology domain
 Reads = Literal["nodes", "amounts", "pods", "domains"]
 
+#: the columns with a row for each resource
+AmountsName = Literal["allocatable", "requested", "nonzero_requested"]
+
 
 @dataclass(frozen=True, slots=True)
 class LabelColumn:
@@ -163,6 +166,11 @@ class NodeColumns(ABC):
         ``depends="node"`` only changes of Node objects count, with "pods" also those of pods.
         The result is read-only and never changes afterwards; it may be stored in a Decision.
         """
+
+    def amounts_at(self, name: AmountsName, rows: Int64Array) -> Int64Array:
+        """(resources, k) int64, a copy of one of the matrices at k ``rows``."""
+        amounts: Int64Array = getattr(self, name)
+        return amounts.take(rows, axis=1)
 
     @abstractmethod
     def select(self, rows: Int64Array) -> NodeColumns:

@@ -54,15 +54,15 @@ class Overlay(NodeColumns):
 
     @lazy
     def allocatable(self) -> Int64Array:
-        return self.base.allocatable.take(self.snapshot_rows, axis=1)
+        return self.base.amounts_at("allocatable", self.snapshot_rows)
 
     @lazy
     def requested(self) -> Int64Array:
-        return self.base.requested.take(self.snapshot_rows, axis=1)
+        return self.base.amounts_at("requested", self.snapshot_rows)
 
     @lazy
     def nonzero_requested(self) -> Int64Array:
-        column = self.base.nonzero_requested.take(self.snapshot_rows, axis=1)
+        column = self.base.amounts_at("nonzero_requested", self.snapshot_rows)
         for sign, change in self._changes:
             column[:, change.rows] += sign * change.amounts[-BESIDES_RESOURCES:-1]
         return column

@@ -18,12 +18,13 @@ from apps.scheduler.framework.types import PodInfo
 class ScoreColumn:
     """One plugin's scores, aligned with the feasible rows."""
 
-    __slots__ = ("_at", "_normalized", "_raw", "weight")
+    __slots__ = ("_at", "_normalized", "_raw", "_whole", "weight")
 
     def __init__(self, raw: Int64Array, normalized: Int64Array, weight: int) -> None:
         self._raw: Int64Array | None = raw
         self._normalized = normalized
         self._at: tuple[Moment, int] | None = None
+        self._whole: ScoreColumn | None = None
         self.weight = weight
 
     @classmethod
@@ -31,24 +32,38 @@ class ScoreColumn:
         """Scores that need no normalization, built when they are first read."""
         column = cls.__new__(cls)
         column._raw, column._at, column.weight = None, (moment, index), weight
+        column._whole = None
+        return column
+
+    def restricted(self, moment: Moment) -> ScoreColumn:
+        """The scores of the rows that are feasible then, built when they are first read."""
+        column = ScoreColumn.at_moment(moment, 0, self.weight)
+        column._whole = self
         return column
 
     @property
     def raw(self) -> Int64Array:
         """What Score returned."""
-        return self._build() if self._raw is None else self._raw
+        if self._raw is None:
+            self._build()
+        assert self._raw is not None
+        return self._raw
 
     @property
     def normalized(self) -> Int64Array:
         """After NormalizeScore, in 0..100."""
-        return self._build() if self._raw is None else self._normalized
+        if self._raw is None:
+            self._build()
+        return self._normalized
 
-    def _build(self) -> Int64Array:
+    def _build(self) -> None:
         assert self._at is not None
         moment, index = self._at
-        self._normalized = column = moment.column(index)
-        self._raw = column
-        return column
+        if self._whole is None:
+            self._normalized = self._raw = moment.column(index)
+            return
+        self._normalized = _read_only(moment.restrict(self._whole.normalized))
+        self._raw = _read_only(moment.restrict(self._whole.raw))
 
     @property
     def weighted(self) -> Int64Array:
@@ -63,6 +78,12 @@ class Scorer:
     plugin: ScorePlugin
     normalizer: NormalizeScorePlugin | None
     weight: int
+
+    @property
+    def normalizes_by_extremes(self) -> bool:
+        """Whether a normalized score depends on nothing but its raw one and the extremes."""
+        # Not inherited: a subclass that changes the method may look at more than its base.
+        return bool(vars(type(self.plugin)).get("normalizes_by_extremes", False))
 
     def score(
         self,
@@ -105,6 +126,11 @@ class Scorer:
             return before
         _check_range(self.name, normalized)
         return ScoreColumn(raw, normalized, self.weight)
+
+
+def _read_only(column: Int64Array) -> Int64Array:
+    column.setflags(write=False)
+    return column
 
 
 def _check_shape(column: Int64Array, rows: Int64Array) -> None:

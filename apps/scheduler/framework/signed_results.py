@@ -41,15 +41,18 @@ class SignedResults:
         reads: Mapping[str, Reads],
         domains: Collection[str],
         skips: Mapping[str, Callable[[PodInfo], bool]],
+        idle: Collection[str],
     ) -> None:
         """``reads``: what the plugins that signed the pod read; ``skips``: of other plugins.
 
-        ``domains``: plugins that signed the pod and run in each cycle, as they look at domains.
+        ``domains``: plugins that signed the pod and run in each cycle, as they look at domains;
+        ``idle``: those of them that skip all pods of this signature.
         """
         self._skips = list(skips.values())
-        self.pre_filter = SignedAnswers(reads.keys(), skips.keys(), domains)
+        skipping = (*skips, *idle)
+        self.pre_filter = SignedAnswers(reads.keys(), skipping, domains)
         self.verdicts = SignedVerdicts(reads, domains)
-        self.pre_score = SignedAnswers(reads.keys(), skips.keys(), domains)
+        self.pre_score = SignedAnswers(reads.keys(), skipping, domains)
         self.scores = SignedScores(reads, domains)
         #: whether all plugins that the last cycle asked signed the pod
         self._is_repeatable = False
@@ -83,23 +86,27 @@ class SignedResults:
             and self.scores.is_complete
         )
 
-    def repeat(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
+    def repeat(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, most: int
+    ) -> Repetition | None:
         """The result of all four points by what is known of the rows that changed.
 
         None if a plugin has to be asked that does not look at domains, or if one of these fails or
-        skips where it did not before, or if another verdict on a row changes.
+        skips where it did not before, or if more than ``most`` rows pass the other filters.
         """
         if not self._is_repeatable or not self.pre_filter.others_skip:
             return None
         if not self.pre_filter.asked:
-            return self._repeat(state, snapshot)
+            return self._repeat(state, snapshot, most)
         try:
-            return self._ask_again(state, pod, snapshot)
+            return self._ask_again(state, pod, snapshot, most)
         except Exception:
             # The plugin is asked again, and its error reported.
             return None
 
-    def _ask_again(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Repetition | None:
+    def _ask_again(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, most: int
+    ) -> Repetition | None:
         """``repeat`` with plugins that look at domains."""
         verdicts = self.verdicts
         if verdicts.node_version != snapshot.node_version:
@@ -117,7 +124,7 @@ class SignedResults:
             return None
         allowed = perf_counter_ns()
         rows = snapshot.rows_changed_since(verdicts.position)
-        if rows is None or not verdicts.still_hold(rows, snapshot):
+        if rows is None or not verdicts.follow(rows, snapshot) or len(verdicts.feasible) > most:
             return None
         left = verdicts.look_further(lambda plugin: plugin.filter(state, pod, snapshot))
         if not verdicts.is_signed:
@@ -152,7 +159,7 @@ class SignedResults:
             state.durations[point] = end - start
             state.plugin_durations[point] = spent(end - start)
 
-    def _repeat(self, state: CycleState, snapshot: Snapshot) -> Repetition | None:
+    def _repeat(self, state: CycleState, snapshot: Snapshot, most: int) -> Repetition | None:
         """``repeat`` without asking any plugin."""
         verdicts, scores = self.verdicts, self.scores
         if (
@@ -165,12 +172,12 @@ class SignedResults:
         self.pre_filter.restore(state, state.skip_filter)
         allowed = perf_counter_ns()
         rows = snapshot.rows_changed_since(verdicts.position)
-        if rows is None or not verdicts.still_hold(rows, snapshot):
+        if rows is None or not verdicts.follow(rows, snapshot) or len(verdicts.feasible) > most:
             return None
         filtered = perf_counter_ns()
         self.pre_score.restore(state, state.skip_score)
         prepared = perf_counter_ns()
-        if rows and not scores.follow(rows, snapshot):
+        if rows and not scores.follow(rows, verdicts.feasible, snapshot):
             return None
         verdicts.position = scores.position = snapshot.pods_position
         scored = perf_counter_ns()

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.feasible_rows import Extremes, difference, extremes_of
 from apps.scheduler.framework.live_scores import LiveScores
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
 from apps.scheduler.framework.overlay import RecomputingOverlay
 from apps.scheduler.framework.ranking import Ranking
+from apps.scheduler.framework.score_plan import ScorePlan
 from apps.scheduler.framework.scoring import ScoreColumn, Scorer
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
@@ -53,36 +55,6 @@ class Scores:
     ties: Sequence[int] | Int64Array
 
 
-class _Plan:
-    """The scorers of a cycle by what is known about them."""
-
-    def __init__(
-        self, scorers: Sequence[Scorer], reads: Mapping[str, Reads], domains: Collection[str]
-    ) -> None:
-        self.scorers = list(scorers)
-        self.signed = [each for each in scorers if each.name in reads]
-        #: those that are asked in each cycle, and those that did not sign the pod
-        self.domains = [each for each in scorers if each.name in domains]
-        self.others = [
-            each for each in scorers if each.name not in reads and each.name not in domains
-        ]
-        self.by_amounts = [each for each in self.signed if reads[each.name] == "amounts"]
-        self.by_pods = [each for each in self.signed if reads[each.name] == "pods"]
-        #: those whose scores change with the pods of a row
-        self.changing = [*self.by_amounts, *self.by_pods]
-        #: whether their normalized scores are the raw ones
-        self.is_plain = all(each.normalizer is None for each in self.changing)
-        #: all names, each with 0, and who gets the time of an update
-        self.times = dict.fromkeys((each.name for each in scorers), 0)
-        updated = self.changing or self.signed[:1]
-        self.updated = updated[-1].name if updated else ""
-
-    def with_sum(self, scores: Sequence[int]) -> tuple[int, ...]:
-        """Scores of the first of ``changing`` for one row, and their weighted sum."""
-        weighted = zip(scores, self.changing, strict=False)
-        return (*scores, sum(score * each.weight for score, each in weighted))
-
-
 class SignedScores:
     """Columns of the plugins that signed the pod; those of others are computed in each cycle.
 
@@ -93,10 +65,10 @@ class SignedScores:
         #: plugin that signed the pod -> what its answers depend on
         self._reads = reads
         self._domains = domains
-        self._plan = _Plan((), reads, domains)
+        self._plan = ScorePlan((), reads, domains)
         #: plugin -> (rows of the snapshot,) int64, what Score returned; not handed out
         self._raw: dict[str, Int64Array] = {}
-        #: row -> what was last entered there, see ``_Plan.with_sum``
+        #: row -> what was last entered there, see ``ScorePlan.with_sum``
         self._entered: dict[int, tuple[int, ...]] = {}
         #: the amounts of a row -> the raw scores of the plugins that read nothing else
         self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
@@ -105,8 +77,10 @@ class SignedScores:
         #: the feasible rows, and what is aligned with them; None if that is not up to date
         self.rows: Int64Array | None = None
         self._columns: dict[str, ScoreColumn] = {}
-        #: the columns of ``_Plan.changing``
+        #: the columns of ``ScorePlan.changing``, with the rows that have left since then
         self._live: LiveScores | None = None
+        #: of ``ScorePlan.constant``; None if not known yet
+        self._extremes: list[Extremes] | None = None
 
     def score(
         self, scorers: Sequence[Scorer], cycle: Cycle, rows: Int64Array, watch: Stopwatch
@@ -114,7 +88,7 @@ class SignedScores:
         """The columns of all ``scorers`` at the feasible ``rows``, and the totals."""
         plan = self._plan
         if scorers != plan.scorers:
-            plan = self._plan = _Plan(scorers, self._reads, self._domains)
+            plan = self._plan = ScorePlan(scorers, self._reads, self._domains)
             self._by_amounts.clear()
             self.node_version = _NEVER
         self._update(cycle, rows)
@@ -135,6 +109,8 @@ class SignedScores:
         live, columns = self._live, self._columns.copy()
         assert live is not None and self.rows is not None
         moment = live.moment()
+        if live.out:
+            columns = {name: each.restricted(moment) for name, each in columns.items()}
         if self._plan.is_plain:
             for index, each in enumerate(self._plan.changing):
                 columns[each.name] = ScoreColumn.at_moment(moment, index, each.weight)
@@ -146,17 +122,25 @@ class SignedScores:
         plan = self._plan
         return {**plan.times, plan.updated: nanoseconds} if plan.updated else plan.times.copy()
 
-    def follow(self, rows: list[int], snapshot: Snapshot) -> bool:
-        """Enter changed rows without asking a plugin; False if that does not do."""
+    def follow(self, rows: list[int], feasible: Int64Array, snapshot: Snapshot) -> bool:
+        """Enter changed rows without asking a plugin; False if that does not do.
+
+        ``feasible``: the rows that are feasible now, ascending.
+        """
         if self._plan.by_pods or len(rows) > _MAX_STEPS:
             return False
-        known = self._by_amounts
-        found = (known.get(snapshot.amounts_of(row)) for row in rows)
-        scores = [each for each in found if each is not None]
-        if len(scores) < len(rows):
-            return False
+        scores = []
+        for row in rows:
+            known = self._by_amounts.get(snapshot.amounts_of(row))
+            if known is None:
+                return False
+            scores.append(known)
         self._enter(rows, scores)
-        return self.rows is not None
+        before, self.rows = self.rows, None
+        if before is None or not self._follow_rows(before, feasible):
+            return False
+        self.rows = feasible
+        return True
 
     @property
     def is_signed(self) -> bool:
@@ -197,8 +181,7 @@ class SignedScores:
             self._update_raw(cycle, changed)
         before = self.rows
         self.rows = rows
-        same = before is not None and (before is rows or np.array_equal(before, rows))
-        if same:
+        if before is not None and self._follow_rows(before, rows):
             self._update_domains(cycle, rows)
         else:
             self._compute_columns(cycle, rows)
@@ -259,8 +242,50 @@ class SignedScores:
 
     # -- columns of the feasible rows ----------------------------------------------------------
 
+    def _follow_rows(self, before: Int64Array, rows: Int64Array) -> bool:
+        """Let the rows leave and return that ``before`` and ``rows`` do not have in common."""
+        if before is rows:
+            return True
+        found = difference(before, rows)
+        if found is None:
+            return False
+        left, entered = found
+        if not left and not entered:
+            return True
+        plan, live = self._plan, self._live
+        assert live is not None
+        if plan.domains or not plan.is_plain or any(live.place_of(row) < 0 for row in entered):
+            return False
+        if self._extremes is None:
+            self._extremes = extremes_of(plan.constant, self._columns)
+        if self._extremes is None or not self._count(live, left, entered):
+            return False
+        for row in left:
+            live.leave(row)
+        for row in entered:
+            scores = self._scores_at(row)
+            live.enter(row, scores, self._total_of(live.place_of(row), scores))
+        return True
+
+    def _count(self, live: LiveScores, left: list[int], entered: list[int]) -> bool:
+        """Whether normalization stays what it is."""
+        assert self._extremes is not None
+        changes = [*((row, -1) for row in left), *((row, 1) for row in entered)]
+        places = [(live.place_of(row), amount) for row, amount in changes]
+        # A row may have an extreme of a column for which another one has just left.
+        stay = [each.count(*change) for each in self._extremes for change in places]
+        return all(stay)
+
+    def _total_of(self, place: int, scores: tuple[int, ...]) -> int:
+        """The weighted sum of all columns."""
+        plan = self._plan
+        total = plan.with_sum(scores)[-1]
+        for each in plan.constant:
+            total += int(self._columns[each.name].normalized[place]) * each.weight
+        return total
+
     def _compute_columns(self, cycle: Cycle, rows: Int64Array) -> None:
-        self._columns, self._live = {}, None
+        self._columns, self._live, self._extremes = {}, None, None
         total = np.zeros(len(rows), dtype=np.int64)
         for each in self._plan.scorers:
             if each.name in self._reads:
@@ -297,7 +322,7 @@ class SignedScores:
                 live.change(row, self._scores_at(row), gain)
 
     def _scores_at(self, row: int) -> tuple[int, ...]:
-        """The raw scores of ``_Plan.changing``."""
+        """The raw scores of ``ScorePlan.changing``."""
         entered = self._entered.get(row)
         if entered is not None:
             return entered[:-1]

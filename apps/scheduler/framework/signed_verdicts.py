@@ -14,7 +14,7 @@ from apps.scheduler.framework.overlay import RecomputingOverlay
 from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary, summarize
-from apps.scheduler.framework.verdicts import Passed, VerdictLayer
+from apps.scheduler.framework.verdicts import Passed, VerdictLayer, moved
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
@@ -60,6 +60,8 @@ class SignedVerdicts:
         self.summary = NOTHING_REFUSED
         #: the same as one object
         self._passed = Passed(self.statuses, self.feasible)
+        #: how many rows have each of the statuses
+        self._used: list[int] = []
         #: the refusals of filters that look at domains, and what they left
         self._layers = {name: VerdictLayer(name) for name in domains}
         self._left = self._passed
@@ -73,26 +75,30 @@ class SignedVerdicts:
 
     def spent(self, nanoseconds: int) -> dict[str, int]:
         """Filter -> nanoseconds; the last one gets the time."""
-        names = [each.name for each in self._all_filters[len(self._filters) : self.layers_end]]
-        times = {**self.times, **dict.fromkeys(names, 0)}
-        last = names[-1] if names else self.last
+        times, last = self.times.copy(), self.last
+        for each in self._all_filters[len(self._filters) : self.layers_end]:
+            last = each.name
+            times[last] = 0
         if last:
             times[last] = nanoseconds
         return times
 
-    def still_hold(self, rows: Sequence[int], snapshot: Snapshot) -> bool:
-        """Whether the verdicts on ``rows`` are known to be what they were."""
+    def follow(self, rows: Sequence[int], snapshot: Snapshot) -> bool:
+        """Enter the verdicts on changed rows without asking a filter; False if that does not do."""
         if not rows or self._ran == self._of_nodes:
             return True
         if not self._by_amounts_only:
             return False
         known, before, of_nodes = self._by_amounts, self.statuses, self._nodes_statuses.ids
+        changes = {}
         for row in rows:
             if of_nodes[row] == NodeStatuses.FEASIBLE:
                 status, answer = known.get(snapshot.amounts_of(row), _UNKNOWN), before.at(row)
-                if status is not answer and status != answer:
+                if status is _UNKNOWN:
                     return False
-        return True
+                if status is not answer and status != answer:
+                    changes[row] = status
+        return not changes or self._enter(changes)
 
     def filter(
         self,
@@ -150,37 +156,59 @@ class SignedVerdicts:
         rows = None
         if self.node_version == snapshot.node_version:
             rows = snapshot.rows_changed_since(self.position)
-        if rows is None or not self._still_hold(rows, snapshot, run, watch):
+        if rows is None or not self._follow(rows, snapshot, run, watch):
             self._run_all(snapshot, run, watch)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
-    def _still_hold(self, rows: list[int], snapshot: Snapshot, run: Run, watch: Stopwatch) -> bool:
-        """Whether the verdicts on ``rows`` are what they were."""
-        if rows and self._ran > self._of_nodes and not self._unchanged(rows, snapshot, run):
-            return False
+    def _follow(self, rows: list[int], snapshot: Snapshot, run: Run, watch: Stopwatch) -> bool:
+        """Ask about ``rows``, and enter the verdicts that changed; False if that does not do."""
+        if rows and self._ran > self._of_nodes:
+            changes = self._changes(rows, snapshot, run)
+            if changes and not self._enter(changes):
+                return False
         if self._ran:
             watch.note_all(self.times)
             watch.lap(self.last)
         return True
 
-    def _unchanged(self, rows: list[int], snapshot: Snapshot, run: Run) -> bool:
+    def _changes(self, rows: list[int], snapshot: Snapshot, run: Run) -> dict[int, Status | None]:
+        """Row -> its status, of the rows whose status is another one now."""
         before, of_nodes = self.statuses, self._nodes_statuses.ids
-        if self._by_amounts_only:
-            known = self._by_amounts
-            for row in rows:
-                if of_nodes[row] != NodeStatuses.FEASIBLE:
-                    continue
-                amounts = snapshot.amounts_of(row)
-                if amounts not in known:
-                    self._add_amounts(row, snapshot, run)
-                if before.at(row) != known[amounts]:
-                    return False
-            return True
         open_rows = [row for row in rows if of_nodes[row] == NodeStatuses.FEASIBLE]
         if not open_rows:
-            return True
-        found = self._run_on(open_rows, snapshot, run)
-        return all(before.at(row) == found.at(place) for place, row in enumerate(open_rows))
+            return {}
+        if self._by_amounts_only:
+            known = self._by_amounts
+            for row in open_rows:
+                if snapshot.amounts_of(row) not in known:
+                    self._add_amounts(row, snapshot, run)
+            statuses = [known.get(snapshot.amounts_of(row), _UNKNOWN) for row in open_rows]
+        else:
+            found = self._run_on(open_rows, snapshot, run)
+            statuses = [found.at(place) for place in range(len(open_rows))]
+        pairs = zip(open_rows, statuses, strict=True)
+        return {row: status for row, status in pairs if status != before.at(row)}
+
+    def _enter(self, changes: Mapping[int, Status | None]) -> bool:
+        """Enter the statuses of rows; False if others are used then, or other filters would run."""
+        passed = self._passed
+        known, ids = passed.statuses.statuses, passed.statuses.ids
+        if any(known.count(status) != 1 for status in changes.values()):
+            return False
+        rows = list(changes)
+        old, new = ids[rows].tolist(), [known.index(status) for status in changes.values()]
+        used = list(self._used)
+        for before, after in zip(old, new, strict=True):
+            used[before] -= 1
+            used[after] += 1
+        # If no row passed before, some filters have not run; if none passes now, fewer would.
+        if not self._used[NodeStatuses.FEASIBLE] or 0 in used:
+            return False
+        ids = ids.copy()
+        ids[rows] = new
+        self._used = used
+        self._show(passed.replace(ids, moved(passed.feasible, rows, old, new)))
+        return True
 
     def _add_amounts(self, row: int, snapshot: Snapshot, run: Run) -> None:
         """Store the status of rows with the amounts of ``row``."""
@@ -208,11 +236,15 @@ class SignedVerdicts:
         self._nodes_statuses = statuses.copy()
         if (statuses.ids == NodeStatuses.FEASIBLE).any():
             self._ran += run(filters[self._of_nodes :], statuses, snapshot, watch)
-        self.feasible = np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)
-        self._passed = Passed(statuses, self.feasible)
+        self._show(Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)))
+        evaluated = statuses.ids[statuses.ids != NodeStatuses.NOT_EVALUATED]
+        self._used = np.bincount(evaluated, minlength=len(statuses.statuses)).tolist()
         self.times = dict.fromkeys((each.name for each in filters[: self._ran]), 0)
         self.last = filters[self._ran - 1].name if self._ran else ""
-        self.summary = self._passed.summary
+
+    def _show(self, passed: Passed) -> None:
+        self._passed, self.statuses, self.feasible = passed, passed.statuses, passed.feasible
+        self.summary = passed.summary
 
 
 def _leading(filters: Sequence[FilterPlugin], names: Container[str]) -> int:

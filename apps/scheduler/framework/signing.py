@@ -15,7 +15,7 @@ PreScore would return Skip for the pod in this cycle and do nothing else; then n
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,10 +77,11 @@ class Signing:
         if not self._signing or has_resize_status(pod.pod):
             return None
         signature = self._signature(pod)
-        key = (signature, *[each.sign(pod) for each in self._looking_further])
+        signs = [each.sign(pod) for each in self._looking_further]
+        key = (signature, *signs)
         results = self._results.get(key)
         if results is None:
-            self._results[key] = self._no_results(signature, pod)
+            self._results[key] = self._no_results(signature, signs, pod)
             limit = max(_MIN_RESULTS, _MAX_BYTES // (_BYTES_PER_ROW * len(snapshot)))
             while len(self._results) > limit:
                 self._results.popitem(last=False)
@@ -89,18 +90,21 @@ class Signing:
         results.begin(pod)
         return results
 
-    def _no_results(self, signature: Signature, pod: PodInfo) -> SignedResults:
+    def _no_results(
+        self, signature: Signature, signs: Sequence[Hashable], pod: PodInfo
+    ) -> SignedResults:
         reads = {name: self._reads[name] for name, _ in signature}
         skips = {name: skips for name, skips in self._skips.items() if name not in reads}
-        # Whether these skip depends on nothing but what they signed.
-        domains = [
-            each.name
-            for each in self._looking_further
-            if each.name not in skips or not skips[each.name](pod)
-        ]
-        for name in domains:
-            skips.pop(name, None)
-        return SignedResults(reads, domains, skips)
+        domains, idle = [], []
+        for each, sign in zip(self._looking_further, signs, strict=True):
+            if each.name not in skips or not skips[each.name](pod):
+                domains.append(each.name)
+                skips.pop(each.name, None)
+            elif sign is not None:
+                # Whether it skips depends on nothing but what it signed.
+                idle.append(each.name)
+                del skips[each.name]
+        return SignedResults(reads, domains, skips, idle)
 
     def _signature(self, pod: PodInfo) -> Signature:
         spec = self._encoder.encode(pod.pod.spec)

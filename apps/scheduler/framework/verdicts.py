@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.interface import Verdicts
 from apps.scheduler.framework.lazy import lazy
-from apps.scheduler.framework.nodes import BoolArray, Int64Array
+from apps.scheduler.framework.nodes import BoolArray, Int32Array, Int64Array
 from apps.scheduler.framework.status import Code, StatusError
 from apps.scheduler.framework.summary import Summary, summarize
 
@@ -42,8 +43,12 @@ def add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> boo
 class Passed:
     """What filters left. Arrays are read-only and never change."""
 
-    def __init__(self, statuses: NodeStatuses, feasible: Int64Array) -> None:
+    def __init__(
+        self, statuses: NodeStatuses, feasible: Int64Array, summary: Summary | None = None
+    ) -> None:
+        """``summary``: if it is known."""
         self.statuses = statuses
+        self._summary = summary
         #: the rows that pass, ascending
         self.feasible = feasible
         statuses.ids.setflags(write=False)
@@ -52,7 +57,13 @@ class Passed:
     @lazy
     def summary(self) -> Summary:
         """What the filters refused."""
-        return summarize(self.statuses)
+        return summarize(self.statuses) if self._summary is None else self._summary
+
+    def replace(self, ids: Int32Array, feasible: Int64Array) -> Passed:
+        """With the verdicts ``ids``, which use the same statuses, on the same nodes."""
+        statuses = NodeStatuses(ids, list(self.statuses.statuses), self.statuses.absent)
+        rejected = self.summary.rejected + len(self.feasible) - len(feasible)
+        return Passed(statuses, feasible, Summary(rejected, self.summary.statuses))
 
 
 class VerdictLayer:
@@ -128,17 +139,22 @@ class VerdictLayer:
         if any(map(_differ, used[1:], self._used[1:])):
             return None
         self._used = used
-        ids, feasible = result.statuses.ids.copy(), result.feasible
+        ids = result.statuses.ids.copy()
         ids[rows] = [self._numbers[verdict] for verdict in new]
-        pairs = zip(rows.tolist(), old, new, strict=True)
-        for row, before, after in pairs:
-            place = int(feasible.searchsorted(row))
-            if before == 0:
-                feasible = np.concatenate((feasible[:place], feasible[place + 1 :]))
-            elif after == 0:
-                feasible = np.concatenate((feasible[:place], [row], feasible[place:]))
-        statuses = NodeStatuses(ids, list(result.statuses.statuses), result.statuses.absent)
-        return Passed(statuses, feasible)
+        return result.replace(ids, moved(result.feasible, rows.tolist(), old, new))
+
+
+def moved(
+    feasible: Int64Array, rows: Iterable[int], old: Iterable[int], new: Iterable[int]
+) -> Int64Array:
+    """``feasible`` when the verdicts on ``rows`` change; 0 means that a row passes."""
+    for row, before, after in zip(rows, old, new, strict=True):
+        place = int(feasible.searchsorted(row))
+        if before == 0 != after:
+            feasible = np.concatenate((feasible[:place], feasible[place + 1 :]))
+        elif after == 0 != before:
+            feasible = np.concatenate((feasible[:place], [row], feasible[place:]))
+    return feasible
 
 
 def _differ(used: int, before: int) -> bool:

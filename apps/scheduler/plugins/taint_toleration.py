@@ -41,6 +41,7 @@ _STATUSES = (None, unresolvable(REASON))
 class TaintToleration:
     name = NAME
     sign_reads: Reads = "nodes"
+    normalizes_by_extremes = True
     default_weight = 3
 
     def __init__(self, args: None, handle: Handle) -> None:

@@ -56,6 +56,7 @@ _STATUSES = (None, unresolvable(REASON_ENFORCED), unresolvable(REASON_POD))
 class NodeAffinity:
     name = NAME
     sign_reads: Reads = "nodes"
+    normalizes_by_extremes = True
     args_type = NodeAffinityArgs
     check_args = staticmethod(check_args)
     default_weight = 2

@@ -1,0 +1,71 @@
+"""How the feasible rows differ from those of an earlier cycle, and what that does to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from apps.scheduler.framework.nodes import Int64Array
+from apps.scheduler.framework.scoring import ScoreColumn, Scorer
+
+#: differences that are followed one by one; more than these are worth new columns
+_MAX_DIFFERENCES: Final = 16
+
+
+def difference(before: Int64Array, after: Int64Array) -> tuple[list[int], list[int]] | None:
+    """The rows of ``before`` alone and those of ``after`` alone; both arrays ascend.
+
+    None if these are too many to be followed one by one.
+    """
+    left: list[int] = []
+    entered: list[int] = []
+    if abs(len(before) - len(after)) > _MAX_DIFFERENCES:
+        return None
+    while len(before) and len(after):
+        common = min(len(before), len(after))
+        differs = before[:common] != after[:common]
+        place = int(differs.argmax())
+        if not differs[place]:
+            before, after = before[common:], after[common:]
+            break
+        if len(left) + len(entered) == _MAX_DIFFERENCES:
+            return None
+        if before[place] < after[place]:
+            left.append(int(before[place]))
+            before, after = before[place + 1 :], after[place:]
+        else:
+            entered.append(int(after[place]))
+            before, after = before[place:], after[place + 1 :]
+    left.extend(before.tolist())
+    entered.extend(after.tolist())
+    return (left, entered) if len(left) + len(entered) <= _MAX_DIFFERENCES else None
+
+
+class Extremes:
+    """How many rows have the smallest and the greatest of the raw scores of one plugin."""
+
+    def __init__(self, raw: Int64Array) -> None:
+        self._raw = raw
+        self._rows: dict[int, int] = {
+            score: int(np.count_nonzero(raw == score)) for score in {int(raw.min()), int(raw.max())}
+        }
+
+    def count(self, place: int, amount: int) -> bool:
+        """So many rows more with the score at ``place``; False if an extreme has none left."""
+        score = int(self._raw[place])
+        if score not in self._rows:
+            return True
+        self._rows[score] += amount
+        return self._rows[score] > 0
+
+
+def extremes_of(
+    scorers: Iterable[Scorer], columns: dict[str, ScoreColumn]
+) -> list[Extremes] | None:
+    """Of the plugins that normalize; None if one of them looks at more than the extremes."""
+    normalizing = [each for each in scorers if each.normalizer is not None]
+    if not all(each.normalizes_by_extremes for each in normalizing):
+        return None
+    return [Extremes(columns[each.name].raw) for each in normalizing]
