@@ -31,7 +31,7 @@ PAGES = [
     ("/nodes/gpu-1", "dedicated=gpu:NoSchedule", 10),
     ("/pods", "web-1", 8),
     ("/pods/default/web-1", "node-", 15),
-    ("/pods/default/huge", "Insufficient cpu", 15),
+    ("/pods/default/huge", "Insufficient cpu", 18),
     ("/decisions", "0/4 nodes are available", 6),
     ("/events", "FailedScheduling", 5),
     ("/changes", "spec.nodeName", 5),
