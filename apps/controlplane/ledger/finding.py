@@ -123,7 +123,7 @@ def find(
         "request_id": filters.request_id,
     }
     rows = rows.filter(**{name: value for name, value in exact.items() if value not in ("", None)})
-    return _filter_by_words(_filter_by_rejection(rows, filters), filters.text)
+    return _filter_by_words(_filter_by_rejection(rows, filters, cluster_id), filters.text)
 
 
 def _filter_by_pod(
@@ -140,7 +140,7 @@ def _filter_by_pod(
 
 
 def _filter_by_rejection(
-    rows: QuerySet[SchedulingDecision], filters: DecisionFilters
+    rows: QuerySet[SchedulingDecision], filters: DecisionFilters, cluster_id: int | None
 ) -> QuerySet[SchedulingDecision]:
     wanted = {
         "unschedulable_plugins__contains": filters.plugin,
@@ -148,18 +148,19 @@ def _filter_by_rejection(
     }
     given = {name: [value] for name, value in wanted.items() if value}
     if filters.victim:
-        given["victims__overlap"] = _victim_keys(filters.victim)
+        given["victims__overlap"] = _victim_keys(filters.victim, cluster_id)
     # the index leaves out decisions without a rejection
     return rows.exclude(unschedulable_plugins=[]).filter(**given) if given else rows
 
 
-def _victim_keys(victim: str) -> list[str]:
-    """`namespace/name` of a victim; of a name, in every namespace of any cluster."""
+def _victim_keys(victim: str, cluster_id: int | None) -> list[str]:
+    """`namespace/name` of a victim; of a name, in every namespace, also deleted ones."""
     if "/" in victim:
         return [victim]
-    present = Namespace.objects.values_list("name", flat=True)
-    deleted = Change.objects.filter(kind="Namespace", type=Change.Type.DELETED)
-    names = set(present.distinct()) | set(deleted.values_list("name", flat=True).distinct())
+    here = {} if cluster_id is None else {"cluster": cluster_id}
+    present = Namespace.objects.filter(**here)
+    deleted = Change.objects.filter(kind="Namespace", type=Change.Type.DELETED, **here)
+    names = {*present.values_list("name", flat=True), *deleted.values_list("name", flat=True)}
     return [f"{namespace}/{victim}" for namespace in sorted(names)]
 
 
