@@ -71,6 +71,7 @@ class Route:
     #: The Authorization header.
     credentials: str
     content_type: str
+    user_agent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
         if query.keys() - _PLAIN_PARAMETERS:
             return None
     content_type = headers.get(b"content-type", b"").decode("latin-1")
-    return Route(*place, query, credentials.decode("latin-1"), content_type)
+    user_agent = headers.get(b"user-agent", b"").decode("latin-1")
+    return Route(*place, query, credentials.decode("latin-1"), content_type, user_agent)
 
 
 @lru_cache(maxsize=1000)
@@ -173,11 +175,15 @@ class Creator:
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
     async def create(self, route: Route, raw: bytes) -> Created:
-        actor = Actor(await self.user(route.credentials), current_request_id())
+        actor = Actor(
+            await self.user(route.credentials),
+            current_request_id(),
+            params.manager_of(route.query, route.user_agent),
+        )
         state = await self._state(route.cluster)
         if route.query:
             params.check_text(route.query)
-        validation = params.field_validation(route.query, "POST")
+        validation = params.write_options(route.query, "POST").validation
         for attempt in range(TRIES):
             body, warnings = _read(route, raw, validation)
             verbs.check_creatable(route.target, body)

@@ -47,6 +47,7 @@ class ObjectRequest:
     credentials: str
     content_type: str
     accept: str
+    user_agent: str
 
 
 def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | None:
@@ -70,6 +71,7 @@ def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | 
         credentials.decode("latin-1"),
         headers.get(b"content-type", b"").decode("latin-1"),
         headers.get(b"accept", b"").decode("latin-1"),
+        headers.get(b"user-agent", b"").decode("latin-1"),
     )
 
 
@@ -161,6 +163,7 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
                 content_type=request.content_type,
                 accept=request.accept,
                 user=user,
+                user_agent=request.user_agent,
             )
         # only lists are sent in pieces
         assert isinstance(response, HttpResponse)

@@ -63,7 +63,7 @@ class Call:
             kind=kind,
             api_version=f"{group}/{version}" if group else version,
             definition=definition_of(group, version, kind),
-            validation=params.field_validation(self.query, self.method),
+            validation=params.write_options(self.query, self.method).validation,
         )
 
 

@@ -42,7 +42,7 @@ def log(call: Call) -> Answer:
 
 def finalize(call: Call) -> Answer:
     """PUT of a namespace; only its `spec.finalizers` are used."""
-    body, warnings = call.read_object(params.field_validation(call.query, call.method))
+    body, warnings = call.read_object(params.write_options(call.query, call.method).validation)
     finalizers = (body.get("spec") or {}).get("finalizers") or []
 
     def change(old: Body) -> Body:

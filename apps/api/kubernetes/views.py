@@ -24,6 +24,7 @@ from apps.api.kubernetes import (
     documents,
     media,
     params,
+    patches,
     paths,
     scale,
     subresources,
@@ -48,7 +49,7 @@ Handler = Callable[[Call], Answer]
 _OBJECT: Mapping[str, Handler] = {
     "GET": verbs.get,
     "PUT": verbs.update,
-    "PATCH": verbs.patch,
+    "PATCH": patches.patch,
     "DELETE": verbs.delete,
 }
 _COLLECTION: Mapping[str, Handler] = {
@@ -69,7 +70,7 @@ _VERBS = {
 _STATUS: Mapping[str, Handler] = {
     "GET": verbs.get,
     "PUT": verbs.update,
-    "PATCH": verbs.patch,
+    "PATCH": patches.patch,
 }
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": subresources.bind},
@@ -130,6 +131,7 @@ class KubernetesView(ReleasingView):
             content_type=request.META.get("CONTENT_TYPE", ""),
             accept=accept,
             user=request.user.get_username(),
+            user_agent=request.META.get("HTTP_USER_AGENT", ""),
             accepts_gzip=accepts_gzip(request.META.get("HTTP_ACCEPT_ENCODING", "")),
         )
 
@@ -154,6 +156,7 @@ def answer(
     content_type: str,
     accept: str,
     user: str,
+    user_agent: str,
     accepts_gzip: bool = False,
 ) -> HttpResponseBase:
     """The response to a request for an object or a collection; `read` returns its body."""
@@ -167,7 +170,7 @@ def answer(
         raw=read(),
         content_type=content_type,
         media=media.negotiate(accept),
-        actor=Actor(user, current_request_id()),
+        actor=Actor(user, current_request_id(), params.manager_of(query, user_agent)),
         accepts_gzip=accepts_gzip,
     )
     return present(call, find_handler(target, method)(call))

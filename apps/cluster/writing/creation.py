@@ -101,7 +101,7 @@ def prepare(
     the pods before.
     """
     now = state.now()
-    stamped = stamp_new(kind, body, namespace, now)
+    stamped = stamp_new(kind, body, namespace, now, actor.manager)
     check_namespace(kind, stamped, state)
     key = key_of(stamped, state, actor.user) if kind is kinds.POD else None
     if key is None:

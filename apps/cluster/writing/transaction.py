@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,8 @@ from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
+from apps.cluster.ownership.managers import Manager
+from apps.cluster.ownership.writes import Updating
 from apps.cluster.pods.footprint import node_ready
 from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.quota.usage import countable
@@ -24,7 +26,12 @@ from apps.cluster.validation import validate
 from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
 from apps.cluster.writing import deletion
 from apps.cluster.writing.lookups import StoreLookups
-from apps.cluster.writing.metadata import count_generation, stamp_new, stamp_updated
+from apps.cluster.writing.metadata import (
+    count_generation,
+    stamp_new,
+    stamp_updated,
+    timestamp,
+)
 from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
 from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
 
@@ -94,7 +101,12 @@ class WriteTransaction:
             return write
         kind = write.kind
         try:
-            stamped = stamp_new(kind, write.body, write.namespace, self.now)
+            stamped = stamp_new(
+                kind, write.body, write.namespace, self.now, self.actor.manager
+            )
+            if write.applying is not None:
+                owners = write.applying.creation_entries(timestamp(self.now))
+                stamped["metadata"]["managedFields"] = owners
             check_namespace(kind, stamped, self.lookups)
             # a node created as ready need not wait for the node controllers
             untested = kind is kinds.NODE and not node_ready(stamped)
@@ -195,7 +207,8 @@ class WriteTransaction:
         kind, key = write.kind, key_of(write)
         if write.uid and write.uid != old["metadata"]["uid"]:
             raise NotFound(kind.plural, key[2], kind.group)
-        new = stamp_updated(kind, old, write.change(old), write.subresource)
+        changed = write.change(old)
+        new = stamp_updated(kind, old, changed, write.subresource)
         if not write.trusted:
             part = write.subresource
             new = admit(
@@ -208,11 +221,26 @@ class WriteTransaction:
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:
             new = self.charges.recount_if_changed(key, old, new, write.subresource)
+        if not write.trusted:
+            new = self._with_owners(write, old, new, changed)
         if new == old:
             return old
         if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
             return self._record(Change.Type.DELETED, key, row, new)
         return self._record(Change.Type.MODIFIED, key, row, new)
+
+    def _with_owners(
+        self, write: Update, old: Body, new: Body, changed: Mapping[str, Any]
+    ) -> Body:
+        """`new` with the owners of its fields after a client's write."""
+        if not self.actor.manager:
+            return new
+        kind = write.kind
+        manager = Manager(self.actor.manager, "Update", kind.api_version, write.subresource)
+        owners = write.applying or Updating(kind, manager)
+        given = changed["metadata"].get("managedFields")
+        entries = owners.entries(old, new, given, timestamp(self.now))
+        return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
 
     def _delete(self, write: Delete, row: Row, old: Body) -> Body:
         kind, key = write.kind, key_of(write)
