@@ -158,7 +158,7 @@ def _quantity(given: Any, path: str, unknown: list[str]) -> Any:
     try:
         value(given)
     except QuantityError as error:
-        raise ShapeError(path, f"{path}: {error}") from error
+        raise ShapeError(path, str(error)) from error
     return given
 
 

@@ -11,6 +11,7 @@ from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, sql
 from apps.cluster.admission import admit
+from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.errors import AlreadyExists, ApiError, Invalid, NotFound
 from apps.cluster.kinds import Kind
@@ -19,7 +20,6 @@ from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
 from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.writes import Updating
-from apps.cluster.pods.footprint import node_ready
 from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.quota.usage import countable
 from apps.cluster.validation import validate
@@ -108,13 +108,17 @@ class WriteTransaction:
                 owners = write.applying.creation_entries(timestamp(self.now))
                 stamped["metadata"]["managedFields"] = owners
             check_namespace(kind, stamped, self.lookups)
-            # a node created as ready need not wait for the node controllers
-            untested = kind is kinds.NODE and not node_ready(stamped)
+            tainted = kind is kinds.NODE and is_tainted_when_new(
+                stamped,
+                controllers=self.cluster.controllers,
+                paused=self.cluster.paused,
+                by_client=bool(self.actor.manager),
+            )
             body = admit(
                 kind.name,
                 stamped,
                 self.lookups,
-                taint_new_nodes=untested and self.cluster.controllers,
+                taint_new_nodes=tainted,
                 plugins=self.plugins,
             )
             _validate(kind, body, None)
