@@ -13,9 +13,9 @@ from apps.api.kubernetes.errors import NoRepresentation, unknown_transformation
 
 _JSON = frozenset({"application/json", "application/*", "*/*"})
 _TRANSFORMATIONS = {
-    ("meta.k8s.io", "v1", "Table"),
-    ("meta.k8s.io", "v1", "PartialObjectMetadata"),
-    ("meta.k8s.io", "v1", "PartialObjectMetadataList"),
+    ("meta.k8s.io", version, kind)
+    for version in ("v1", "v1beta1")
+    for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 }
 _DISCOVERY = {
     ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"),
