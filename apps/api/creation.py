@@ -54,7 +54,7 @@ _STATES_KEPT: Final = 200
 _NO_PARAMETERS: Final = QueryDict()
 _PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
 #: Parameters of a creation that change nothing in how it is carried out.
-_PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation", "pretty"})
+_PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation"})
 
 
 class NotSupported(Exception):
@@ -99,6 +99,8 @@ def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
             return None
     content_type = headers.get(b"content-type", b"").decode("latin-1")
     user_agent = headers.get(b"user-agent", b"").decode("latin-1")
+    if media.is_pretty(None, user_agent):
+        return None
     return Route(*place, query, credentials.decode("latin-1"), content_type, user_agent)
 
 
@@ -210,7 +212,10 @@ class Creator:
                 state = await self._read_again(route.cluster, state)
                 continue
             warnings += prepared.warnings
-            return Created(prepared.text(version), warning_header(warnings) if warnings else "")
+            return Created(
+                media.json_text(prepared.text(version)),
+                warning_header(warnings) if warnings else "",
+            )
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotSupported

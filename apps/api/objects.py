@@ -107,7 +107,8 @@ def is_plain_get(request: ObjectRequest) -> bool:
     if not resource.as_stored or "get" not in resource.verbs or "\x00" in request.cluster:
         return False
     try:
-        return media.negotiate(request.accept) == media.PLAIN
+        accepted = media.negotiate(request.accept) == media.PLAIN
+        return accepted and not media.is_pretty(None, request.user_agent)
     except ApiError:
         return False
 
@@ -130,7 +131,7 @@ async def read(request: ObjectRequest) -> HttpResponse:
         return refusal_response(DatabaseUnavailable())
     except ApiError as refusal:
         return refusal_response(refusal)
-    return HttpResponse(rows[0][0], content_type="application/json")
+    return HttpResponse(media.json_text(rows[0][0]), content_type="application/json")
 
 
 @cache

@@ -28,9 +28,7 @@ DIFF = re.compile(r"\n@@ .*", re.DOTALL)
 VERSIONS = re.compile(r"(?<=too old resource version: )\d+ \(\d+\)|(?<=in record \()\d+(?=\))")
 AGES = {"Age", "Last Seen", "First Seen"}
 #: Messages of Go's decoders, which may differ.
-GO_TEXT = re.compile(
-    r"json: cannot unmarshal|strconv\.Parse(Uint|Int|Bool)|yaml: "
-)
+GO_TEXT = re.compile(r"json: cannot unmarshal|strconv\.Parse(Uint|Int|Bool)|yaml: ")
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 CORE = (
     "nodes pods namespaces persistentvolumes persistentvolumeclaims services "

@@ -94,6 +94,8 @@ def list_options(query: Mapping[str, str]) -> ListOptions:
             "resourceVersionMatch",
             'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
         )
+    if "sendInitialEvents" in query:
+        raise _forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
     if continue_ and version:
         raise BadRequest("specifying resource version is not allowed when using continue")
     return ListOptions(

@@ -72,6 +72,8 @@ def _present_page(call: Call, page: ListPage[Iterator[str]]) -> HttpResponseBase
         kind = "application/yaml"
     else:
         pieces = streaming.json_pieces(form.envelope, _json_items(call, form, page.items))
+        if call.media.pretty:
+            pieces = iter((media.json_text(b"".join(pieces), pretty=True),))
         kind = "application/json"
     return streaming.list_response(pieces, content_type=kind, accepts_gzip=call.accepts_gzip)
 

@@ -138,18 +138,31 @@ def modify(
     dry_run: bool,
     applying: Applying | None = None,
 ) -> Body:
-    """Change the object of a call in the store; returns it as stored."""
-    return store.patch(
+    """Change the object of a call in the store; returns it as stored.
+
+    A dry run takes no version: its object has the one before.
+    """
+    version = ""
+
+    def change_and_remember(old: Body) -> Mapping[str, Any]:
+        nonlocal version
+        version = old["metadata"]["resourceVersion"]
+        return change(old)
+
+    body = store.patch(
         call.cluster,
         call.resource.kind,
         call.namespace,
         call.target.name,
-        change,
+        change_and_remember,
         actor=call.actor,
         subresource=call.target.subresource,
         dry_run=dry_run,
         applying=applying,
     )
+    if not dry_run:
+        return body
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
 
 
 def check_creatable(target: Target, body: Body) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -169,7 +170,9 @@ def answer(
         query=query,
         raw=read(),
         content_type=content_type,
-        media=media.negotiate(accept),
+        media=replace(
+            media.negotiate(accept), pretty=media.is_pretty(query.get("pretty"), user_agent)
+        ),
         actor=Actor(user, current_request_id(), params.manager_of(query, user_agent)),
         accepts_gzip=accepts_gzip,
     )

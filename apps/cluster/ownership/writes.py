@@ -146,9 +146,7 @@ def definition_of_kind(kind: Kind) -> str:
     return definition_of(kind.group, kind.version, kind.name)
 
 
-def _managers_before(
-    kind: Kind, old: Body, given: list[Body] | None
-) -> dict[Manager, Ownership]:
+def _managers_before(kind: Kind, old: Body, given: list[Body] | None) -> dict[Manager, Ownership]:
     if given is not None and (not given or given == [{}]):
         return {}
     definition = definition_of_kind(kind)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
@@ -13,7 +14,13 @@ from apps.cluster import kinds, sql
 from apps.cluster.admission import admit
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
-from apps.cluster.errors import AlreadyExists, ApiError, Invalid, NotFound
+from apps.cluster.errors import (
+    AlreadyExists,
+    ApiError,
+    Invalid,
+    NotFound,
+    RequestEntityTooLarge,
+)
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
@@ -36,6 +43,8 @@ from apps.cluster.writing.preconditions import check_deletable, check_namespace,
 from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
 
 Body = dict[str, Any]
+
+_LARGEST_OBJECT: Final = 1_572_864
 
 
 class _QuotasAppeared(Exception):
@@ -101,9 +110,7 @@ class WriteTransaction:
             return write
         kind = write.kind
         try:
-            stamped = stamp_new(
-                kind, write.body, write.namespace, self.now, self.actor.manager
-            )
+            stamped = stamp_new(kind, write.body, write.namespace, self.now, self.actor.manager)
             if write.applying is not None:
                 owners = write.applying.creation_entries(timestamp(self.now))
                 stamped["metadata"]["managedFields"] = owners
@@ -192,6 +199,7 @@ class WriteTransaction:
         if row is not None and row.body is not None:
             raise AlreadyExists(write.kind.plural, key[2], write.kind.group)
         body = dict(write.body)
+        self._check_size(body)
         if self.charges is not None:
             self.charges.check(write.kind, body)
             if write.kind is QUOTA:
@@ -227,15 +235,21 @@ class WriteTransaction:
             new = self.charges.recount_if_changed(key, old, new, write.subresource)
         if not write.trusted:
             new = self._with_owners(write, old, new, changed)
+            self._check_size(new)
         if new == old:
             return old
         if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
             return self._record(Change.Type.DELETED, key, row, new)
         return self._record(Change.Type.MODIFIED, key, row, new)
 
-    def _with_owners(
-        self, write: Update, old: Body, new: Body, changed: Mapping[str, Any]
-    ) -> Body:
+    def _check_size(self, body: Body) -> None:
+        """Reject an object of a client that the API server's storage would not accept."""
+        if self.actor.manager and len(msgspec.json.encode(body)) > _LARGEST_OBJECT:
+            raise RequestEntityTooLarge(
+                f"Request entity too large: an object may have {_LARGEST_OBJECT} bytes"
+            )
+
+    def _with_owners(self, write: Update, old: Body, new: Body, changed: Mapping[str, Any]) -> Body:
         """`new` with the owners of its fields after a client's write."""
         if not self.actor.manager:
             return new

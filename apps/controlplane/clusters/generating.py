@@ -61,6 +61,19 @@ def generate_built_in_objects() -> Iterator[tuple[Kind, Body]]:
         )
 
 
+def generate_api_service() -> tuple[Kind, Body]:
+    """The service of the API server, which every cluster has in the namespace `default`."""
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}
+    return (
+        kinds.by_name("Service"),
+        {
+            "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+            "spec": {"clusterIP": "10.96.0.1", "ports": [port]},
+        },
+    )
+
+
 def generate_nodes(
     count: int, zones: int, sizes: Sequence[NodeSize]
 ) -> Iterator[tuple[Kind, Body]]:

@@ -77,11 +77,14 @@ CLAIMS = (
     Column("Status", _phase),
     Column("Volume", path("spec", "volumeName")),
     Column(
-        "Capacity", lambda c, now: _field_if_bound(c, "status", "capacity", "storage", default="0", unbound="")
+        "Capacity",
+        lambda c, now: _field_if_bound(c, "status", "capacity", "storage", default="0", unbound=""),
     ),
     Column(
         "Access Modes",
-        lambda c, now: access_modes(_field_if_bound(c, "status", "accessModes", default=[], unbound=[])),
+        lambda c, now: access_modes(
+            _field_if_bound(c, "status", "accessModes", default=[], unbound=[])
+        ),
     ),
     _STORAGE_CLASS,
     _ATTRIBUTES_CLASS,
