@@ -44,7 +44,8 @@ def admit(
     `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it is
     an update: defaults are set again, and values that admission has set are kept. New nodes get the
     taint `node.kubernetes.io/not-ready:NoSchedule` if `taint_new_nodes`. `plugins` are the
-    additional plugins that the cluster has enabled. A body that is `decoded` has the shape of its kind already, and is changed in place.
+    additional plugins that the cluster has enabled. A body that is `decoded` has the shape of its
+    kind already, and is changed in place.
 
     Raises BadRequest for a body of the wrong shape, Forbidden if admission rejects it.
     """

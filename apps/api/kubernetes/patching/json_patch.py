@@ -52,7 +52,7 @@ def apply(body: Body, steps: list[PatchStep]) -> Body:
         _apply(holder, step)
     changed = holder.get("")
     if not isinstance(changed, dict):
-        raise UnprocessablePatch("the result of the patch is not an object")
+        raise UnprocessablePatch()
     return changed
 
 
@@ -90,9 +90,9 @@ def _apply(holder: Body, step: PatchStep) -> None:
     """Execute a step. A missing member of an object is null for `replace`, `test` and `copy`."""
     path, source = step.path, step.source
     if step.op not in _STEPS:
-        raise UnprocessablePatch(f"Unexpected kind: {step.op}")
+        raise UnprocessablePatch()
     if path is None or (step.op in _NEEDS_FROM and source is None):
-        raise UnprocessablePatch(f"{step.op} operation does not apply: doc is missing path")
+        raise UnprocessablePatch()
     match step.op:
         case "add":
             _add(holder, path, copy.deepcopy(step.value))
@@ -102,12 +102,12 @@ def _apply(holder: Body, step: PatchStep) -> None:
             _replace(holder, path, copy.deepcopy(step.value))
         case "test":
             if _get(holder, path) != step.value:
-                raise _not_applicable(path, "does not have the tested value")
+                raise UnprocessablePatch()
         case "copy" if source is not None:
             _add(holder, path, copy.deepcopy(_get(holder, source)))
         case "move" if source is not None:
             if path[: len(source)] == source != path:
-                raise _not_applicable(path, "is inside the moved value")
+                raise UnprocessablePatch()
             _add(holder, path, _remove(holder, source))
 
 
@@ -115,30 +115,30 @@ def _parent(holder: Body, path: tuple[str, ...]) -> tuple[Any, str]:
     """The object or list that contains the last part of a path, and that part."""
     parts = ("", *path)
     value: Any = holder
-    for depth, part in enumerate(parts[:-1]):
-        value = _child(value, part, path[:depth])
+    for part in parts[:-1]:
+        value = _child(value, part)
     return value, parts[-1]
 
 
-def _child(value: Any, part: str, path: tuple[str, ...]) -> Any:
+def _child(value: Any, part: str) -> Any:
     if isinstance(value, dict) and part in value:
         return value[part]
     if isinstance(value, list):
-        return value[_position(value, part, path)]
-    raise _not_applicable((*path, part), "does not exist")
+        return value[_position(value, part)]
+    raise UnprocessablePatch()
 
 
 def _get(holder: Body, path: tuple[str, ...]) -> Any:
     parent, part = _parent(holder, path)
     if isinstance(parent, dict):
         return parent.get(part)
-    return _child(parent, part, path[:-1])
+    return _child(parent, part)
 
 
 def _replace(holder: Body, path: tuple[str, ...], value: Any) -> None:
     parent, part = _parent(holder, path)
     if isinstance(parent, list):
-        parent[_position(parent, part, path)] = value
+        parent[_position(parent, part)] = value
     else:
         _add(holder, path, value)
 
@@ -149,10 +149,10 @@ def _add(holder: Body, path: tuple[str, ...], value: Any) -> None:
         parent[part] = value
     elif isinstance(parent, list):
         end = len(parent)
-        at = end if part == "-" else _position([*parent, None], part, path)
+        at = end if part == "-" else _position([*parent, None], part)
         parent.insert(at, value)
     else:
-        raise _not_applicable(path, "is inside a scalar value")
+        raise UnprocessablePatch()
 
 
 def _remove(holder: Body, path: tuple[str, ...]) -> Any:
@@ -160,16 +160,12 @@ def _remove(holder: Body, path: tuple[str, ...]) -> Any:
     if isinstance(parent, dict) and part in parent:
         return parent.pop(part)
     if isinstance(parent, list):
-        return parent.pop(_position(parent, part, path))
-    raise _not_applicable(path, "does not exist")
+        return parent.pop(_position(parent, part))
+    raise UnprocessablePatch()
 
 
-def _position(items: list[Any], part: str, path: tuple[str, ...]) -> int:
+def _position(items: list[Any], part: str) -> int:
     if not _INDEX.fullmatch(part) or not -len(items) <= int(part) < len(items):
-        raise _not_applicable(path, f"has no position {part}")
+        raise UnprocessablePatch()
     # negative positions count from the end
     return int(part) % len(items)
-
-
-def _not_applicable(path: tuple[str, ...], why: str) -> UnprocessablePatch:
-    return UnprocessablePatch(f"/{'/'.join(path)} {why}")
