@@ -73,7 +73,6 @@ def creation_entry(name: str, api_version: str, time: str) -> Body:
         "operation": "Update",
         "apiVersion": api_version,
         "time": time,
-        "fieldsType": "FieldsV1",
         "fieldsV1": {},
     }
 

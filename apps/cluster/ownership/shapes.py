@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from apps.cluster.schema.definitions import DEFINITIONS, Schema, reference
 
 #: Definitions whose values are single values, whatever their properties.
+#: Keys that an item may omit. The definitions of OpenAPI v2 have no defaults.
+_KEY_DEFAULTS: Final = {"protocol": "TCP"}
 _SINGLE = frozenset({"Quantity", "IntOrString", "Time", "MicroTime", "FieldsV1", "RawExtension"})
 
 
@@ -83,6 +85,5 @@ def _list_shape(schema: Schema) -> Shape:
         return SINGLE
     definition = reference(schema["items"])
     keys = tuple(schema["x-kubernetes-list-map-keys"])
-    properties = DEFINITIONS[definition].get("properties", {})
-    defaults = [(key, properties[key]["default"]) for key in keys if "default" in properties[key]]
-    return Shape("list", item_schema=definition, keys=keys, defaults=tuple(defaults))
+    defaults = tuple((key, _KEY_DEFAULTS[key]) for key in keys if key in _KEY_DEFAULTS)
+    return Shape("list", item_schema=definition, keys=keys, defaults=defaults)
