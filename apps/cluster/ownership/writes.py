@@ -102,7 +102,7 @@ class Applying:
         managers = managers_of(live, definition, has_status=self.kind.has_status)
         before = self._before = managers.pop(self.manager, None)
         wanted = self.owned()
-        merged = objects.merge(live, self.applied, definition)
+        merged: Body = objects.merge(live, self.applied, definition)
         if before is not None:
             kept = wanted.union(*(each.paths for each in managers.values()))
             merged = objects.remove(merged, _given_up(before.paths, kept), definition)

@@ -12,6 +12,8 @@ from apps.cluster.system_classes import SYSTEM_CLASSES
 
 Body = dict[str, Any]
 
+#: The services that every cluster has, in the namespace `default`.
+API_SERVICE = ("kubernetes",)
 BUILT_IN_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -68,7 +70,7 @@ def generate_api_service() -> tuple[Kind, Body]:
     return (
         kinds.by_name("Service"),
         {
-            "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+            "metadata": {"name": API_SERVICE[0], "namespace": "default", "labels": labels},
             "spec": {"clusterIP": "10.96.0.1", "ports": [port]},
         },
     )
