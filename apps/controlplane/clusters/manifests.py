@@ -157,7 +157,7 @@ def _check_outcome(place: str, kind: Kind, outcome: Body | ApiError) -> Body:
 
 
 def _is_in_default(body: Body) -> bool:
-    return body["metadata"].get("namespace", "default") == "default"
+    return bool(body["metadata"].get("namespace", "default") == "default")
 
 
 def _is_built_in(kind: Kind, body: Body) -> bool:
