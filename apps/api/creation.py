@@ -54,7 +54,7 @@ _STATES_KEPT: Final = 200
 _NO_PARAMETERS: Final = QueryDict()
 _PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
 #: Parameters of a creation that change nothing in how it is carried out.
-_PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation", "pretty"})
+_PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation"})
 
 
 class NotSupported(Exception):
@@ -71,6 +71,7 @@ class Route:
     #: The Authorization header.
     credentials: str
     content_type: str
+    user_agent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,10 @@ def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
         if query.keys() - _PLAIN_PARAMETERS:
             return None
     content_type = headers.get(b"content-type", b"").decode("latin-1")
-    return Route(*place, query, credentials.decode("latin-1"), content_type)
+    user_agent = headers.get(b"user-agent", b"").decode("latin-1")
+    if media.is_pretty(None, user_agent):
+        return None
+    return Route(*place, query, credentials.decode("latin-1"), content_type, user_agent)
 
 
 @lru_cache(maxsize=1000)
@@ -173,11 +177,15 @@ class Creator:
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
     async def create(self, route: Route, raw: bytes) -> Created:
-        actor = Actor(await self.user(route.credentials), current_request_id())
+        actor = Actor(
+            await self.user(route.credentials),
+            current_request_id(),
+            params.manager_of(route.query, route.user_agent),
+        )
         state = await self._state(route.cluster)
         if route.query:
             params.check_text(route.query)
-        validation = params.field_validation(route.query, "POST")
+        validation = params.write_options(route.query, "POST").validation
         for attempt in range(TRIES):
             body, warnings = _read(route, raw, validation)
             verbs.check_creatable(route.target, body)
@@ -204,7 +212,10 @@ class Creator:
                 state = await self._read_again(route.cluster, state)
                 continue
             warnings += prepared.warnings
-            return Created(prepared.text(version), warning_header(warnings) if warnings else "")
+            return Created(
+                media.json_text(prepared.text(version)),
+                warning_header(warnings) if warnings else "",
+            )
         # what is not simple now may be simple later
         self._forget(route.cluster, state)
         raise NotSupported

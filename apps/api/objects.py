@@ -47,6 +47,7 @@ class ObjectRequest:
     credentials: str
     content_type: str
     accept: str
+    user_agent: str
 
 
 def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | None:
@@ -70,6 +71,7 @@ def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | 
         credentials.decode("latin-1"),
         headers.get(b"content-type", b"").decode("latin-1"),
         headers.get(b"accept", b"").decode("latin-1"),
+        headers.get(b"user-agent", b"").decode("latin-1"),
     )
 
 
@@ -105,7 +107,8 @@ def is_plain_get(request: ObjectRequest) -> bool:
     if not resource.as_stored or "get" not in resource.verbs or "\x00" in request.cluster:
         return False
     try:
-        return media.negotiate(request.accept) == media.PLAIN
+        accepted = media.negotiate(request.accept) == media.PLAIN
+        return accepted and not media.is_pretty(None, request.user_agent)
     except ApiError:
         return False
 
@@ -128,7 +131,7 @@ async def read(request: ObjectRequest) -> HttpResponse:
         return refusal_response(DatabaseUnavailable())
     except ApiError as refusal:
         return refusal_response(refusal)
-    return HttpResponse(rows[0][0], content_type="application/json")
+    return HttpResponse(media.json_text(rows[0][0]), content_type="application/json")
 
 
 @cache
@@ -161,6 +164,7 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
                 content_type=request.content_type,
                 accept=request.accept,
                 user=user,
+                user_agent=request.user_agent,
             )
         # only lists are sent in pieces
         assert isinstance(response, HttpResponse)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.cluster.kinds import Kind
+from apps.cluster.ownership.writes import Applying
 
 Body = dict[str, Any]
 #: kind, namespace ("" for cluster-scoped), name
@@ -19,15 +20,19 @@ class Actor:
 
     user: str
     request_id: str = ""
+    #: The name under which managedFields list the client; "" for the control plane, which owns
+    #: no fields.
+    manager: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create an object from what a client sent."""
+    """Create an object from what a client sent; `applying` if by server-side apply."""
 
     kind: Kind
     body: Mapping[str, Any]
     namespace: str = ""
+    applying: Applying | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,8 @@ class Update:
 
     `change` gets the stored object, which it must not alter, and returns the new one; it raises
     an ApiError to reject the write. `trusted` changes are made by the control plane itself: they
-    are not admitted and validated again. `uid`, if given, must be the object's.
+    are not admitted and validated again. `uid`, if given, must be the object's. `applying` is the
+    server-side apply that `change` executes.
     """
 
     kind: Kind
@@ -46,6 +52,7 @@ class Update:
     subresource: str = ""
     trusted: bool = False
     uid: str = ""
+    applying: Applying | None = None
 
 
 @dataclass(frozen=True, slots=True)

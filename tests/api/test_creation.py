@@ -32,7 +32,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 #: The end of a generated name.
 GENERATED = re.compile(r"-?[_-][bcdfghjklmnpqrstvwxz2456789]{5}\b")
 #: Different for every object, or for every moment.
-VOLATILE = ("uid", "creationTimestamp", "resourceVersion", "name")
+VOLATILE = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "name")
 
 
 class CreationClient:

@@ -109,7 +109,7 @@ def test_htmx_gets_only_the_region(alice: Client, lab: Cluster, path: str) -> No
         ("/pods", "No pods yet"),
         ("/decisions", "No decisions yet"),
         ("/events", "No events yet"),
-        ("/objects/services", "Create one from an example"),
+        ("/objects/persistentvolumeclaims", "Create one from an example"),
     ],
 )
 def test_an_empty_page_says_what_to_do_next(

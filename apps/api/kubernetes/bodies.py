@@ -50,10 +50,12 @@ def read_object(
     api_version: str,
     definition: str,
     validation: str,
+    older: tuple[str, ...] = (),
 ) -> tuple[Body, list[str]]:
     """An object of `kind` from a body, and warnings about fields it does not have.
 
-    With Strict `validation` such fields are errors; with Ignore they are dropped silently.
+    `older` are apiVersions with the same fields. With Strict `validation` unknown fields are
+    errors; with Ignore they are dropped silently.
     """
     try:
         value = parse(raw, content_type)
@@ -68,7 +70,8 @@ def read_object(
             f"the object provided is unrecognized (must be of type {kind}): {lead}{error} "
             f"({_summary(raw)})"
         ) from error
-    _check_type(value, kind, api_version)
+    if value.get("apiVersion") not in older:
+        _check_type(value, kind, api_version)
     decoded = shape(value, kind=kind, api_version=api_version, definition=definition)
     complaints: list[str] = []
     if validation != "Ignore":

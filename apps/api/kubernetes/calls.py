@@ -55,15 +55,21 @@ class Call:
         )
         return self.resource.from_wire(body), warnings
 
-    def read_request(self, group: str, version: str, kind: str) -> tuple[Body, list[str]]:
-        """The body as an object of a subresource, which is not stored; and warnings."""
+    def read_request(
+        self, group: str, version: str, kind: str, *, older: tuple[str, ...] = ()
+    ) -> tuple[Body, list[str]]:
+        """The body as an object of a subresource, which is not stored; and warnings.
+
+        `older` are apiVersions that are accepted, too.
+        """
         return bodies.read_object(
             self.raw,
             self.content_type,
             kind=kind,
             api_version=f"{group}/{version}" if group else version,
+            older=older,
             definition=definition_of(group, version, kind),
-            validation=params.field_validation(self.query, self.method),
+            validation=params.write_options(self.query, self.method).validation,
         )
 
 

@@ -48,3 +48,5 @@ _DOCUMENTS: Mapping[str, Callable[[Cluster, str], HttpResponse]] = {
     "metrics": _metrics_handler(exposition.expose_cluster),
     "metrics/resources": _metrics_handler(exposition.expose_pods),
 }
+#: The paths of the documents.
+PATHS = tuple(f"/{path}" for path in _DOCUMENTS)

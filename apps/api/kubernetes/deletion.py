@@ -45,10 +45,22 @@ def _body_options(call: Call) -> Body:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     if type(value) is not dict:
         raise BadRequest("couldn't get version/kind; json parse error: not an object")
+    _check_kind(value)
     try:
         return decode(_DEFINITION, value).body
     except ShapeError as error:
         raise BadRequest(f"DeleteOptions cannot be read: {error.message}") from error
+
+
+def _check_kind(options: Body) -> None:
+    """Every group and version has DeleteOptions; a body may leave out its type."""
+    kind = options.get("kind") or "DeleteOptions"
+    version = options.get("apiVersion") or "v1"
+    if kind != "DeleteOptions":
+        raise BadRequest(
+            f'no kind "{kind}" is registered for version "{version}" in scheme '
+            '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:31"'
+        )
 
 
 def _query_options(call: Call) -> Body:

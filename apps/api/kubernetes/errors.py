@@ -32,13 +32,12 @@ class WrongMethod(Undetailed):
 
 
 class UnprocessablePatch(Undetailed):
-    """A JSON patch that does not apply; `warnings` give the reason, which the Status omits."""
+    """A JSON patch that does not apply. The API server gives no reason, also not in details."""
 
     code, reason = 422, "Invalid"
 
-    def __init__(self, why: str) -> None:
+    def __init__(self) -> None:
         super().__init__("the server rejected our request due to an error in our request")
-        self.warnings = [why]
 
 
 class NoRepresentation(Undetailed):

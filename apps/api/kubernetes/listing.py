@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -30,6 +30,8 @@ _INCONSISTENT = (
     "first chunk was returned and now may show up in the list."
 )
 
+
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9_-]")
 
 Items = TypeVar("Items")
 
@@ -128,7 +130,7 @@ def text_page(
 
 def token(position: Position) -> str:
     """The continue token for a position."""
-    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
 def _expired(position: Position, wanted: ListOptions) -> Expired:
@@ -173,11 +175,36 @@ def _past_page(
 
 
 def _position(text: str) -> Position:
+    raw = _token_bytes(text)
     try:
-        raw = base64.urlsafe_b64decode(text.encode())
         position = msgspec.json.decode(raw, type=Position)
-    except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
-        raise BadRequest(f"continue key is not valid: {error}") from error
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise _invalid_token(_json_problem(raw, error)) from error
     if "\x00" in position.namespace + position.name:
-        raise BadRequest("continue key is not valid: it holds a NUL character")
+        raise _invalid_token("it holds a NUL character")
     return position
+
+
+def _token_bytes(text: str) -> bytes:
+    """The bytes of a token, which is base64 for URLs without padding."""
+    wrong = _NOT_BASE64.search(text)
+    at = wrong.start() if wrong else len(text) - 1 if len(text) % 4 == 1 else -1
+    if at >= 0:
+        raise _invalid_token(f"illegal base64 data at input byte {len(text[:at].encode())}")
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _json_problem(raw: bytes, error: Exception) -> str:
+    """What a decoder of JSON finds at the first character."""
+    first = raw.lstrip()[:1]
+    if not first:
+        return "unexpected end of JSON input"
+    if first in b'{["-0123456789tfn':
+        return str(error)
+    char = chr(first[0])
+    shown = char if char.isprintable() else f"\\u{first[0]:04x}"
+    return f"invalid character '{shown}' looking for beginning of value"
+
+
+def _invalid_token(why: str) -> BadRequest:
+    return BadRequest(f"invalid continue token: continue key is not valid: {why}")

@@ -13,9 +13,9 @@ from apps.api.kubernetes.errors import NoRepresentation, unknown_transformation
 
 _JSON = frozenset({"application/json", "application/*", "*/*"})
 _TRANSFORMATIONS = {
-    ("meta.k8s.io", "v1", "Table"),
-    ("meta.k8s.io", "v1", "PartialObjectMetadata"),
-    ("meta.k8s.io", "v1", "PartialObjectMetadataList"),
+    ("meta.k8s.io", version, kind)
+    for version in ("v1", "v1beta1")
+    for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 }
 _DISCOVERY = {
     ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"),
@@ -32,9 +32,14 @@ class Media:
     as_: str = ""
     #: Version of the kind that `as_` names.
     version: str = ""
+    #: JSON with a line for each field.
+    pretty: bool = False
 
 
 PLAIN = Media()
+
+_READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = ("1", "t", "T", "true", "True", "TRUE")
 
 
 def negotiate(accept: str, *, discovery: bool = False) -> Media:
@@ -68,10 +73,22 @@ def response(
         text = yaml.safe_dump(body, sort_keys=True, allow_unicode=True)
         return HttpResponse(text, content_type="application/yaml", status=status)
     return HttpResponse(
-        msgspec.json.encode(body),
+        json_text(msgspec.json.encode(body), pretty=media.pretty),
         content_type=content_type or "application/json",
         status=status,
     )
+
+
+def json_text(text: bytes, *, pretty: bool = False) -> bytes:
+    """JSON as the API server sends it: in one line that ends, or indented."""
+    return msgspec.json.format(text, indent=2) if pretty else text + b"\n"
+
+
+def is_pretty(parameter: str | None, user_agent: str) -> bool:
+    """Whether a request gets indented JSON: by `?pretty=`, or as a tool that people read."""
+    if parameter:
+        return parameter in _TRUE
+    return user_agent.startswith(_READ_BY_PEOPLE)
 
 
 def _by_quality(accept: str) -> list[str]:

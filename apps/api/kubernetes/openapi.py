@@ -1,4 +1,4 @@
-"""OpenAPI v3: the index and a document for each group and version.
+"""OpenAPI: v3 with its index and a document for each group and version, and v2 in one document.
 
 kubectl reads there whether the server validates fields (the parameter fieldValidation of PATCH),
 how lists merge, and the descriptions for `kubectl explain`.
@@ -55,6 +55,57 @@ def answer(request: HttpRequest, path: str) -> HttpResponse:
     if request.headers.get("If-None-Match") == f'"{digest}"':
         return HttpResponse(status=304)
     return HttpResponse(text, content_type="application/json", headers={"ETag": f'"{digest}"'})
+
+
+def answer_v2(request: HttpRequest) -> HttpResponse:
+    """The whole API as one Swagger 2.0 document, for clients that do not read v3."""
+    text, digest = _swagger()
+    if request.headers.get("If-None-Match") == f'"{digest}"':
+        return HttpResponse(status=304)
+    return HttpResponse(text, content_type="application/json", headers={"ETag": f'"{digest}"'})
+
+
+def document_paths() -> list[str]:
+    """The paths of all documents of v3."""
+    return [f"/openapi/v3/{place}" for place in _places()]
+
+
+@cache
+def _swagger() -> tuple[bytes, str]:
+    definitions: dict[str, Schema] = {}
+    paths: Body = {}
+    for place, (group, version) in _places().items():
+        for resource in resources.in_group_version(group, version):
+            _collect(resource.definition, definitions)
+            paths |= _paths(f"/{place}", resource)
+    document = {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": "v1.36.2"},
+        "paths": {
+            path: {method: _swagger_operation(operation) for method, operation in methods.items()}
+            for path, methods in sorted(paths.items())
+        },
+        "definitions": dict(sorted(definitions.items())),
+    }
+    text = msgspec.json.encode(document).replace(b"#/components/schemas/", b"#/definitions/")
+    return text, hashlib.sha256(text).hexdigest().upper()
+
+
+def _swagger_operation(operation: Body) -> Body:
+    """An operation of v3 in the form of v2."""
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    converted = {name: value for name, value in operation.items() if name != "requestBody"}
+    converted["produces"] = ["application/json", "application/yaml"]
+    converted["responses"] = {"200": {"description": "OK", "schema": schema}}
+    parameters = [
+        {"name": each["name"], "in": each["in"], **each["schema"]}
+        for each in operation.get("parameters", ())
+    ]
+    if "requestBody" in operation:
+        parameters.append({"name": "body", "in": "body", "required": True, "schema": schema})
+    if parameters:
+        converted["parameters"] = parameters
+    return converted
 
 
 @cache

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django.http import QueryDict
 
@@ -19,6 +21,8 @@ _OPTIONS = {
     "PATCH": "PatchOptions",
     "DELETE": "DeleteOptions",
 }
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_MANAGER_LENGTH = 128
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
@@ -90,6 +94,8 @@ def list_options(query: Mapping[str, str]) -> ListOptions:
             "resourceVersionMatch",
             'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
         )
+    if "sendInitialEvents" in query:
+        raise _forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
     if continue_ and version:
         raise BadRequest("specifying resource version is not allowed when using continue")
     return ListOptions(
@@ -120,23 +126,74 @@ def check_watch(query: Mapping[str, str]) -> None:
         raise _forbidden("continue", "continue is forbidden for watch")
 
 
-def dry_run(query: QueryDict, method: str) -> bool:
-    """Whether the request is a dry run."""
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The parameters of create, update and patch."""
+
+    dry_run: bool
+    #: How to treat unknown fields: Ignore, Warn (the default) or Strict.
+    validation: str
+    #: Whether an apply takes fields from other managers.
+    force: bool
+
+
+_PLAIN_WRITE = WriteOptions(dry_run=False, validation="Warn", force=False)
+
+
+def write_options(query: QueryDict, method: str, *, apply: bool = False) -> WriteOptions:
+    """The parameters of a write; Invalid with every invalid one."""
+    if not query and not apply:
+        return _PLAIN_WRITE
+    causes = list(_force_causes(query, apply)) if method == "PATCH" else []
+    causes += _manager_causes(query.get("fieldManager", ""))
     values = query.getlist("dryRun")
     if any(value != "All" for value in values):
         shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
-        raise _unsupported(_OPTIONS[method], "dryRun", shown, ("All",))
-    return bool(values)
+        causes.append(_unsupported_cause("dryRun", shown, ("All",)))
+    validation = query.get("fieldValidation", "")
+    if validation not in _VALIDATIONS:
+        causes.append(_unsupported_cause("fieldValidation", f'"{validation}"', _VALIDATIONS))
+    if causes:
+        raise Invalid(_OPTIONS[method], "", causes, "meta.k8s.io")
+    return WriteOptions(bool(values), validation or "Warn", flag(query, "force"))
 
 
-def field_validation(query: Mapping[str, str], method: str) -> str:
-    """How to treat unknown fields: Ignore, Warn (the default) or Strict."""
-    value = query.get("fieldValidation", "")
-    if value not in ("", "Ignore", "Strict", "Warn"):
-        raise _unsupported(
-            _OPTIONS[method], "fieldValidation", f'"{value}"', ("", "Ignore", "Strict", "Warn")
-        )
-    return value or "Warn"
+def dry_run(query: QueryDict, method: str) -> bool:
+    """Whether the request is a dry run."""
+    return write_options(query, method).dry_run
+
+
+def _force_causes(query: QueryDict, apply: bool) -> Iterator[Cause]:
+    if not apply:
+        if "force" in query:
+            why = "Forbidden: may not be specified for non-apply patch"
+            yield Cause("FieldValueForbidden", why, "force")
+    elif not query.get("fieldManager"):
+        why = "Required value: is required for apply patch"
+        yield Cause("FieldValueRequired", why, "fieldManager")
+
+
+def _manager_causes(manager: str) -> Iterator[Cause]:
+    """A fieldManager has up to 128 bytes, all of them printable."""
+    if len(manager.encode()) > _MANAGER_LENGTH:
+        why = f"Too long: may not be more than {_MANAGER_LENGTH} bytes"
+        yield Cause("FieldValueTooLong", why, "fieldManager")
+    if not all(char == " " or char.isprintable() for char in manager):
+        why = f"Invalid value: {json.dumps(manager)}: should only contain printable characters"
+        yield Cause("FieldValueInvalid", why, "fieldManager")
+
+
+def manager_of(query: Mapping[str, str], user_agent: str) -> str:
+    """The name under which managedFields list a client: its fieldManager, or its program."""
+    given = query.get("fieldManager", "")
+    return given or _program(user_agent)
+
+
+@lru_cache(maxsize=1000)
+def _program(user_agent: str) -> str:
+    """The name of a User-Agent, without its version and what cannot be printed."""
+    name = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
+    return name.encode()[:_MANAGER_LENGTH].decode(errors="ignore") or "unknown"
 
 
 def check_propagation(value: str) -> None:
@@ -153,12 +210,14 @@ def contradiction(options: str, field: str, value: str, why: str) -> Invalid:
 
 
 def _unsupported(options: str, field: str, value: str, supported: tuple[str, ...]) -> Invalid:
+    cause = _unsupported_cause(field, value, supported)
+    return Invalid(options, "", [cause], "meta.k8s.io")
+
+
+def _unsupported_cause(field: str, value: str, supported: tuple[str, ...]) -> Cause:
     names = ", ".join(f'"{name}"' for name in supported)
-    return _invalid(
-        options,
-        field,
-        f"Unsupported value: {value}: supported values: {names}",
-        "FieldValueNotSupported",
+    return Cause(
+        "FieldValueNotSupported", f"Unsupported value: {value}: supported values: {names}", field
     )
 
 

@@ -72,6 +72,8 @@ def _present_page(call: Call, page: ListPage[Iterator[str]]) -> HttpResponseBase
         kind = "application/yaml"
     else:
         pieces = streaming.json_pieces(form.envelope, _json_items(call, form, page.items))
+        if call.media.pretty:
+            pieces = iter((media.json_text(b"".join(pieces), pretty=True),))
         kind = "application/json"
     return streaming.list_response(pieces, content_type=kind, accepts_gzip=call.accepts_gzip)
 
@@ -105,7 +107,7 @@ def as_event_object(call: Call, body: Body, *, first: bool) -> Body:
     if call.media.as_ == "Table":
         return _table(call, body, definitions=first)
     if call.media.as_ in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-        return tables.partial(body)
+        return tables.partial(body, call.media.version)
     return call.resource.to_wire(body)
 
 
@@ -122,7 +124,7 @@ def _render_object(call: Call, body: Body) -> Body:
         case "Table":
             return _table(call, body)
         case "PartialObjectMetadata":
-            return tables.partial(body)
+            return tables.partial(body, call.media.version)
         case _:
             return call.resource.to_wire(body)
 
@@ -131,11 +133,18 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
     resource = call.resource
     match call.media.as_:
         case "Table":
-            cells = tables.row_of(resource.kind.name, _included(call), call.cluster.now())
-            return _ListForm(tables.table(resource.kind.name, metadata), "rows", cells)
-        case "PartialObjectMetadataList" as kind:
-            envelope = {"kind": kind, "apiVersion": tables.META, "metadata": metadata, "items": []}
-            return _ListForm(envelope, "items", tables.partial)
+            kind, version = resource.kind.name, call.media.version
+            cells = tables.row_of(kind, _included(call), version, call.cluster.now())
+            return _ListForm(tables.table(kind, metadata, version), "rows", cells)
+        case "PartialObjectMetadataList" as form:
+            version = call.media.version
+            envelope = {
+                "kind": form,
+                "apiVersion": f"meta.k8s.io/{version}",
+                "metadata": metadata,
+                "items": [],
+            }
+            return _ListForm(envelope, "items", lambda body: tables.partial(body, version))
         case _:
             envelope = {
                 "kind": f"{resource.kind.name}List",
@@ -148,9 +157,9 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
 
 def _table(call: Call, body: Body, *, definitions: bool = True) -> Body:
     """The Table of one object."""
-    kind = call.resource.kind.name
-    row = tables.row_of(kind, _included(call), call.cluster.now())(body)
-    return {**tables.table(kind, _version(body), definitions=definitions), "rows": [row]}
+    kind, version = call.resource.kind.name, call.media.version
+    row = tables.row_of(kind, _included(call), version, call.cluster.now())(body)
+    return {**tables.table(kind, _version(body), version, definitions=definitions), "rows": [row]}
 
 
 def _included(call: Call) -> str:

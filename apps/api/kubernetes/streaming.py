@@ -57,7 +57,7 @@ def json_pieces(envelope: Body, items: Iterable[bytes]) -> Iterator[bytes]:
         if len(piece) >= PIECE:
             yield bytes(piece)
             piece.clear()
-    piece += b"]}"
+    piece += b"]}\n"
     yield bytes(piece)
 
 

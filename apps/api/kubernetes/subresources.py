@@ -17,7 +17,7 @@ Body = dict[str, Any]
 
 def evict_pod(call: Call) -> Answer:
     """POST of an Eviction."""
-    eviction, warnings = call.read_request("policy", "v1", "Eviction")
+    eviction, warnings = call.read_request("policy", "v1", "Eviction", older=("policy/v1beta1",))
     name = (eviction.get("metadata") or {}).get("name") or call.target.name
     if name != call.target.name:
         raise BadRequest("name in URL does not match name in Eviction object")
@@ -42,7 +42,7 @@ def log(call: Call) -> Answer:
 
 def finalize(call: Call) -> Answer:
     """PUT of a namespace; only its `spec.finalizers` are used."""
-    body, warnings = call.read_object(params.field_validation(call.query, call.method))
+    body, warnings = call.read_object(params.write_options(call.query, call.method).validation)
     finalizers = (body.get("spec") or {}).get("finalizers") or []
 
     def change(old: Body) -> Body:

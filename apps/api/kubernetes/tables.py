@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
 
 Body = dict[str, Any]
 
-META = "meta.k8s.io/v1"
+_GROUP = "meta.k8s.io"
 INCLUDE = ("None", "Metadata", "Object")
 
 
@@ -28,32 +28,42 @@ def include_object(value: str) -> str:
     return value or "Metadata"
 
 
-def table(kind: str, metadata: Body, *, definitions: bool = True) -> Body:
-    """A Table without rows; without `definitions` as in later watch events."""
+def table(kind: str, metadata: Body, version: str, *, definitions: bool = True) -> Body:
+    """A Table without rows in a version of meta.k8s.io; later watch events have no definitions."""
     columns = COLUMNS.get(kind, DEFAULT)
     return {
         "kind": "Table",
-        "apiVersion": META,
+        "apiVersion": f"{_GROUP}/{version}",
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in columns] if definitions else None,
         "rows": [],
     }
 
 
-def row_of(kind: str, include: str, now: datetime) -> Callable[[Body], Body]:
+def row_of(kind: str, include: str, version: str, now: datetime) -> Callable[[Body], Body]:
     """A function that returns the row of an object in stored form."""
     columns = COLUMNS.get(kind, DEFAULT)
-    return lambda body: _row(kind, columns, body, include, now)
 
+    def row(body: Body) -> Body:
+        cells: Body = {"cells": [column.cell(body, now) for column in columns]}
+        if conditions := row_conditions(kind, body):
+            cells["conditions"] = conditions
+        cells["object"] = _object_of_row(body, include, version)
+        return cells
 
-def partial(body: Body) -> Body:
-    """Only the metadata of an object."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": body["metadata"]}
-
-
-def _row(kind: str, columns: Sequence[Column], body: Body, include: str, now: datetime) -> Body:
-    row: Body = {"cells": [column.cell(body, now) for column in columns]}
-    if conditions := row_conditions(kind, body):
-        row["conditions"] = conditions
-    row["object"] = {"None": None, "Metadata": partial(body), "Object": body}[include]
     return row
+
+
+def partial(body: Body, version: str) -> Body:
+    """Only the metadata of an object, in a version of meta.k8s.io."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"{_GROUP}/{version}",
+        "metadata": body["metadata"],
+    }
+
+
+def _object_of_row(body: Body, include: str, version: str) -> Body | None:
+    if include == "None":
+        return None
+    return body if include == "Object" else partial(body, version)

@@ -1,4 +1,4 @@
-"""The verbs of every kind: get, list, create, update, patch, delete, deletecollection."""
+"""The verbs of every kind, except patch: get, list, create, update, delete, deletecollection."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from apps.api.kubernetes import listing, params
 from apps.api.kubernetes.calls import Answer, Call, success
 from apps.api.kubernetes.deletion import delete_options
 from apps.api.kubernetes.errors import WrongMethod
-from apps.api.kubernetes.patching import read_patch
 from apps.api.kubernetes.paths import Target
 from apps.cluster import queries
-from apps.cluster.errors import ApiError, BadRequest, Cause, Conflict, Invalid, NotFound
-from apps.cluster.schema import Decoded, ShapeError, decode
+from apps.cluster.errors import ApiError, BadRequest, Conflict, NotFound
+from apps.cluster.ownership.writes import Applying
 from apps.cluster.warnings import warnings_of
 from apps.cluster.writes import Delete
 from apps.cluster.writing import store
@@ -38,9 +37,8 @@ def list_(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    dry_run = params.dry_run(call.query, call.method)
-    validation = params.field_validation(call.query, call.method)
-    body, warnings = call.read_object(validation)
+    options = params.write_options(call.query, call.method)
+    body, warnings = call.read_object(options.validation)
     check_creatable(call.target, body)
     created = store.create(
         call.cluster,
@@ -48,24 +46,23 @@ def create(call: Call) -> Answer:
         body,
         actor=call.actor,
         namespace=call.namespace,
-        dry_run=dry_run,
+        dry_run=options.dry_run,
     )
     warnings += warnings_of(call.resource.kind.name, created)
-    return Answer(_without_version(created) if dry_run else created, 201, warnings)
+    return Answer(without_version(created) if options.dry_run else created, 201, warnings)
 
 
 def update(call: Call) -> Answer:
-    dry_run = params.dry_run(call.query, call.method)
-    validation = params.field_validation(call.query, call.method)
-    body, warnings = call.read_object(validation)
-    _check_name(call, body)
+    options = params.write_options(call.query, call.method)
+    body, warnings = call.read_object(options.validation)
+    check_name(call, body)
 
     def change(old: Body) -> Body:
         _check_same_object(call, old, body)
         return body
 
     try:
-        return Answer(_modify(call, change, dry_run), 200, warnings)
+        return Answer(modify(call, change, options.dry_run), 200, warnings)
     except NotFound:
         if not call.resource.creates_on_update or call.target.subresource:
             raise
@@ -77,34 +74,9 @@ def update(call: Call) -> Answer:
         {**body, "metadata": metadata},
         actor=call.actor,
         namespace=call.namespace,
-        dry_run=dry_run,
+        dry_run=options.dry_run,
     )
-    return Answer(created, 201, warnings)
-
-
-def patch(call: Call) -> Answer:
-    dry_run = params.dry_run(call.query, call.method)
-    validation = params.field_validation(call.query, call.method)
-    resource = call.resource
-    apply = read_patch(call.raw, call.content_type, resource.definition)
-    warnings: list[str] = []
-
-    def change(old: Body) -> Body:
-        decoded = _decode_patched(apply(resource.to_wire(old)), resource.definition)
-        complaints = [f'unknown field "{path}"' for path in decoded.unknown]
-        if complaints and validation == "Strict":
-            raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}")
-        warnings[:] = complaints if validation == "Warn" else []
-        body = resource.from_wire(decoded.body)
-        _check_name(call, body)
-        _check_uid_unchanged(call, old, body)
-        return body
-
-    try:
-        return Answer(_modify(call, change, dry_run), 200, warnings)
-    except ApiError as refusal:
-        refusal.warnings = [*warnings, *refusal.warnings]
-        raise
+    return Answer(without_version(created) if options.dry_run else created, 201, warnings)
 
 
 def delete(call: Call) -> Answer:
@@ -160,17 +132,37 @@ def _is_held(body: Body) -> bool:
     return bool(metadata.get("deletionTimestamp") and holders)
 
 
-def _modify(call: Call, change: Callable[[Body], Mapping[str, Any]], dry_run: bool) -> Body:
-    return store.patch(
+def modify(
+    call: Call,
+    change: Callable[[Body], Mapping[str, Any]],
+    dry_run: bool,
+    applying: Applying | None = None,
+) -> Body:
+    """Change the object of a call in the store; returns it as stored.
+
+    A dry run takes no version: its object has the one before.
+    """
+    version = ""
+
+    def change_and_remember(old: Body) -> Mapping[str, Any]:
+        nonlocal version
+        version = old["metadata"]["resourceVersion"]
+        return change(old)
+
+    body = store.patch(
         call.cluster,
         call.resource.kind,
         call.namespace,
         call.target.name,
-        change,
+        change_and_remember,
         actor=call.actor,
         subresource=call.target.subresource,
         dry_run=dry_run,
+        applying=applying,
     )
+    if not dry_run:
+        return body
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
 
 
 def check_creatable(target: Target, body: Body) -> None:
@@ -189,7 +181,7 @@ def _check_namespace(target: Target, metadata: Body) -> None:
         )
 
 
-def _check_name(call: Call, body: Body) -> None:
+def check_name(call: Call, body: Body) -> None:
     """Reject an object whose name is not that of the path."""
     metadata = body.setdefault("metadata", {})
     name = metadata.setdefault("name", call.target.name)
@@ -224,33 +216,7 @@ def other_uid(call: Call, said: str, is_: str) -> Conflict:
     )
 
 
-def _check_uid_unchanged(call: Call, old: Body, new: Body) -> None:
-    """Reject a patch of the uid."""
-    said, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
-    if said and said != is_:
-        cause = Cause(
-            "FieldValueInvalid", f'Invalid value: "{said}": field is immutable', "metadata.uid"
-        )
-        # upstream reports it twice, before and after the rules of the kind
-        causes = [cause, cause]
-        raise Invalid(call.resource.kind.name, call.target.name, causes, call.resource.group)
-
-
-def _decode_patched(body: Body, definition: str) -> Decoded:
-    try:
-        return decode(definition, body)
-    except ShapeError as error:
-        raise _invalid_patch(error.message) from error
-
-
-def _invalid_patch(why: str) -> Invalid:
-    cause = Cause("FieldValueInvalid", f'Invalid value: "{{...}}": {why}', "patch")
-    refusal = Invalid("", "", [cause])
-    refusal.details.pop("kind")
-    return refusal
-
-
-def _without_version(body: Body) -> Body:
+def without_version(body: Body) -> Body:
     """The object of a dry run, which has no valid version."""
     metadata = {k: v for k, v in body["metadata"].items() if k != "resourceVersion"}
     return {**body, "metadata": metadata}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,7 @@ from apps.api.kubernetes import (
     documents,
     media,
     params,
+    patches,
     paths,
     scale,
     subresources,
@@ -48,7 +50,7 @@ Handler = Callable[[Call], Answer]
 _OBJECT: Mapping[str, Handler] = {
     "GET": verbs.get,
     "PUT": verbs.update,
-    "PATCH": verbs.patch,
+    "PATCH": patches.patch,
     "DELETE": verbs.delete,
 }
 _COLLECTION: Mapping[str, Handler] = {
@@ -69,7 +71,7 @@ _VERBS = {
 _STATUS: Mapping[str, Handler] = {
     "GET": verbs.get,
     "PUT": verbs.update,
-    "PATCH": verbs.patch,
+    "PATCH": patches.patch,
 }
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": subresources.bind},
@@ -130,6 +132,7 @@ class KubernetesView(ReleasingView):
             content_type=request.META.get("CONTENT_TYPE", ""),
             accept=accept,
             user=request.user.get_username(),
+            user_agent=request.META.get("HTTP_USER_AGENT", ""),
             accepts_gzip=accepts_gzip(request.META.get("HTTP_ACCEPT_ENCODING", "")),
         )
 
@@ -154,6 +157,7 @@ def answer(
     content_type: str,
     accept: str,
     user: str,
+    user_agent: str,
     accepts_gzip: bool = False,
 ) -> HttpResponseBase:
     """The response to a request for an object or a collection; `read` returns its body."""
@@ -166,8 +170,10 @@ def answer(
         query=query,
         raw=read(),
         content_type=content_type,
-        media=media.negotiate(accept),
-        actor=Actor(user, current_request_id()),
+        media=replace(
+            media.negotiate(accept), pretty=media.is_pretty(query.get("pretty"), user_agent)
+        ),
+        actor=Actor(user, current_request_id(), params.manager_of(query, user_agent)),
         accepts_gzip=accepts_gzip,
     )
     return present(call, find_handler(target, method)(call))

@@ -43,9 +43,9 @@ def admit(
 
     `body` carries apiVersion and the metadata the server sets. With `old`, the stored object, it is
     an update: defaults are set again, and values that admission has set are kept. New nodes get the
-    taint `node.kubernetes.io/not-ready:NoSchedule` only if `taint_new_nodes`, for clusters in which
-    a controller marks them as ready. `plugins` are the additional plugins that the cluster has
-    enabled. A body that is `decoded` has the shape of its kind already, and is changed in place.
+    taint `node.kubernetes.io/not-ready:NoSchedule` if `taint_new_nodes`. `plugins` are the
+    additional plugins that the cluster has enabled. A body that is `decoded` has the shape of its
+    kind already, and is changed in place.
 
     Raises BadRequest for a body of the wrong shape, Forbidden if admission rejects it.
     """

@@ -6,12 +6,12 @@ Every definition is compiled once into a tree of functions, so that decoding a p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from apps.cluster.schema import times
 from apps.cluster.schema.definitions import DEFINITIONS, Schema, reference
 from apps.scheduler.quantity import QuantityError, value
 
@@ -20,11 +20,6 @@ Body = dict[str, Any]
 Reader = Callable[[Any, str, list[str]], Any]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_TIME = re.compile(
-    r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-    r"([.,]\d+)?([Zz]|[+-]\d\d:\d\d)",
-    re.ASCII,
-)
 _INT_LIMITS = {"int32": 1 << 31, "int64": 1 << 63}
 _JSON_NAMES = {str: "string", bool: "bool", dict: "object", list: "array"}
 
@@ -158,7 +153,7 @@ def _quantity(given: Any, path: str, unknown: list[str]) -> Any:
     try:
         value(given)
     except QuantityError as error:
-        raise ShapeError(path, f"{path}: {error}") from error
+        raise ShapeError(path, str(error)) from error
     return given
 
 
@@ -171,16 +166,27 @@ def _int_or_string(value: Any, path: str, unknown: list[str]) -> int | str:
 def _time(value: Any, path: str, unknown: list[str]) -> str:
     if type(value) is not str:
         raise _type_error(value, path, "v1.Time")
-    if not _TIME.fullmatch(value):
-        raise ShapeError(path, f'{path}: "{value}" is not a time like "2006-01-02T15:04:05Z"')
-    return value
+    return _read_time(value, path, times.canonical)
+
+
+def _micro_time(value: Any, path: str, unknown: list[str]) -> str:
+    if type(value) is not str:
+        raise _type_error(value, path, "v1.MicroTime")
+    return _read_time(value, path, times.canonical_micro)
+
+
+def _read_time(value: str, path: str, canonical: Callable[[str], str]) -> str:
+    try:
+        return canonical(value)
+    except ValueError as error:
+        raise ShapeError(path, str(error)) from error
 
 
 _SPECIAL: Mapping[str, Reader] = {
     "Quantity": _quantity,
     "IntOrString": _int_or_string,
     "Time": _time,
-    "MicroTime": _time,
+    "MicroTime": _micro_time,
     "FieldsV1": _anything,
     "RawExtension": _anything,
 }

@@ -16,7 +16,6 @@ from apps.cluster.validation.metadata import validate_metadata, validate_metadat
 from apps.cluster.validation.nodes import validate_node, validate_node_update
 from apps.cluster.validation.pod_updates import (
     validate_pod_resize,
-    validate_pod_status,
     validate_pod_update,
 )
 from apps.cluster.validation.pods import validate_new_pod
@@ -32,6 +31,7 @@ from apps.cluster.validation.scheduling import (
     validate_runtime_class_update,
 )
 from apps.cluster.validation.services import validate_service
+from apps.cluster.validation.statuses import validate_status
 from apps.cluster.validation.storage import (
     validate_csi_node,
     validate_csi_storage_capacity,
@@ -50,6 +50,7 @@ from apps.cluster.validation.workloads import (
     validate_replication_controller,
     validate_selector_update,
     validate_stateful_set,
+    validate_stateful_set_update,
 )
 
 __all__ = ["validate"]
@@ -65,16 +66,16 @@ def validate(
         causes = list(validate_metadata(kind, body["metadata"]))
         rule = _NEW.get(kind)
         return [*causes, *rule(body)] if rule is not None else causes
-    if subresource == "status":
-        return list(validate_pod_status(body)) if kind == "Pod" else []
     causes = list(validate_metadata(kind, body["metadata"]))
     # The API server checks this for all kinds, and then again for each of them.
     causes += 2 * list(validate_metadata_update(body["metadata"], old["metadata"]))
+    if subresource == "status":
+        return [*causes, *validate_status(kind, body, old)]
     if kind == "Pod":
         change = validate_pod_resize if subresource == "resize" else validate_pod_update
         return [*causes, *change(body, old)]
     rule, update = _NEW.get(kind), _UPDATES.get(kind)
-    if rule is not None:
+    if rule is not None and kind not in _COMPARED_ONLY:
         causes += rule(body)
     if update is not None:
         causes += update(body, old)
@@ -104,6 +105,8 @@ _NEW: Final[dict[str, Callable[[Body], Causes]]] = {
     "Event": validate_event,
     "Lease": validate_lease,
 }
+#: Kinds of which an update is compared with the old object, but not validated as a new one.
+_COMPARED_ONLY: Final = frozenset({"PriorityClass", "RuntimeClass"})
 _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     "Node": validate_node_update,
     "PriorityClass": validate_priority_class_update,
@@ -113,6 +116,7 @@ _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
     "PersistentVolumeClaim": validate_claim_update,
     "StorageClass": validate_storage_class_update,
     "ReplicaSet": validate_selector_update,
+    "StatefulSet": validate_stateful_set_update,
     "Deployment": validate_selector_update,
     "DaemonSet": validate_selector_update,
     "Job": validate_selector_update,

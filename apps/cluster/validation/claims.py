@@ -22,6 +22,7 @@ Body = Mapping[str, Any]
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES: Final = ("Block", "Filesystem")
+_NOT_POSITIVE: Final = "must be greater than zero"
 _EXCLUSIVE: Final = "ReadWriteOncePod"
 _IMMUTABLE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
@@ -45,7 +46,7 @@ def validate_claim_spec(spec: Body, path: str) -> Causes:
     if size is None:
         yield required(f"{path}.resources[storage]")
     else:
-        yield from validate_size(size, f"{path}.resources[storage]")
+        yield from _requested_size(size, f"{path}.resources[storage]")
     yield from validate_class_and_mode(spec, path)
 
 
@@ -78,12 +79,20 @@ def validate_access_modes(modes: Sequence[str], path: str) -> Causes:
 
 
 def validate_size(size: Any, path: str) -> Causes:
-    """An amount of storage: greater than zero."""
+    """The capacity of a volume: greater than zero."""
     nanos = quantity.parse(size).nanos
     if nanos < 0:
-        yield invalid(path, size, "must be a valid resource quantity")
+        yield invalid(path, quantity.value(size), "must be a valid resource quantity")
     if nanos <= 0:
-        yield invalid(path, size, "must be greater than zero")
+        yield invalid(path, size, _NOT_POSITIVE)
+
+
+def _requested_size(size: Any, path: str) -> Causes:
+    nanos = quantity.parse(size).nanos
+    if nanos < 0:
+        yield invalid(path, size, names.NOT_NEGATIVE)
+    elif not nanos:
+        yield invalid(path, size, _NOT_POSITIVE)
 
 
 def validate_class_and_mode(spec: Body, path: str) -> Causes:

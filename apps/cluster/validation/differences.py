@@ -61,6 +61,15 @@ _LAYOUTS: Final = {
     "ClaimSpec": "accessModes? selector?:LabelSelector resources:ClaimResources volumeName "
     "storageClassName? volumeMode? dataSource? dataSourceRef? volumeAttributesClassName?",
     "ClaimResources": "limits? requests?",
+    "VolumeSource": "gcePersistentDisk? awsElasticBlockStore? hostPath?:HostPath glusterfs? "
+    "nfs?:Nfs rbd? quobyte? iscsi? flexVolume? cinder? cephfs? fc? flocker? azureFile? "
+    "vsphereVolume? azureDisk? photonPersistentDisk? portworxVolume? scaleIO? local?:Local "
+    "storageos? csi?:Csi",
+    "HostPath": "path type?",
+    "Nfs": "server path readOnly!",
+    "Local": "path fsType?",
+    "Csi": "driver volumeHandle readOnly! fsType volumeAttributes? controllerPublishSecretRef? "
+    "nodeStageSecretRef? nodePublishSecretRef? controllerExpandSecretRef? nodeExpandSecretRef?",
 }
 #: Types that are printed under their JSON names.
 _AS_GIVEN: Final = frozenset(("LabelSelector",))
@@ -75,6 +84,16 @@ _ABBREVIATED: Final = {
     "seLinuxOptions": "SELinuxOptions",
     "seLinuxChangePolicy": "SELinuxChangePolicy",
     "fsGroup": "FSGroup",
+    "fsType": "FSType",
+    "gcePersistentDisk": "GCEPersistentDisk",
+    "awsElasticBlockStore": "AWSElasticBlockStore",
+    "nfs": "NFS",
+    "rbd": "RBD",
+    "iscsi": "ISCSI",
+    "cephfs": "CephFS",
+    "fc": "FC",
+    "storageos": "StorageOS",
+    "csi": "CSI",
     "fsGroupChangePolicy": "FSGroupChangePolicy",
 }
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
@@ -89,6 +108,11 @@ def pod_spec_difference(old: Body, new: Body) -> str:
 def claim_spec_difference(old: Body, new: Body) -> str:
     """The difference of the specs of two PersistentVolumeClaims."""
     return _difference(old, new, "ClaimSpec")
+
+
+def volume_source_difference(old: Body, new: Body) -> str:
+    """The difference of the sources of two PersistentVolumes."""
+    return _difference(old, new, "VolumeSource")
 
 
 def _difference(old: Body, new: Body, layout: str) -> str:

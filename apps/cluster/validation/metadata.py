@@ -18,6 +18,8 @@ from apps.cluster.validation.causes import (
 Body = Mapping[str, Any]
 
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
+_STANDARD_FINALIZERS: Final = ("foregroundDeletion", "kubernetes", "orphan")
+_NO_DOMAIN: Final = "name is neither a standard finalizer name nor is it fully qualified"
 _OWNER_FIELDS: Final = (
     "apiVersion",
     "kind",
@@ -38,6 +40,9 @@ def validate_metadata(kind: str, metadata: Body) -> Causes:
     """The metadata of an object."""
     yield from _names(metadata, _NAME_RULES.get(kind, names.dns_subdomain))
     yield from common(metadata, "metadata")
+    for index, finalizer in enumerate(metadata.get("finalizers", ())):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            yield invalid(f"metadata.finalizers[{index}]", finalizer, _NO_DOMAIN)
 
 
 def validate_template_metadata(metadata: Body, path: str) -> Causes:

@@ -15,6 +15,7 @@ from apps.cluster.validation.selectors import validate_label_key
 Body = Mapping[str, Any]
 
 _NOT_A_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_ONE_OF_EACH_FAMILY: Final = "may specify no more than one CIDR for each IP family"
 #: The path of taints in the API server's messages.
 _TAINTS: Final = "metadata.taints"
 #: Fields that may be set once: (field, its name in messages).
@@ -24,24 +25,34 @@ _SET_ONCE: Final = (("podCIDRs", "podCIDR"), ("providerID", "providerID"))
 def validate_node(node: Body) -> Causes:
     """A node."""
     spec, status = node.get("spec", {}), node.get("status", {})
+    networks = spec.get("podCIDRs", ())
     yield from _taints(spec.get("taints", ()))
-    for field in ("capacity", "allocatable"):
-        for name, amount in status.get(field, {}).items():
-            yield from validate_amount(name, amount, f"status.{field}.{name}")
-    for index, network in enumerate(spec.get("podCIDRs", ())):
+    yield from _amounts(status)
+    for index, network in enumerate(networks):
         if not _is_network(network):
             yield invalid(f"spec.podCIDRs[{index}]", network, _NOT_A_NETWORK)
+    if len(networks) > 1 and all(map(_is_network, networks)):
+        families = {ip_network(network, strict=False).version for network in networks}
+        if len(families) < len(networks):
+            yield invalid("spec.podCIDRs", networks, _ONE_OF_EACH_FAMILY)
 
 
 def validate_node_update(node: Body, old: Body) -> Causes:
     """An update may not change the pod networks or the provider id of a node."""
     spec, before = node.get("spec", {}), old.get("spec") or {}
-    yield from _taints(spec.get("taints", ()))
+    yield from _amounts(node.get("status", {}))
     for field, label in _SET_ONCE:
         if before.get(field) and spec.get(field) != before[field]:
             yield forbidden(
                 f"spec.{field}", f'node updates may not change {label} except from "" to valid'
             )
+    yield from _taints(spec.get("taints", ()))
+
+
+def _amounts(status: Body) -> Causes:
+    for field in ("capacity", "allocatable"):
+        for name, amount in (status.get(field) or {}).items():
+            yield from validate_amount(name, amount, f"status.{field}.{name}")
 
 
 def _taints(taints: Sequence[Body]) -> Causes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from apps.cluster.validation.claims import (
     validate_class_and_mode,
     validate_size,
 )
+from apps.cluster.validation.differences import volume_source_difference
 from apps.cluster.validation.selectors import validate_label_key, validate_node_selector
 from apps.cluster.validation.volumes import REQUIRED, validate_sources
 
@@ -46,8 +48,8 @@ def validate_persistent_volume(volume: Body) -> Causes:
     yield from validate_access_modes(modes, "spec.accessModes")
     if not capacity:
         yield required("spec.capacity")
-    elif list(capacity) != ["storage"]:
-        yield not_supported("spec.capacity", capacity, ("storage",))
+    if list(capacity) != ["storage"]:
+        yield not_supported("spec.capacity", spec.get("capacity"), ("storage",))
     for name, size in capacity.items():
         yield from validate_size(size, f"spec.capacity[{name}]")
     policy = spec.get("persistentVolumeReclaimPolicy")
@@ -57,6 +59,12 @@ def validate_persistent_volume(volume: Body) -> Causes:
     yield from validate_sources(spec, "spec", _SOURCES)
     if "local" in spec and "nodeAffinity" not in spec:
         yield required("spec.nodeAffinity", "Local volume requires node affinity")
+    if "csi" in spec and not spec["csi"].get("volumeHandle"):
+        yield required("spec.csi.volumeHandle")
+    root = "hostPath" in spec and posixpath.normpath(spec["hostPath"].get("path", "")) == "/"
+    if root and policy == "Recycle":
+        why = "may not be 'recycle' for a hostPath mount of '/'"
+        yield forbidden("spec.persistentVolumeReclaimPolicy", why)
     yield from validate_class_and_mode(spec, "spec")
 
 
@@ -66,12 +74,14 @@ def validate_persistent_volume_update(volume: Body, old: Body) -> Causes:
     if any(spec.get(name) != before.get(name) for name in _SOURCES):
         yield forbidden(
             "spec.persistentvolumesource",
-            "spec.persistentvolumesource is immutable after creation",
+            "spec.persistentvolumesource is immutable after creation\n"
+            f"{volume_source_difference(before, spec)}",
         )
     if spec.get("volumeMode") != before.get("volumeMode"):
-        yield invalid("spec.volumeMode", spec.get("volumeMode"), _IMMUTABLE)
+        # the API server's messages name these fields without the spec
+        yield invalid("volumeMode", spec.get("volumeMode"), _IMMUTABLE)
     if before.get("nodeAffinity") and spec.get("nodeAffinity") != before["nodeAffinity"]:
-        yield invalid("spec.nodeAffinity", spec.get("nodeAffinity"), _IMMUTABLE)
+        yield invalid("nodeAffinity", spec.get("nodeAffinity"), _IMMUTABLE)
 
 
 def validate_storage_class(storage_class: Body) -> Causes:
@@ -99,12 +109,12 @@ def validate_storage_class(storage_class: Body) -> Causes:
 
 def validate_storage_class_update(storage_class: Body, old: Body) -> Causes:
     """A StorageClass is immutable, except for expansion and topologies."""
-    for field in ("parameters", "provisioner"):
+    for field in ("parameters", "provisioner", "reclaimPolicy"):
         if storage_class.get(field) != old.get(field):
             yield forbidden(field, f"updates to {field} are forbidden.")
-    for field in ("reclaimPolicy", "volumeBindingMode"):
-        if storage_class.get(field) != old.get(field):
-            yield invalid(field, storage_class.get(field), _IMMUTABLE)
+    mode = storage_class.get("volumeBindingMode")
+    if mode != old.get("volumeBindingMode"):
+        yield invalid("volumeBindingMode", mode, _IMMUTABLE)
 
 
 def validate_csi_node(node: Body) -> Causes:

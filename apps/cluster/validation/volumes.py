@@ -11,6 +11,8 @@ from apps.cluster.validation.causes import (
     all_invalid,
     duplicate,
     forbidden,
+    invalid,
+    not_supported,
     required,
 )
 from apps.cluster.validation.claims import validate_claim_spec
@@ -72,6 +74,16 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "image": ("reference",),
     "local": ("path",),
 }
+_HOST_PATH_TYPES: Final = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
 
 
 def validate_volumes(volumes: Sequence[Body], path: str) -> Causes:
@@ -104,6 +116,12 @@ def _source(source: Body, path: str, needed: Sequence[str]) -> Causes:
     for field in needed:
         if not source.get(field):
             yield required(f"{path}.{field}")
+    if path.endswith((".hostPath", ".local")) and ".." in source.get("path", "").split("/"):
+        yield invalid(f"{path}.path", source["path"], "must not contain '..'")
+    if path.endswith(".nfs") and source.get("path") and not source["path"].startswith("/"):
+        yield invalid(f"{path}.path", source["path"], "must be an absolute path")
+    if path.endswith(".hostPath") and source.get("type", "") not in _HOST_PATH_TYPES:
+        yield not_supported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
     template = source.get("volumeClaimTemplate")
     if template is not None:
         yield from validate_claim_spec(template.get("spec", {}), f"{path}.volumeClaimTemplate.spec")

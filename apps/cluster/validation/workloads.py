@@ -28,6 +28,24 @@ _EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _UPDATE_STRATEGIES: Final = ("RollingUpdate", "OnDelete")
 _DEPLOYMENT_STRATEGIES: Final = ("Recreate", "RollingUpdate")
 _NOTHING_MOVES: Final = "may not be 0 when `maxSurge` is 0"
+_RETENTIONS: Final = ("Retain", "Delete")
+#: Fields of a StatefulSet that an update may change.
+_MUTABLE: Final = frozenset(
+    (
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    )
+)
+_NOT_MUTABLE: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+    "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+    "'minReadySeconds' are forbidden"
+)
 _ORDERS: Final = ("OrderedReady", "Parallel")
 _IMMUTABLE: Final = "field is immutable"
 
@@ -36,7 +54,7 @@ def validate_replica_set(replica_set: Body) -> Causes:
     """A ReplicaSet."""
     spec = replica_set.get("spec", {})
     yield from _not_negative(spec, "replicas", "minReadySeconds")
-    yield from _selector_and_template(spec, "deployment")
+    yield from _selector_and_template(spec, "deployment", kind="ReplicaSet")
 
 
 def validate_selector_update(workload: Body, old: Body) -> Causes:
@@ -54,13 +72,44 @@ def validate_stateful_set(stateful_set: Body) -> Causes:
         yield required("spec.podManagementPolicy")
     elif order not in _ORDERS:
         yield invalid("spec.podManagementPolicy", order, "must be 'OrderedReady' or 'Parallel'")
-    strategy = spec.get("updateStrategy", {}).get("type", "")
-    if strategy not in _UPDATE_STRATEGIES:
-        yield invalid(
-            "spec.updateStrategy", {"type": strategy}, "must be 'RollingUpdate' or 'OnDelete'"
-        )
+    yield from _stateful_strategy(spec.get("updateStrategy") or {})
+    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for field in ("whenDeleted", "whenScaled"):
+        if field in retention and retention[field] not in _RETENTIONS:
+            path = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
+            yield not_supported(path, retention[field], _RETENTIONS)
     yield from _not_negative(spec, "replicas", "minReadySeconds")
-    yield from _selector_and_template(_add_claim_volumes(spec), "statefulset")
+    start = (spec.get("ordinals") or {}).get("start", 0)
+    if start < 0:
+        yield invalid("spec.ordinals.start", start, names.NOT_NEGATIVE)
+    yield from _selector_and_template(
+        _add_claim_volumes(spec), "statefulset", kind="StatefulSet", no_selector=""
+    )
+
+
+def validate_stateful_set_update(stateful_set: Body, old: Body) -> Causes:
+    """Most of the spec of a StatefulSet is immutable."""
+    after, before = (
+        {name: value for name, value in (each.get("spec") or {}).items() if name not in _MUTABLE}
+        for each in (stateful_set, old)
+    )
+    if after != before:
+        yield forbidden("spec", _NOT_MUTABLE)
+
+
+def _stateful_strategy(strategy: Body) -> Causes:
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    path = "spec.updateStrategy"
+    if not kind:
+        yield required(path)
+    elif kind not in _UPDATE_STRATEGIES:
+        value = {"Type": kind, "RollingUpdate": rolling}
+        yield invalid(path, value, "must be 'RollingUpdate' or 'OnDelete'")
+    elif rolling is not None and kind == "OnDelete":
+        why = "only allowed for updateStrategy 'RollingUpdate'"
+        yield invalid(f"{path}.rollingUpdate", rolling, why)
+    elif rolling is not None and rolling.get("partition", 0) < 0:
+        yield invalid(f"{path}.rollingUpdate.partition", rolling["partition"], names.NOT_NEGATIVE)
 
 
 def validate_deployment(deployment: Body) -> Causes:
@@ -122,10 +171,11 @@ def validate_replication_controller(controller: Body) -> Causes:
     if template is None:
         yield required(_TEMPLATE)
         return
-    labels = template.get("metadata", {}).get("labels") or {}
-    if selector and not from_set(selector).matches(labels):
+    labels = template.get("metadata", {}).get("labels")
+    if selector and not from_set(selector).matches(labels or {}):
         yield _mismatch(labels)
     yield from _pod_template(template)
+    yield from _no_deadline(template, "ReplicationController")
 
 
 def validate_disruption_budget(budget: Body) -> Causes:
@@ -163,19 +213,34 @@ def _add_claim_volumes(spec: Body) -> Body:
     return {**spec, "template": {**template, "spec": {**pod, "volumes": [*own, *added]}}}
 
 
-def _selector_and_template(spec: Body, kind: str) -> Causes:
+def _selector_and_template(
+    spec: Body, empty_for: str, *, kind: str = "", no_selector: str = "invalid label selector"
+) -> Causes:
+    """`kind`: whose pods may have no deadline; `no_selector`: about a selector that is none."""
     selector = spec.get("selector")
     problems = list(validate_label_selector(selector, "spec.selector"))
     if selector is None:
         yield required("spec.selector")
     yield from problems
     if selector is not None and not any(selector.values()):
-        yield invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
+        yield invalid("spec.selector", selector, f"empty selector is invalid for {empty_for}")
+    if selector is not None and not _is_selector(selector):
+        yield invalid("spec.selector", selector, no_selector)
+        return
     template = spec.get("template", {})
-    labels = template.get("metadata", {}).get("labels") or {}
-    if selector and not problems and not _selects(selector, labels):
+    labels = template.get("metadata", {}).get("labels")
+    # no selector selects no pods, an empty one all
+    if selector is None or (any(selector.values()) and not _selects(selector, labels or {})):
         yield _mismatch(labels)
     yield from _pod_template(template)
+    if kind:
+        yield from _no_deadline(template, kind)
+
+
+def _no_deadline(template: Body, kind: str) -> Causes:
+    if template.get("spec", {}).get("activeDeadlineSeconds") is not None:
+        why = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield forbidden(f"{_TEMPLATE}.spec.activeDeadlineSeconds", why)
 
 
 def _rolling_update(rolling: Body, path: str) -> Causes:
@@ -203,7 +268,15 @@ def _selects(selector: Body, labels: Mapping[str, str]) -> bool:
         return False
 
 
-def _mismatch(labels: Mapping[str, str]) -> Any:
+def _is_selector(selector: Body) -> bool:
+    try:
+        from_label_selector(msgspec.convert(selector, LabelSelector))
+    except SelectorError:
+        return False
+    return True
+
+
+def _mismatch(labels: Mapping[str, str] | None) -> Any:
     return invalid(
         f"{_TEMPLATE}.metadata.labels", labels, "`selector` does not match template `labels`"
     )

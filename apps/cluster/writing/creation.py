@@ -14,10 +14,10 @@ from apps.cluster import kinds
 from apps.cluster.admission import admit
 from apps.cluster.admission.defaulting import default_metadata
 from apps.cluster.admission.names import generate_name
+from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
 from apps.cluster.errors import Cause, Invalid
 from apps.cluster.kinds import Kind
-from apps.cluster.pods.footprint import node_ready
 from apps.cluster.validation import validate
 from apps.cluster.validation.metadata import validate_metadata
 from apps.cluster.warnings import warnings_of
@@ -101,7 +101,7 @@ def prepare(
     the pods before.
     """
     now = state.now()
-    stamped = stamp_new(kind, body, namespace, now)
+    stamped = stamp_new(kind, body, namespace, now, actor.manager)
     check_namespace(kind, stamped, state)
     key = key_of(stamped, state, actor.user) if kind is kinds.POD else None
     if key is None:
@@ -118,13 +118,17 @@ def _admit(
     kind: Kind, stamped: Body, state: AdmissionState, actor: Actor, now: datetime
 ) -> Creation:
     plugins = Chain(state.admission_plugins, actor.user)
-    # a node created as ready need not wait for the node controllers
-    untested = kind is kinds.NODE and not node_ready(stamped)
+    tainted = kind is kinds.NODE and is_tainted_when_new(
+        stamped,
+        controllers=state.controllers,
+        paused=state.paused,
+        by_client=bool(actor.manager),
+    )
     admitted = admit(
         kind.name,
         stamped,
         state,
-        taint_new_nodes=untested and state.controllers,
+        taint_new_nodes=tainted,
         plugins=plugins,
         decoded=True,
     )

@@ -118,7 +118,7 @@ def _statement(kind: Kind) -> Statement:
                     ELSE statement_timestamp() END
             WHERE id = $1::bigint AND admission_version = $3::bigint
             AND quotas = 0 AND manual_time IS NULL
-            AND jsonb_build_array(admission_plugins, controllers) = $4::jsonb
+            AND jsonb_build_array(admission_plugins, controllers, paused) = $4::jsonb
             RETURNING resource_version - $2::bigint AS base,
                 due_at = statement_timestamp() AND NOT paused AS wakes
         ), item AS MATERIALIZED (

@@ -38,6 +38,7 @@ class AdmissionState:
     admission_plugins: Mapping[str, Any]
     #: Whether the cluster runs controllers, which untaint new nodes.
     controllers: bool
+    paused: bool
     #: A cluster with quotas, or with a clock that is set by hand, takes the store's own way.
     is_simple: bool
     namespaces: Mapping[str, Body]
@@ -51,7 +52,7 @@ class AdmissionState:
     @cached_property
     def settings_text(self) -> bytes:
         """The settings with which objects were admitted, as the statement compares them."""
-        return msgspec.json.encode([self.admission_plugins, self.controllers])
+        return msgspec.json.encode([self.admission_plugins, self.controllers, self.paused])
 
     def now(self) -> datetime:
         """The cluster's time."""
@@ -86,6 +87,7 @@ def read_admission_state(cluster_name: str) -> AdmissionState:
             cluster.admission_version,
             cluster.admission_plugins,
             cluster.controllers,
+            cluster.paused,
             cluster.quotas == 0 and cluster.manual_time is None,
             _bodies(cluster, models.Namespace),
             _bodies(cluster, models.PriorityClass),

@@ -10,6 +10,7 @@ from typing import Any
 
 from apps.cluster.errors import BadRequest, Conflict
 from apps.cluster.kinds import Kind
+from apps.cluster.ownership.managers import creation_entry
 from apps.cluster.random_ids import random_uuid_text
 
 Body = dict[str, Any]
@@ -21,6 +22,7 @@ _SERVER_SET = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "generation",
+    "managedFields",
     "selfLink",
 )
 
@@ -40,8 +42,13 @@ def micro_timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def stamp_new(kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime) -> Body:
-    """A copy of a new object with its type and the metadata the server sets."""
+def stamp_new(
+    kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime, manager: str = ""
+) -> Body:
+    """A copy of a new object with its type and the metadata the server sets.
+
+    `manager` is the client that owns its fields.
+    """
     metadata = dict(body.get("metadata") or {})
     if kind.namespaced:
         named = metadata.setdefault("namespace", namespace) or namespace
@@ -53,12 +60,14 @@ def stamp_new(kind: Kind, body: Mapping[str, Any], namespace: str, now: datetime
         metadata["namespace"] = named
     else:
         metadata.pop("namespace", None)
-    for server_set in (*_SERVER_SET, "resourceVersion", "managedFields"):
+    for server_set in (*_SERVER_SET, "resourceVersion"):
         metadata.pop(server_set, None)
     metadata["uid"] = random_uuid_text()
-    metadata["creationTimestamp"] = timestamp(now)
+    metadata["creationTimestamp"] = created = timestamp(now)
     if kind.has_generation:
         metadata["generation"] = 1
+    if manager:
+        metadata["managedFields"] = [creation_entry(manager, kind.api_version, created)]
     return {
         **body,
         "apiVersion": kind.api_version,
@@ -88,7 +97,6 @@ def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
         metadata.pop(server_set, None)
         if server_set in before:
             metadata[server_set] = before[server_set]
-    metadata.pop("managedFields", None)
     metadata["name"] = before["name"]
     if kind.namespaced:
         metadata["namespace"] = before["namespace"]

@@ -16,6 +16,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster, Node
+from apps.cluster.ownership.writes import Applying
 from apps.cluster.writes import Actor, Create, Delete, Update, Write
 from apps.cluster.writing.binding import bind_change
 from apps.cluster.writing.transaction import WriteTransaction
@@ -54,11 +55,11 @@ def create(
     actor: Actor,
     namespace: str = "",
     dry_run: bool = False,
+    applying: Applying | None = None,
 ) -> Body:
     """Create one object and return it as stored."""
-    return _single_outcome(
-        write(cluster, [Create(kind, body, namespace)], actor=actor, dry_run=dry_run)
-    )
+    wanted = Create(kind, body, namespace, applying)
+    return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 
 def create_many(
@@ -107,9 +108,10 @@ def patch(
     actor: Actor,
     subresource: str = "",
     dry_run: bool = False,
+    applying: Applying | None = None,
 ) -> Body:
     """Read, change and write an object under its row lock."""
-    wanted = Update(kind, namespace, name, change, subresource)
+    wanted = Update(kind, namespace, name, change, subresource, applying=applying)
     return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from django.db import transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, sql
 from apps.cluster.admission import admit
+from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
-from apps.cluster.errors import AlreadyExists, ApiError, Invalid, NotFound
+from apps.cluster.errors import (
+    AlreadyExists,
+    ApiError,
+    Invalid,
+    NotFound,
+    RequestEntityTooLarge,
+)
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
-from apps.cluster.pods.footprint import node_ready
+from apps.cluster.ownership.managers import Manager
+from apps.cluster.ownership.writes import Updating
 from apps.cluster.quota.charging import QUOTA, Charges
 from apps.cluster.quota.usage import countable
 from apps.cluster.validation import validate
 from apps.cluster.writes import Actor, Create, Delete, Key, Update, Write, key_of
 from apps.cluster.writing import deletion
 from apps.cluster.writing.lookups import StoreLookups
-from apps.cluster.writing.metadata import count_generation, stamp_new, stamp_updated
+from apps.cluster.writing.metadata import (
+    count_generation,
+    stamp_new,
+    stamp_updated,
+    timestamp,
+)
 from apps.cluster.writing.preconditions import check_deletable, check_namespace, check_preconditions
 from apps.cluster.writing.rows import PendingChange, Row, commit, take_counter
 
 Body = dict[str, Any]
+
+_LARGEST_OBJECT: Final = 1_572_864
 
 
 class _QuotasAppeared(Exception):
@@ -94,15 +110,22 @@ class WriteTransaction:
             return write
         kind = write.kind
         try:
-            stamped = stamp_new(kind, write.body, write.namespace, self.now)
+            stamped = stamp_new(kind, write.body, write.namespace, self.now, self.actor.manager)
+            if write.applying is not None:
+                owners = write.applying.creation_entries(timestamp(self.now))
+                stamped["metadata"]["managedFields"] = owners
             check_namespace(kind, stamped, self.lookups)
-            # a node created as ready need not wait for the node controllers
-            untested = kind is kinds.NODE and not node_ready(stamped)
+            tainted = kind is kinds.NODE and is_tainted_when_new(
+                stamped,
+                controllers=self.cluster.controllers,
+                paused=self.cluster.paused,
+                by_client=bool(self.actor.manager),
+            )
             body = admit(
                 kind.name,
                 stamped,
                 self.lookups,
-                taint_new_nodes=untested and self.cluster.controllers,
+                taint_new_nodes=tainted,
                 plugins=self.plugins,
             )
             _validate(kind, body, None)
@@ -176,6 +199,7 @@ class WriteTransaction:
         if row is not None and row.body is not None:
             raise AlreadyExists(write.kind.plural, key[2], write.kind.group)
         body = dict(write.body)
+        self._check_size(body)
         if self.charges is not None:
             self.charges.check(write.kind, body)
             if write.kind is QUOTA:
@@ -195,7 +219,8 @@ class WriteTransaction:
         kind, key = write.kind, key_of(write)
         if write.uid and write.uid != old["metadata"]["uid"]:
             raise NotFound(kind.plural, key[2], kind.group)
-        new = stamp_updated(kind, old, write.change(old), write.subresource)
+        changed = write.change(old)
+        new = stamp_updated(kind, old, changed, write.subresource)
         if not write.trusted:
             part = write.subresource
             new = admit(
@@ -208,11 +233,32 @@ class WriteTransaction:
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:
             new = self.charges.recount_if_changed(key, old, new, write.subresource)
+        if not write.trusted:
+            new = self._with_owners(write, old, new, changed)
+            self._check_size(new)
         if new == old:
             return old
         if new["metadata"].get("deletionTimestamp") and not deletion.is_held(kind, new):
             return self._record(Change.Type.DELETED, key, row, new)
         return self._record(Change.Type.MODIFIED, key, row, new)
+
+    def _check_size(self, body: Body) -> None:
+        """Reject an object of a client that the API server's storage would not accept."""
+        if self.actor.manager and len(msgspec.json.encode(body)) > _LARGEST_OBJECT:
+            raise RequestEntityTooLarge(
+                f"Request entity too large: an object may have {_LARGEST_OBJECT} bytes"
+            )
+
+    def _with_owners(self, write: Update, old: Body, new: Body, changed: Mapping[str, Any]) -> Body:
+        """`new` with the owners of its fields after a client's write."""
+        if not self.actor.manager:
+            return new
+        kind = write.kind
+        manager = Manager(self.actor.manager, "Update", kind.api_version, write.subresource)
+        owners = write.applying or Updating(kind, manager)
+        given = changed["metadata"].get("managedFields")
+        entries = owners.entries(old, new, given, timestamp(self.now))
+        return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
 
     def _delete(self, write: Delete, row: Row, old: Body) -> Body:
         kind, key = write.kind, key_of(write)

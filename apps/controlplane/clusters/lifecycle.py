@@ -21,6 +21,7 @@ from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,
+    generate_api_service,
     generate_built_in_objects,
     generate_nodes,
 )
@@ -62,6 +63,7 @@ def create_cluster(
         revisions.add_built_in(cluster, user=user)
         actor = Actor(user, request_id)
         store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
+        store.create_many(cluster, [generate_api_service()], actor=actor)
         generated = list(generate_nodes(nodes, zones, sizes))
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)

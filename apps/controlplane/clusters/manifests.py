@@ -17,7 +17,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.system_classes import SYSTEM_CLASSES
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.clusters.generating import BUILT_IN_NAMESPACES
+from apps.controlplane.clusters.generating import API_SERVICE, BUILT_IN_NAMESPACES
 
 #: libyaml's dumper, which is ten times as fast, if PyYAML was built with it.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -156,9 +156,17 @@ def _check_outcome(place: str, kind: Kind, outcome: Body | ApiError) -> Body:
     return outcome
 
 
+def _is_in_default(body: Body) -> bool:
+    return bool(body["metadata"].get("namespace", "default") == "default")
+
+
 def _is_built_in(kind: Kind, body: Body) -> bool:
     """Whether every new cluster has this object."""
-    names = {kinds.NAMESPACE: BUILT_IN_NAMESPACES, kinds.PRIORITY_CLASS: SYSTEM_CLASSES}
+    names = {
+        kinds.NAMESPACE: BUILT_IN_NAMESPACES,
+        kinds.PRIORITY_CLASS: SYSTEM_CLASSES,
+        kinds.by_name("Service"): API_SERVICE if _is_in_default(body) else (),
+    }
     return body["metadata"].get("name") in names.get(kind, ())
 
 

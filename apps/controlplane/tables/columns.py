@@ -94,8 +94,9 @@ def _format_two_units(large: int, large_unit: str, small: int, small_unit: str) 
 
 
 def access_modes(modes: Iterable[str]) -> str:
-    """`RWO,ROX`."""
-    return ",".join(_ACCESS_MODES.get(mode, mode) for mode in dict.fromkeys(modes))
+    """`RWO,ROX`, in an order of their own."""
+    given = set(modes)
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in given)
 
 
 def selector(value: Body) -> str:

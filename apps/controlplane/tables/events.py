@@ -15,7 +15,7 @@ def _last_seen(event: Body) -> str:
     return str(
         get(event, "series", "lastObservedTime")
         or get(event, "lastTimestamp")
-        or get(event, "eventTime")
+        or _first_seen(event)
     )
 
 
@@ -24,18 +24,20 @@ def _first_seen(event: Body) -> str:
 
 
 def _object(event: Body, now: datetime) -> str:
-    kind = get(event, "involvedObject", "kind").lower()
-    return f"{kind}/{get(event, 'involvedObject', 'name')}"
+    kind, name = get(event, "involvedObject", "kind").lower(), get(event, "involvedObject", "name")
+    return f"{kind}/{name}" if name else str(kind)
 
 
 def _source(event: Body, now: datetime) -> str:
     component = get(event, "source", "component") or get(event, "reportingComponent")
     host = get(event, "source", "host") or get(event, "reportingInstance")
-    return ", ".join(filter(None, (component, host)))
+    return f"{component}, {host}" if host else str(component)
 
 
 def _count(event: Body, now: datetime) -> int:
-    return int(get(event, "series", "count", default=0) or get(event, "count", default=0) or 1)
+    if "series" in event:
+        return int(get(event, "series", "count", default=0))
+    return int(get(event, "count", default=0) or 1)
 
 
 COLUMNS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,55 +17,93 @@ _FINISHED = {
 }
 
 
+_TERMINAL = frozenset(_FINISHED)
+
+
+@dataclass(slots=True)
+class _Summary:
+    """What the statuses of the containers add up to."""
+
+    word: str
+    ready: int = 0
+    restarts: int = 0
+    #: When the last restarted container ended; "" if unknown.
+    restarted: str = ""
+
+    def count(self, container: Body) -> None:
+        self.restarts += container.get("restartCount", 0)
+        self.restarted = max(
+            self.restarted, get(container, "lastState", "terminated", "finishedAt")
+        )
+
+
 def status(pod: Body) -> str:
     """The column Status: the phase, or a more specific reason."""
     if get(pod, "metadata", "deletionTimestamp"):
-        return "Unknown" if get(pod, "status", "reason") == "NodeLost" else "Terminating"
+        if get(pod, "status", "reason") == "NodeLost":
+            return "Unknown"
+        if get(pod, "status", "phase") not in _TERMINAL:
+            return "Terminating"
+    return _summarize(pod).word
+
+
+def _summarize(pod: Body) -> _Summary:
     word = get(pod, "status", "reason") or get(pod, "status", "phase", default="Pending")
     for condition in get(pod, "status", "conditions", default=[]):
         if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             word = "SchedulingGated"
-    initializing = _initializing(pod)
-    if initializing:
-        return initializing
-    return _container_reason(pod) or word
+    init, sidecars = _Summary(word), _Summary(word)
+    initializing = _initialize(pod, init, sidecars)
+    if initializing and not _is_true(pod, "Initialized"):
+        return init
+    sidecars.word = init.word
+    _add_containers(pod, sidecars)
+    return sidecars
 
 
-def _initializing(pod: Body) -> str:
-    """`Init:…` while an init container has not finished; "" otherwise."""
+def _initialize(pod: Body, init: _Summary, sidecars: _Summary) -> bool:
+    """Whether an init container has not finished, which `init.word` then tells."""
     wanted = get(pod, "spec", "initContainers", default=[])
-    sidecars = {c["name"] for c in wanted if c.get("restartPolicy") == "Always"}
-    found = get(pod, "status", "initContainerStatuses", default=[])
-    for index, container in enumerate(found):
+    lasting = {c["name"] for c in wanted if c.get("restartPolicy") == "Always"}
+    for index, container in enumerate(get(pod, "status", "initContainerStatuses", default=[])):
+        init.count(container)
+        is_sidecar = container.get("name") in lasting
+        if is_sidecar:
+            sidecars.count(container)
         terminated = get(container, "state", "terminated", default=None)
         if terminated is not None and terminated.get("exitCode", 0) == 0:
             continue
-        if container.get("name") in sidecars and container.get("started"):
+        if is_sidecar and container.get("started"):
+            sidecars.ready += bool(container.get("ready"))
+            init.ready = sidecars.ready
             continue
-        if terminated is not None:
-            return f"Init:{_exit(terminated)}"
         waiting = get(container, "state", "waiting", "reason")
-        if waiting and waiting != "PodInitializing":
-            return f"Init:{waiting}"
-        return f"Init:{index}/{len(wanted)}"
-    return ""
+        if terminated is not None:
+            init.word = f"Init:{_exit(terminated)}"
+        elif waiting and waiting != "PodInitializing":
+            init.word = f"Init:{waiting}"
+        else:
+            init.word = f"Init:{index}/{len(wanted)}"
+        return True
+    return False
 
 
-def _container_reason(pod: Body) -> str:
-    """The reason of the first container that is not running; "" if all are running."""
-    word, running = "", False
+def _add_containers(pod: Body, summary: _Summary) -> None:
+    """Add the containers: the reason of the first one that is not running."""
+    running = False
     for container in reversed(get(pod, "status", "containerStatuses", default=[])):
+        summary.count(container)
         waiting = get(container, "state", "waiting", "reason")
         terminated = get(container, "state", "terminated", default=None)
         if waiting:
-            word = waiting
+            summary.word = waiting
         elif terminated is not None:
-            word = _exit(terminated)
+            summary.word = _exit(terminated)
         elif container.get("ready") and "running" in get(container, "state", default={}):
             running = True
-    if word == "Completed" and running:
-        return "Running" if _ready_condition(pod) else "NotReady"
-    return word
+            summary.ready += 1
+    if summary.word == "Completed" and running:
+        summary.word = "Running" if _is_true(pod, "Ready") else "NotReady"
 
 
 def _exit(terminated: Body) -> str:
@@ -75,23 +114,26 @@ def _exit(terminated: Body) -> str:
     return f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
-def _ready_condition(pod: Body) -> bool:
+def _is_true(pod: Body, condition: str) -> bool:
     conditions = get(pod, "status", "conditions", default=[])
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    return any(c["type"] == condition and c["status"] == "True" for c in conditions)
 
 
 def _ready(pod: Body, now: datetime) -> str:
-    statuses = get(pod, "status", "containerStatuses", default=[])
-    ready = sum(1 for c in statuses if c.get("ready") and "running" in get(c, "state", default={}))
-    return f"{ready}/{len(get(pod, 'spec', 'containers', default=[]))}"
+    sidecars = [
+        container
+        for container in get(pod, "spec", "initContainers", default=[])
+        if container.get("restartPolicy") == "Always"
+    ]
+    total = len(get(pod, "spec", "containers", default=[])) + len(sidecars)
+    return f"{_summarize(pod).ready}/{total}"
 
 
 def _restarts(pod: Body, now: datetime) -> str:
-    statuses = get(pod, "status", "containerStatuses", default=[])
-    count = sum(c.get("restartCount", 0) for c in statuses)
-    ends = [get(c, "lastState", "terminated", "finishedAt") for c in statuses]
-    latest = max(filter(None, ends), default="")
-    return f"{count} ({age(latest, now)} ago)" if count and latest else str(count)
+    summary = _summarize(pod)
+    if summary.restarts and summary.restarted:
+        return f"{summary.restarts} ({age(summary.restarted, now)} ago)"
+    return str(summary.restarts)
 
 
 def _ip(pod: Body, now: datetime) -> str:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from apps.controlplane.tables.columns import AGE, NAME, Column, access_modes, get, path
+from apps.controlplane.tables.columns import AGE, NAME, NONE, Column, access_modes, get, path
 
 Body = Mapping[str, Any]
 
-_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_DEFAULT_CLASS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -30,15 +33,21 @@ def _claim(volume: Body, now: datetime) -> str:
     return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
 
 
-def _field_if_bound(claim: Body, *steps: str, default: Any) -> Any:
-    """A field of a claim that is only valid once it is bound."""
-    return get(claim, *steps, default=default) if get(claim, "spec", "volumeName") else default
+def _field_if_bound(claim: Body, *steps: str, default: Any, unbound: Any) -> Any:
+    """A field of a claim that is only valid once it is bound; `unbound` before."""
+    return get(claim, *steps, default=default) if get(claim, "spec", "volumeName") else unbound
 
 
 def _class_name(storage_class: Body, now: datetime) -> str:
     name = str(get(storage_class, "metadata", "name"))
-    default = get(storage_class, "metadata", "annotations", _DEFAULT_CLASS) == "true"
+    annotations = get(storage_class, "metadata", "annotations", default={})
+    default = any(annotations.get(each) == "true" for each in _DEFAULT_CLASS)
     return f"{name} (default)" if default else name
+
+
+def _token_requests(driver: Body, now: datetime) -> str:
+    requests = get(driver, "spec", "tokenRequests", default=[])
+    return ",".join(request.get("audience", "") for request in requests) or "<unset>"
 
 
 _VOLUME_MODE = Column("VolumeMode", path("spec", "volumeMode", default="<unset>"), priority=1)
@@ -68,11 +77,14 @@ CLAIMS = (
     Column("Status", _phase),
     Column("Volume", path("spec", "volumeName")),
     Column(
-        "Capacity", lambda c, now: _field_if_bound(c, "status", "capacity", "storage", default="")
+        "Capacity",
+        lambda c, now: _field_if_bound(c, "status", "capacity", "storage", default="0", unbound=""),
     ),
     Column(
         "Access Modes",
-        lambda c, now: access_modes(_field_if_bound(c, "status", "accessModes", default=[])),
+        lambda c, now: access_modes(
+            _field_if_bound(c, "status", "accessModes", default=[], unbound=[])
+        ),
     ),
     _STORAGE_CLASS,
     _ATTRIBUTES_CLASS,
@@ -97,9 +109,13 @@ CSI_DRIVERS = (
     Column("AttachRequired", path("spec", "attachRequired", default=True), "boolean"),
     Column("PodInfoOnMount", path("spec", "podInfoOnMount", default=False), "boolean"),
     Column("StorageCapacity", path("spec", "storageCapacity", default=False), "boolean"),
+    Column("TokenRequests", _token_requests),
+    Column("RequiresRepublish", path("spec", "requiresRepublish", default=False), "boolean"),
     Column(
         "Modes",
-        lambda driver, now: ",".join(get(driver, "spec", "volumeLifecycleModes", default=[])),
+        lambda driver, now: (
+            ",".join(get(driver, "spec", "volumeLifecycleModes", default=[])) or NONE
+        ),
     ),
     AGE,
 )

@@ -154,7 +154,8 @@ def test_a_quota_with_a_scope_counts_only_pods_in_the_scope(
 
 
 def test_other_kinds_are_counted_as_objects(cluster: Cluster) -> None:
-    quota(cluster, {"services": "1", "count/replicasets.apps": "0", "requests.storage": "2Gi"})
+    # one more than the API server's own
+    quota(cluster, {"services": "2", "count/replicasets.apps": "0", "requests.storage": "2Gi"})
     spec = {"ports": [{"port": 80}], "selector": {"a": "b"}}
     service = {"metadata": {"name": "s"}, "spec": spec}
     store.create(cluster, kinds.by_name("Service"), service, actor=ACTOR, namespace="default")

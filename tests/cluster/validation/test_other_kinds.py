@@ -161,7 +161,8 @@ def test_a_valid_object_has_no_errors(given):
     ],
 )
 def test_immutable_fields_cannot_be_changed(old, new, complaint):
-    assert complaint in complaints(new, old)
+    # a difference of the fields may follow
+    assert complaint in [each.partition("\n")[0] for each in complaints(new, old)]
 
 
 @pytest.mark.parametrize(

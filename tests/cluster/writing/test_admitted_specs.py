@@ -94,6 +94,7 @@ def state_with(plugins: Body, default_class: bool) -> AdmissionState:
         admission_version=1,
         admission_plugins=plugins,
         controllers=True,
+        paused=False,
         is_simple=True,
         namespaces={"default": named("default"), "team": team},
         priority_classes={"high": high},

@@ -1,4 +1,4 @@
-"""The three kinds of patches: merge patch, JSON patch and strategic merge patch.
+"""The kinds of patches: merge patch, JSON patch, strategic merge patch, and server-side apply.
 
 A patch is parsed before an object is locked, so that a malformed one is rejected early. Parsing
 returns a function from the stored object to the patched one, which does not alter its argument.
@@ -12,7 +12,7 @@ from typing import Any
 from apps.api.kubernetes.errors import unknown_format
 from apps.api.kubernetes.patching import json_patch, strategic
 from apps.cluster import merge_patch
-from apps.cluster.documents import UnreadableDocument, parse_json
+from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest
 
 Body = dict[str, Any]
@@ -21,13 +21,35 @@ Patch = Callable[[Body], Body]
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+_ACCEPTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+
+
+def is_apply(content_type: str) -> bool:
+    """Whether a body of this type is a server-side apply."""
+    return _media_type(content_type) == APPLY_PATCH
+
+
+def read_apply(raw: bytes) -> Body:
+    """The fields that a server-side apply sets; BadRequest if it is no object."""
+    try:
+        applied = parse_yaml(raw)
+    except UnreadableDocument as error:
+        raise BadRequest(f"error decoding YAML: {error}") from error
+    if not isinstance(applied, dict):
+        raise BadRequest("error decoding YAML: the patch must be an object")
+    return applied
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
 
 
 def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
     """The patch in a body; BadRequest or UnsupportedMediaType if it is invalid."""
-    media_type = content_type.partition(";")[0].strip().lower()
+    media_type = _media_type(content_type)
     if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
-        raise unknown_format(f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_MERGE_PATCH}")
+        raise unknown_format(", ".join(_ACCEPTED))
     try:
         patch = parse_json(raw)
     except UnreadableDocument as error:

@@ -14,26 +14,30 @@ Body = dict[str, Any]
 
 #: The limit of the API server.
 _MAX_STEPS = 10_000
-_NEEDS_VALUE = frozenset({"add", "replace", "test"})
 _NEEDS_FROM = frozenset({"move", "copy"})
-_STEPS = frozenset({"remove", *_NEEDS_VALUE, *_NEEDS_FROM})
-_INDEX = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
+_STEPS = frozenset({"add", "remove", "replace", "test", *_NEEDS_FROM})
+_INDEX = re.compile(r"[+-]?\d{1,9}", re.ASCII)
+_JSON_NAMES = {str: "string", bool: "bool", list: "array", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True)
 class PatchStep:
-    """One step of a patch; `path` and `source` are the parts of JSON pointers."""
+    """One step of a patch; `path` and `source` are the parts of JSON pointers, or None."""
 
     op: str
-    path: tuple[str, ...]
-    source: tuple[str, ...] = ()
+    path: tuple[str, ...] | None
+    source: tuple[str, ...] | None = None
     value: Any = None
 
 
 def read(patch: Any) -> list[PatchStep]:
-    """The steps of a patch; BadRequest for an invalid step."""
+    """The steps of a patch; BadRequest for something else than steps."""
     if not isinstance(patch, list):
-        raise BadRequest("error decoding patch: a JSON patch is a list of operations")
+        name = "null" if patch is None else _JSON_NAMES.get(type(patch), "number")
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {name} into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
     if len(patch) > _MAX_STEPS:
         raise RequestEntityTooLarge(
             f"The allowed maximum operations in a JSON patch is {_MAX_STEPS}, got {len(patch)}"
@@ -48,67 +52,95 @@ def apply(body: Body, steps: list[PatchStep]) -> Body:
         _apply(holder, step)
     changed = holder.get("")
     if not isinstance(changed, dict):
-        raise UnprocessablePatch("the result of the patch is not an object")
+        raise UnprocessablePatch()
     return changed
 
 
 def _read_step(step: Any, index: int) -> PatchStep:
-    if not isinstance(step, dict) or step.get("op") not in _STEPS:
-        raise BadRequest(f"error decoding patch: operation {index} has no known op")
-    op = step["op"]
-    if op in _NEEDS_VALUE and "value" not in step:
-        raise BadRequest(f"error decoding patch: operation {index} ({op}) has no value")
-    source = _pointer(step.get("from"), index) if op in _NEEDS_FROM else ()
-    return PatchStep(op, _pointer(step.get("path"), index), source, step.get("value"))
+    if not isinstance(step, dict):
+        name = "null" if step is None else _JSON_NAMES.get(type(step), "number")
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {name} into Go value of type "
+            "handlers.jsonPatchOp"
+        )
+    for field in ("op", "from", "path"):
+        if not isinstance(step.get(field) or "", str):
+            name = _JSON_NAMES.get(type(step[field]), "number")
+            raise BadRequest(
+                f"error decoding patch: json: cannot unmarshal {name} into Go struct field "
+                f"jsonPatchOp.{field} of type string"
+            )
+    return PatchStep(
+        step.get("op") or "",
+        _pointer(step.get("path")),
+        _pointer(step.get("from")),
+        step.get("value"),
+    )
 
 
-def _pointer(text: Any, index: int) -> tuple[str, ...]:
-    if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise BadRequest(f"error decoding patch: operation {index} has an invalid path")
+def _pointer(text: str | None) -> tuple[str, ...] | None:
+    """The parts of a JSON pointer; None if it is missing or names the whole object."""
+    if not text or "/" not in text:
+        return None
     parts = text.split("/")[1:]
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
 
 
 def _apply(holder: Body, step: PatchStep) -> None:
+    """Execute a step. A missing member of an object is null for `replace`, `test` and `copy`."""
+    path, source = step.path, step.source
+    if step.op not in _STEPS:
+        raise UnprocessablePatch()
+    if path is None or (step.op in _NEEDS_FROM and source is None):
+        raise UnprocessablePatch()
     match step.op:
         case "add":
-            _add(holder, step.path, copy.deepcopy(step.value))
+            _add(holder, path, copy.deepcopy(step.value))
         case "remove":
-            _remove(holder, step.path)
+            _remove(holder, path)
         case "replace":
-            _remove(holder, step.path)
-            _add(holder, step.path, copy.deepcopy(step.value))
+            _replace(holder, path, copy.deepcopy(step.value))
         case "test":
-            if _get(holder, step.path) != step.value:
-                raise _not_applicable(step.path, "does not have the tested value")
-        case "copy":
-            _add(holder, step.path, copy.deepcopy(_get(holder, step.source)))
-        case "move":
-            if step.path[: len(step.source)] == step.source != step.path:
-                raise _not_applicable(step.path, "is inside the moved value")
-            _add(holder, step.path, _remove(holder, step.source))
+            if _get(holder, path) != step.value:
+                raise UnprocessablePatch()
+        case "copy" if source is not None:
+            _add(holder, path, copy.deepcopy(_get(holder, source)))
+        case "move" if source is not None:
+            if path[: len(source)] == source != path:
+                raise UnprocessablePatch()
+            _add(holder, path, _remove(holder, source))
 
 
 def _parent(holder: Body, path: tuple[str, ...]) -> tuple[Any, str]:
     """The object or list that contains the last part of a path, and that part."""
     parts = ("", *path)
     value: Any = holder
-    for depth, part in enumerate(parts[:-1]):
-        value = _child(value, part, path[:depth])
+    for part in parts[:-1]:
+        value = _child(value, part)
     return value, parts[-1]
 
 
-def _child(value: Any, part: str, path: tuple[str, ...]) -> Any:
+def _child(value: Any, part: str) -> Any:
     if isinstance(value, dict) and part in value:
         return value[part]
     if isinstance(value, list):
-        return value[_position(value, part, path)]
-    raise _not_applicable((*path, part), "does not exist")
+        return value[_position(value, part)]
+    raise UnprocessablePatch()
 
 
 def _get(holder: Body, path: tuple[str, ...]) -> Any:
     parent, part = _parent(holder, path)
-    return _child(parent, part, path[:-1])
+    if isinstance(parent, dict):
+        return parent.get(part)
+    return _child(parent, part)
+
+
+def _replace(holder: Body, path: tuple[str, ...], value: Any) -> None:
+    parent, part = _parent(holder, path)
+    if isinstance(parent, list):
+        parent[_position(parent, part)] = value
+    else:
+        _add(holder, path, value)
 
 
 def _add(holder: Body, path: tuple[str, ...], value: Any) -> None:
@@ -117,10 +149,10 @@ def _add(holder: Body, path: tuple[str, ...], value: Any) -> None:
         parent[part] = value
     elif isinstance(parent, list):
         end = len(parent)
-        at = end if part == "-" else _position([*parent, None], part, path)
+        at = end if part == "-" else _position([*parent, None], part)
         parent.insert(at, value)
     else:
-        raise _not_applicable(path, "is inside a scalar value")
+        raise UnprocessablePatch()
 
 
 def _remove(holder: Body, path: tuple[str, ...]) -> Any:
@@ -128,15 +160,12 @@ def _remove(holder: Body, path: tuple[str, ...]) -> Any:
     if isinstance(parent, dict) and part in parent:
         return parent.pop(part)
     if isinstance(parent, list):
-        return parent.pop(_position(parent, part, path))
-    raise _not_applicable(path, "does not exist")
+        return parent.pop(_position(parent, part))
+    raise UnprocessablePatch()
 
 
-def _position(items: list[Any], part: str, path: tuple[str, ...]) -> int:
-    if not _INDEX.fullmatch(part) or int(part) >= len(items):
-        raise _not_applicable(path, f"has no position {part}")
-    return int(part)
-
-
-def _not_applicable(path: tuple[str, ...], why: str) -> UnprocessablePatch:
-    return UnprocessablePatch(f"/{'/'.join(path)} {why}")
+def _position(items: list[Any], part: str) -> int:
+    if not _INDEX.fullmatch(part) or not -len(items) <= int(part) < len(items):
+        raise UnprocessablePatch()
+    # negative positions count from the end
+    return int(part) % len(items)

@@ -51,7 +51,9 @@ def _retain_keys(body: Body, patch: Body) -> Body:
     """A copy of `body`, with only the keys in `$retainKeys` if that is specified."""
     if _RETAIN_KEYS not in patch:
         return dict(body)
-    keys = _directive_list(patch, _RETAIN_KEYS)
+    keys = _directive_list(patch, _RETAIN_KEYS, "retainKeys")
+    if any(name not in keys for name in patch if not name.startswith("$")):
+        raise BadRequest("patch content doesn't match retainKeys list")
     return {name: value for name, value in body.items() if name in keys}
 
 
@@ -105,14 +107,15 @@ def _apply_list_directives(merged: Body, patch: Body, definition: str) -> None:
     for directive in patch:
         if directive.startswith(_DELETE_ITEMS):
             name = directive.removeprefix(_DELETE_ITEMS)
-            deleted_items = _directive_list(patch, directive)
+            deleted_items = _directive_list(patch, directive, "primitive list")
             if isinstance(merged.get(name), list):
                 merged[name] = [item for item in merged[name] if item not in deleted_items]
         elif directive.startswith(_SET_ORDER):
             name = directive.removeprefix(_SET_ORDER)
-            order = _directive_list(patch, directive)
+            order = _directive_list(patch, directive, "setElementOrder list")
+            key = patch_field(definition, name).merge_key
+            _check_order(patch.get(name), order, key)
             if isinstance(merged.get(name), list):
-                key = patch_field(definition, name).merge_key
                 merged[name] = _sort_items(merged[name], order, merged[name], key)
         elif directive.startswith("$") and directive not in (_PATCH, _RETAIN_KEYS):
             raise BadRequest(f"error decoding patch: unknown directive {directive}")
@@ -150,8 +153,22 @@ def _key(item: Any, key: str) -> Any:
     return item.get(key) if key and isinstance(item, dict) else item
 
 
-def _directive_list(patch: Body, directive: str) -> list[Any]:
+def _check_order(items: Any, order: list[Any], key: str) -> None:
+    """The items of the patch must occur in `order`, which may have others between them."""
+    if not isinstance(items, list):
+        return
+    left = iter(_keys(order, key))
+    for item in items:
+        deleted = isinstance(item, dict) and item.get(_PATCH) == "delete"
+        if not deleted and _key(item, key) not in left:
+            raise BadRequest(
+                f"The order in patch list:\n{items}\n doesn't match {_SET_ORDER[:-1]} list:\n"
+                f"{order}\n"
+            )
+
+
+def _directive_list(patch: Body, directive: str, what: str) -> list[Any]:
     value = patch[directive]
     if not isinstance(value, list):
-        raise BadRequest(f"error decoding patch: {directive} must be a list")
+        raise BadRequest(f"Invalid patch format of {what}")
     return value

@@ -1,0 +1,104 @@
+"""The status of objects, as clients write it to the subresource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import Causes, invalid
+from apps.cluster.validation.nodes import validate_node_update
+from apps.cluster.validation.pod_updates import validate_pod_status
+from apps.scheduler import quantity
+
+Body = Mapping[str, Any]
+
+_MORE_THAN_REPLICAS: Final = "cannot be greater than status.replicas"
+
+
+def validate_status(kind: str, body: Body, old: Body) -> Causes:
+    """The status of an object, after an update of `old`."""
+    rule = _RULES.get(kind)
+    if rule is not None:
+        yield from rule(body, old)
+
+
+def _namespace(namespace: Body, old: Body) -> Causes:
+    phase = (namespace.get("status") or {}).get("phase", "")
+    deleted = namespace["metadata"].get("deletionTimestamp")
+    if not deleted and phase != "Active":
+        why = "may only be 'Active' if `deletionTimestamp` is empty"
+        yield invalid("status.Phase", phase, why)
+    if deleted and phase != "Terminating":
+        why = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        yield invalid("status.Phase", phase, why)
+
+
+def _replica_set(replica_set: Body, old: Body) -> Causes:
+    status = replica_set.get("status") or {}
+    counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    yield from _not_negative(status, "replicas", *counts, "observedGeneration")
+    for field in counts:
+        yield from _at_most(status, field, "replicas", _MORE_THAN_REPLICAS)
+    yield from _at_most(
+        status, "availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"
+    )
+
+
+def _stateful_set(stateful_set: Body, old: Body) -> Causes:
+    status = stateful_set.get("status") or {}
+    counts = ("readyReplicas", "currentReplicas", "updatedReplicas")
+    yield from _not_negative(
+        status, "replicas", *counts, "availableReplicas", "observedGeneration", "collisionCount"
+    )
+    for field in (*counts, "availableReplicas"):
+        yield from _at_most(status, field, "replicas", _MORE_THAN_REPLICAS)
+    yield from _at_most(
+        status,
+        "availableReplicas",
+        "readyReplicas",
+        "cannot be greater than status.readyReplicas",
+    )
+
+
+def _disruption_budget(budget: Body, old: Body) -> Causes:
+    yield from _not_negative(
+        budget.get("status") or {},
+        "disruptionsAllowed",
+        "currentHealthy",
+        "desiredHealthy",
+        "expectedPods",
+    )
+
+
+def _claim(claim: Body, old: Body) -> Causes:
+    for name, amount in ((claim.get("status") or {}).get("capacity") or {}).items():
+        if quantity.parse(amount).nanos < 0:
+            yield invalid(
+                f"status.capacity[{name}]",
+                quantity.value(amount),
+                "must be a valid resource quantity",
+            )
+
+
+def _not_negative(status: Body, *fields: str) -> Causes:
+    for field in fields:
+        if (status.get(field) or 0) < 0:
+            yield invalid(f"status.{field}", status[field], names.NOT_NEGATIVE)
+
+
+def _at_most(status: Body, field: str, limit: str, why: str) -> Causes:
+    if (status.get(field) or 0) > (status.get(limit) or 0):
+        yield invalid(f"status.{field}", status[field], why)
+
+
+_RULES: Final[Mapping[str, Callable[[Body, Body], Causes]]] = {
+    "Pod": lambda body, _: validate_pod_status(body),
+    "Node": validate_node_update,
+    "Namespace": _namespace,
+    "PersistentVolumeClaim": _claim,
+    "PodDisruptionBudget": _disruption_budget,
+    "ReplicaSet": _replica_set,
+    "ReplicationController": _replica_set,
+    "StatefulSet": _stateful_set,
+}
