@@ -37,9 +37,6 @@ class FilterColumns:
         #: how many rows have each of the statuses; None if not counted yet
         self._used: list[int] | None = None
 
-    def __len__(self) -> int:
-        return len(self._names)
-
     def replace(self, rows: Int64Array, answers: Sequence[Verdicts | None]) -> Int64Array | None:
         """The filters' answers about k ``rows``; returns those of them whose verdict is another.
 
@@ -72,7 +69,7 @@ class FilterColumns:
 
     def at(self, row: int) -> RowVerdicts:
         """The verdicts on a row."""
-        return tuple(0 if each is None else int(each.ids[row]) for each in self._columns)
+        return tuple([0 if each is None else int(each.ids[row]) for each in self._columns])
 
     def set(self, row: int, verdicts: RowVerdicts) -> None:
         """Enter what ``at`` returned for a row on which the filters answer the same."""

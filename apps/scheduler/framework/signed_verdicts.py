@@ -104,12 +104,11 @@ class SignedVerdicts:
         """
         if self.node_version != snapshot.node_version:
             return False
-        if self.position == snapshot.pods_position:
-            return True
-        changed = snapshot.changes_since(self.position)
-        if len(changed) and len(self._columns) and not self._enter(changed, snapshot, run):
-            return False
-        self.position = snapshot.pods_position
+        position = snapshot.pods_position
+        if self.position != position:
+            if self._ran > self._of_nodes and not self._enter(snapshot, run):
+                return False
+            self.position = position
         return True
 
     def filter(
@@ -171,9 +170,10 @@ class SignedVerdicts:
             watch.note_all(self.times)
             watch.lap(self.last)
 
-    def _enter(self, changed: ChangedRows, snapshot: Snapshot, run: Run) -> bool:
-        """Enter the verdicts on ``changed``; False if other filters would run, or that fails."""
+    def _enter(self, snapshot: Snapshot, run: Run) -> bool:
+        """Enter the verdicts on changed rows; False if other filters would run, or that fails."""
         self.node_version = _NEVER  # until all is entered, should a plugin fail
+        changed = snapshot.changes_since(self.position)
         columns, listed = self._columns, changed.listed
         if listed is None or len(listed) > _MAX_STEPS or not self._by_amounts_only:
             found = self._ask_about(changed, run)
@@ -184,7 +184,7 @@ class SignedVerdicts:
             return False
         if rows:
             passed = columns.update(self._passed, rows)
-            if passed is None or (len(passed.feasible) and self._ran < len(self._filters)):
+            if passed is None or (self._ran < len(self._filters) and len(passed.feasible)):
                 return False
             self._show(passed)
         self.node_version = snapshot.node_version

@@ -92,7 +92,8 @@ def _weighted_mean(
 ) -> Int64Array:
     """``share(requested, capacity, max(capacity, 1))`` by weight, rounded down; (rows,) int64.
 
-    The arguments are (resources, rows) int64. A resource does not count on rows where its capacity is 0.
+    The arguments are (resources, rows) int64. A resource does not count on rows where its capacity
+    is 0.
     """
     if not resources:
         return np.zeros(rows, dtype=np.int64)
