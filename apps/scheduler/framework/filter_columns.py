@@ -38,7 +38,7 @@ class FilterColumns:
         self._used: list[int] | None = None
 
     def replace(self, rows: Int64Array, answers: Sequence[Verdicts | None]) -> Int64Array | None:
-        """The filters' answers about k ``rows``; returns those of them whose verdict is another.
+        """Enter answers about k ``rows``; returns those that passed below and have another verdict.
 
         ``answers`` may end with the filter that refused the last row. None if a plugin has other
         statuses than before.
@@ -57,6 +57,7 @@ class FilterColumns:
             if changed.any():
                 column.ids[rows] = new
                 differs |= changed
+        differs &= self.below.ids[rows] == NodeStatuses.FEASIBLE
         return rows[differs]
 
     def _column(self, place: int, like: Verdicts | None) -> Verdicts:
