@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 _NEVER: Final = -1
 #: changed rows that are entered one by one; more are computed and entered at once
-_MAX_ROWS: Final = 16
+_MAX_ROWS: Final = 32
+#: the same if their amounts were not seen before
+_MAX_UNSEEN: Final = 12
 #: totals that are changed one by one for other domains; more than these are worth new ones
 _MAX_STEPS: Final = 64
 #: distinct amounts for which scores are stored
 _MAX_AMOUNTS: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cycle:
     """What Score is called with."""
 
@@ -166,11 +168,13 @@ class SignedScores:
     # -- raw scores of all rows ----------------------------------------------------------------
 
     def _update_raw(self, cycle: Cycle, changed: ChangedRows) -> None:
-        listed = changed.listed
-        if listed is None or len(listed) > _MAX_ROWS or self._plan.by_pods:
+        listed, scores = changed.listed, None
+        if listed is not None and len(listed) <= _MAX_ROWS and not self._plan.by_pods:
+            scores = self._scores_by_amounts(cycle, changed, listed)
+        if listed is None or scores is None:
             self._enter_all(cycle, changed)
         else:
-            self._enter(listed, self._scores_by_amounts(cycle, changed, listed))
+            self._enter(listed, scores)
 
     def _enter_all(self, cycle: Cycle, changed: ChangedRows) -> None:
         """Compute the raw scores of ``changed``, and enter them at once."""
@@ -194,18 +198,23 @@ class SignedScores:
 
     def _scores_by_amounts(
         self, cycle: Cycle, changed: ChangedRows, rows: Sequence[int]
-    ) -> list[tuple[int, ...]]:
+    ) -> Sequence[tuple[int, ...]] | None:
+        """The scores of ``rows``; None if so many are not known that all are worth computing."""
         known, plan = self._by_amounts, self._plan
         if len(known) > _MAX_AMOUNTS:
             known.clear()
-        amounts_of = cycle.snapshot.amounts_of
-        unseen = [row for row in rows if amounts_of(row) not in known]
-        if unseen:
+        amounts = list(map(cycle.snapshot.amounts_of, rows))
+        found = list(map(known.get, amounts))
+        if None in found:
+            unseen = [row for row, scores in zip(rows, found, strict=True) if scores is None]
+            if len(unseen) > _MAX_UNSEEN:
+                return None
             part = changed.only(unseen)
             raw = [cycle.raw(each, part.nodes, part.every).tolist() for each in plan.by_amounts]
             of_rows = zip(*raw, strict=True) if raw else repeat((), len(unseen))
-            known.update(zip(map(amounts_of, unseen), map(plan.with_sum, of_rows), strict=True))
-        return [known[amounts_of(row)] for row in rows]
+            numbers = map(cycle.snapshot.amounts_of, unseen)
+            known.update(zip(numbers, map(plan.with_sum, of_rows), strict=True))
+        return [known[number] for number in amounts]
 
     def _enter(self, rows: Sequence[int], scores: list[tuple[int, ...]]) -> None:
         """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""

@@ -43,7 +43,7 @@ _NEVER: Final = -1
 #: distinct amounts for which a status is stored
 _MAX_AMOUNTS: Final = 4096
 #: changed rows up to which verdicts are looked up by amounts; more are computed at once
-_MAX_STEPS: Final = 16
+_MAX_STEPS: Final = 32
 
 
 class SignedVerdicts:
@@ -194,24 +194,24 @@ class SignedVerdicts:
         self, changed: ChangedRows, rows: Sequence[int], snapshot: Snapshot, run: Run
     ) -> list[int] | None:
         """Which of ``rows`` have another verdict now; None as FilterColumns.replace."""
-        columns, known = self._columns, self._by_amounts
+        columns, known, amounts_of = self._columns, self._by_amounts, snapshot.amounts_of
         if len(known) > _MAX_AMOUNTS:
             known.clear()
-        open_ids = columns.below.ids
-        amounts = {
-            row: snapshot.amounts_of(row) for row in rows if open_ids[row] == NodeStatuses.FEASIBLE
-        }
-        differing = []
-        unseen = [row for row, number in amounts.items() if number not in known]
+        ids = columns.below.ids
+        answers = [
+            (row, known.get(amounts_of(row))) for row in rows if ids[row] == NodeStatuses.FEASIBLE
+        ]
+        unseen = [row for row, verdicts in answers if verdicts is None]
+        differing: list[int] = []
         if unseen:
             found = self._ask_about(changed.only(unseen), run)
             if found is None:
                 return None
             differing = found.tolist()
-            known.update((amounts.pop(row), columns.at(row)) for row in unseen)
-        for row, number in amounts.items():
-            if known[number] != columns.at(row):
-                columns.set(row, known[number])
+            known.update((amounts_of(row), columns.at(row)) for row in unseen)
+        for row, verdicts in answers:
+            if verdicts is not None and verdicts != columns.at(row):
+                columns.set(row, verdicts)
                 differing.append(row)
         return differing
 
