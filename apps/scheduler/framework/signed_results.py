@@ -99,7 +99,8 @@ class SignedResults:
     def _repeat(self, cycle: Cycle, run: Run, most: int) -> Repetition | None:
         state, pod, snapshot = cycle.state, cycle.pod, cycle.snapshot
         begun = perf_counter_ns()
-        if not self._repeat_pre_filter(cycle):
+        self.pre_filter.restore(state, state.skip_filter)
+        if self.pre_filter.asked and not self._ask_pre_filter(cycle):
             return None
         allowed = perf_counter_ns()
         verdicts = self.verdicts
@@ -109,7 +110,8 @@ class SignedResults:
         if not verdicts.is_signed:
             return None
         filtered = perf_counter_ns()
-        if not self._repeat_pre_score(cycle, left.feasible):
+        self.pre_score.restore(state, state.skip_score)
+        if self.pre_score.asked and not self._ask_pre_score(cycle, left.feasible):
             return None
         prepared = perf_counter_ns()
         scores = self.scores.score_again(cycle, left.feasible)
@@ -119,11 +121,9 @@ class SignedResults:
             NodeStatuses(known.ids, known.statuses.copy()), left.feasible, left.summary, scores
         )
 
-    def _repeat_pre_filter(self, cycle: Cycle) -> bool:
+    def _ask_pre_filter(self, cycle: Cycle) -> bool:
+        """Ask those that look at domains; False if one fails or skips where it did not before."""
         state = cycle.state
-        self.pre_filter.restore(state, state.skip_filter)
-        if not self.pre_filter.asked:
-            return True
 
         def pre_filter(plugin: PreFilterPlugin) -> Status:
             narrowed, status = plugin.pre_filter(state, cycle.pod, cycle.snapshot)
@@ -133,11 +133,9 @@ class SignedResults:
         asked = self.pre_filter.ask(pre_filter, state.skip_filter)
         return asked and state.skip_filter == self._skipped[0]
 
-    def _repeat_pre_score(self, cycle: Cycle, feasible: Int64Array) -> bool:
+    def _ask_pre_score(self, cycle: Cycle, feasible: Int64Array) -> bool:
+        """The same for PreScore."""
         state = cycle.state
-        self.pre_score.restore(state, state.skip_score)
-        if not self.pre_score.asked:
-            return True
 
         def pre_score(plugin: PreScorePlugin) -> Status:
             return plugin.pre_score(state, cycle.pod, cycle.snapshot, feasible) or SUCCESS

@@ -159,10 +159,10 @@ class SignedScores:
             self._update_raw(cycle, snapshot.changes_since(self.position))
         before = self.rows
         self.rows = rows
-        if before is not None and self._follow_rows(before, rows):
-            self._update_domains(cycle, rows)
-        else:
+        if before is None or not self._follow_rows(before, rows):
             self._compute_columns(cycle, rows)
+        elif self._plan.domains:
+            self._update_domains(cycle, rows)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     # -- raw scores of all rows ----------------------------------------------------------------
@@ -216,7 +216,7 @@ class SignedScores:
             known.update(zip(numbers, map(plan.with_sum, of_rows), strict=True))
         return [known[number] for number in amounts]
 
-    def _enter(self, rows: Sequence[int], scores: list[tuple[int, ...]]) -> None:
+    def _enter(self, rows: Sequence[int], scores: Sequence[tuple[int, ...]]) -> None:
         """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""
         live = self._live
         if not self._plan.is_plain:

@@ -80,7 +80,8 @@ class NodeResourcesBalancedAllocation:
         def scores(table: NodeColumns) -> Int64Array:
             columns = amounts(self._resources, requests, table, nonzero=False)
             without, with_pod = evenness(columns, len(table))
-            return 50 + (50 + with_pod - without) // 2
+            score: Int64Array = 50 + (50 + with_pod - without) // 2
+            return score
 
         key = (NAME, self._resources, tuple(wanted))
         return take(nodes.memo(key, scores, depends="pods"), rows)
