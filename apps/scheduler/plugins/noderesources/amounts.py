@@ -63,7 +63,7 @@ def amounts(
 
 def percent(part: Int64Array, whole: Int64Array) -> Int64Array:
     """``part * 100 // whole``, exact also beyond int64; ``whole`` > 0 and ``part`` >= 0."""
-    if len(part) and part.max() > _SAFE:
+    if part.size and part.max() > _SAFE:
         exact: NDArray[Any] = part.astype(object)
         return (exact * 100 // whole).astype(np.int64)
     return part * 100 // whole
