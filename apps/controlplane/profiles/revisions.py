@@ -46,9 +46,9 @@ def add_revision(
 ) -> ConfigurationRevision:
     """Validate a configuration and store it as the next revision; with `active`, activate it.
 
-    Raises `apps.scheduler.config.ConfigError` with all causes when it is invalid, and apps.cluster.errors.Invalid for
-    its name. The loop uses an active revision from its next pod on, and retries every pod that
-    an earlier revision rejected.
+    Raises `apps.scheduler.config.ConfigError` with all causes when it is invalid, and
+    `apps.cluster.errors.Invalid` for its name. The loop uses an active revision from its next pod
+    on, and retries every pod that an earlier revision rejected.
     """
     check(text, legacy=legacy)
     with transaction.atomic():

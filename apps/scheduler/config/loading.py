@@ -71,7 +71,9 @@ def find_faults(
     later = (
         cause
         for cause in validating.causes
-        if not any(_is_within(cause.field, each) or _is_within(each, cause.field) for each in faulty)
+        if not any(
+            _is_within(cause.field, each) or _is_within(each, cause.field) for each in faulty
+        )
     )
     return list(dict.fromkeys([*decoding.causes, *later]))
 
