@@ -108,6 +108,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("login", accounts.Login.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("new-cluster", new_cluster.new_cluster, name="new-cluster"),
+    path("compare-clusters", clusters.compare, name="compare-clusters"),
     path("search", search.find, name="search"),
     path("operations", operations.operations, name="operations"),
     path("operations/<int:number>", operations.operation, name="operation"),
