@@ -16,6 +16,7 @@ from apps.scheduler.config import Configuration
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 FIT = "profiles[0].pluginConfig[NodeResourcesFit].args"
+PREEMPTION = "profiles[0].pluginConfig[DefaultPreemption].args.minCandidateNodesPercentage"
 COMMENTED = """\
 # for batch work
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -212,14 +213,14 @@ def test_all_errors_are_shown_at_once_at_their_fields_and_lines(editor: Editor) 
             "set:percentageOfNodesToScore": "300",
             "set:podMaxBackoffSeconds": "soon",
             f"set:{FIT}.scoringStrategy.type": "MostAllocated",
-            "set:profiles[0].pluginConfig[DefaultPreemption].args.minCandidateNodesPercentage": "-1",
+            f"set:{PREEMPTION}": "-1",
         }
     )
     found = {entry.path: entry.problems for entry in editor.sheet.entries() if entry.problems}
     assert set(found) == {
         "percentageOfNodesToScore",
         "podMaxBackoffSeconds",
-        "profiles[0].pluginConfig[DefaultPreemption].args.minCandidateNodesPercentage",
+        PREEMPTION,
     }
     assert "must be an integer" in found["podMaxBackoffSeconds"][0]
     assert all(line for line, _ in editor.problems)

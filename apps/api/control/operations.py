@@ -120,8 +120,8 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
     @action(detail=True, methods=["get"])
     def output(self, request: Request, pk: str) -> HttpResponse:
         """The file that an export wrote."""
-        _, text = service.output_of(int(pk))
-        return HttpResponse(text, content_type="application/yaml")
+        name, text = service.output_of(int(pk))
+        return HttpResponse(text, content_type=service.content_type_of(name))
 
 
 class CopyView(ControlView):
