@@ -137,6 +137,9 @@ class PreviewedDecisionSerializer(serializers.Serializer[Any]):
     effect = serializers.ChoiceField([each.value for each in Effect])
     result_before = serializers.CharField()
     node_before = serializers.CharField(help_text="Selected or nominated; empty: none.")
+    rejected_before = serializers.BooleanField(
+        help_text="It lost the node after scoring: in Reserve, Permit or while it was bound."
+    )
     result_after = serializers.CharField()
     node_after = serializers.CharField()
     total_before = serializers.IntegerField(allow_null=True)

@@ -50,6 +50,8 @@ class PreviewedDecision(msgspec.Struct, frozen=True, kw_only=True):
     #: recorded: "scheduled", "unschedulable" or "error", and the selected or nominated node
     result_before: str
     node_before: str
+    #: the pod lost the node after scoring, in Reserve, Permit or while it was bound
+    rejected_before: bool = False
     result_after: str = ""
     node_after: str = ""
     total_before: int | None = None
@@ -160,6 +162,8 @@ def _describe(
     return msgspec.structs.replace(
         described,
         node_before=_selected_node(recorded) or _nominated_node(recorded),
+        rejected_before=recorded.rejection is not None,
+        total_before=_total(recorded),
         result_after=again.result.value,
         node_after=again.node or _nominated_node(again),
         total_after=_total(again),
