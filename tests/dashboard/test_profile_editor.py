@@ -89,7 +89,7 @@ def test_fields_show_what_is_written_and_what_applies_without(editor: Editor) ->
     assert entries[f"{FIT}.scoringStrategy.type"].value == "MostAllocated"
     backoff = entries["podMaxBackoffSeconds"]
     assert (backoff.value, backoff.default, bool(backoff.help)) == ("", "10", True)
-    assert "Default: name cpu, weight 1; name memory, weight 1" in editor.page
+    assert "Default: cpu (weight 1), memory (weight 1)" in editor.page
     # every plugin with arguments has its fields
     for path in (
         "InterPodAffinity].args.hardPodAffinityWeight",

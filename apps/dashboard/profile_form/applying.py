@@ -25,7 +25,7 @@ def apply_changes(text: str, posted: QueryDict, known: PluginTable) -> str:
     """
     if "shown" not in posted:
         return text
-    sheet, document = build_sheet(posted["shown"], known), ConfigurationText(text)
+    sheet, document = build_sheet(str(posted["shown"]), known), ConfigurationText(text)
     before = document.text()
     for entry in sheet.entries():
         wanted = entry.read(posted)
@@ -34,7 +34,7 @@ def apply_changes(text: str, posted: QueryDict, known: PluginTable) -> str:
     for profile in sheet.profiles:
         _apply_plugins(document, profile, posted, known)
     if "do" in posted:
-        _do(document, sheet, posted["do"], known)
+        _do(document, sheet, str(posted["do"]), known)
     after = document.text()
     # without a change, the text keeps its own layout as well
     return text if after == before else after

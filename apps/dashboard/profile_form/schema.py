@@ -76,33 +76,32 @@ def build_parts(
     fills: Sequence[Fill] = (),
     only: Sequence[str] = (),
 ) -> list[Part]:
-    """The parts for the fields of a type; `default` is the object that applies without them."""
+    """The parts for the fields of a type, or for some of them in the given order.
+
+    `default` is the object that applies where nothing is written.
+    """
+    fields = {field.name: field for field in fields_of(cls)}
     return [
         _build_part(
-            field,
-            getattr(default, field.attribute),
-            f"{path}.{field.name}".strip("."),
+            fields[name],
+            getattr(default, fields[name].attribute),
+            f"{path}.{name}".strip("."),
             document,
             fills,
         )
-        for field in fields_of(cls)
-        if not only or field.name in only
+        for name in only or fields
     ]
 
 
 def fields_of(cls: Any) -> list[Schema]:
     """The fields of a dataclass or Struct, except those that are not in the form."""
     if issubclass(cls, msgspec.Struct):
-        described = [
-            (
-                each.name,
-                each.encode_name,
-                each.type,
-                _OBJECTS.get((cls.__name__, each.encode_name), Description()),
-            )
+        return [
+            Schema(each.name, each.encode_name, each.type, description)
             for each in msgspec.structs.fields(cls)
+            if (description := _OBJECTS.get((cls.__name__, each.encode_name), Description()))
+            is not None
         ]
-        return [Schema(*each) for each in described if each[3] is not None]
     hints = get_type_hints(cls, include_extras=True)
     return [
         Schema(
@@ -191,7 +190,7 @@ def _build_list(
         label=field.name,
         element=_singular(field.name),
         help=field.description.help,
-        default="; ".join(_describe(item) for item in defaults),
+        default=", ".join(_describe(item) for item in defaults),
         default_items=defaults,
         fills=fills,
         items=[
@@ -250,7 +249,10 @@ def _plain(value: Any) -> Any:
 
 
 def _describe(item: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in item.items())
+    """An element as text: cpu (weight 1)."""
+    first, *others = item.items()
+    rest = ", ".join(f"{name} {value}" for name, value in others)
+    return f"{first[1]} ({rest})" if rest else str(first[1])
 
 
 def _singular(name: str) -> str:

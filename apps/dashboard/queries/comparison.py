@@ -150,7 +150,7 @@ def _read(statement: str, chosen: Sequence[Cluster]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         numbers = [cluster.pk for cluster in chosen]
         cursor.execute(statement, [numbers] * statement.count("%s"))
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def _compare_configurations(chosen: Sequence[Cluster]) -> list[ComparedSection]:

@@ -210,7 +210,7 @@ def _apply(request: Request, text: str) -> tuple[str, Cause | None]:
     posted = request.POST.copy()
     if "shown" not in posted or (request.htmx and request.htmx.trigger == "id_configuration"):
         return text, None
-    posted["shown"] = posted["shown"].replace("\r\n", "\n")
+    posted["shown"] = str(posted["shown"]).replace("\r\n", "\n")
     known = plugins_allowed(known_plugins(), legacy="legacy" in posted)
     try:
         return apply_changes(text, posted, known), None
