@@ -105,13 +105,15 @@ def test_a_preview_under_the_recorded_configuration_changes_nothing(
 
 def test_a_preview_is_not_affected_by_its_own_decisions(busy: Cluster, db: None) -> None:
     """Decisions that differ leave no trace in the state of the next one."""
-    spread = revisions.check(
-        revisions.BUILT_IN.replace("percentageOfNodesToScore: 100", "percentageOfNodesToScore: 5")
+    packing = revisions.check(
+        revisions.BUILT_IN + "  plugins: {multiPoint: {disabled: [{name: TaintToleration}]}}\n"
+        "  pluginConfig:\n"
+        "  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}\n"
     )
     rows = sample(busy, 60)
-    together = list(preview(rows, spread))
+    together = list(preview(rows, packing))
     assert {each.effect for each in together} >= {Effect.SAME, Effect.NO_PROFILE}
     assert any(each.effect.differs for each in together if each.node_after)
     some = slice(10, 40, 5)
-    alone = [next(iter(preview([row], spread))) for row in rows[some]]
+    alone = [next(iter(preview([row], packing))) for row in rows[some]]
     assert alone == together[some]
