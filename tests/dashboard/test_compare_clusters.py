@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from apps.cluster.models import Cluster
 from apps.controlplane.profiles import revisions
@@ -36,6 +37,16 @@ def test_state_usage_configuration_and_settings_are_compared(
     assert not profile["arguments of NodeResourcesFit: scoringStrategy.type"].differs
     assert sections["Settings"]["Ties"].differs
     assert "weight of NodeAffinity" in page.content.decode()
+
+
+def test_the_number_of_queries_is_bounded(
+    alice: Client,
+    lab: Cluster,
+    empty: Cluster,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    with django_assert_max_num_queries(20):
+        alice.get(ADDRESS)
 
 
 def test_only_differences_are_shown_on_request(alice: Client, lab: Cluster, empty: Cluster) -> None:

@@ -78,6 +78,8 @@ class Comparison:
 def compare_clusters(names: Iterable[str]) -> Comparison:
     """Compare clusters, at most MAX_CLUSTERS, in the given order; NotFound for an unknown name."""
     chosen = [cluster_named(name) for name in list(dict.fromkeys(names))[:MAX_CLUSTERS]]
+    if not chosen:
+        return Comparison((), ())
     return Comparison(
         chosen,
         [
