@@ -65,7 +65,7 @@ class Editor:
     def _fields(self) -> dict[str, str]:
         if not self.page:
             return {}
-        fields = {entry.name: entry.value for entry in self.sheet.entries()}
+        fields = {entry.name: entry.value for entry in self.sheet.entries()} | {"form": "1"}
         for profile in self.sheet.profiles:
             for row in profile.plugins:
                 if row.weight is not None:
@@ -284,6 +284,17 @@ def test_a_draft_may_be_invalid_and_becomes_a_revision(alice: Client, lab: Clust
     alice.post(address, data)
     assert not ConfigurationDraft.objects.exists()
     assert ConfigurationRevision.objects.filter(cluster=lab, name="done").exists()
+
+
+def test_disabled_fields_change_nothing_and_unknown_buttons_are_refused(
+    alice: Client, lab: Cluster
+) -> None:
+    data = {"configuration": COMMENTED, "shown": COMMENTED, "save": "revision"}
+    alice.post("/clusters/lab/new-profile", data)
+    assert revisions.get_revision(lab, 2).configuration == COMMENTED
+    for button in ("move:9:filter:NodeName:up", "copy-profile:x", "move:0:lunch:A:up", "dance"):
+        sent = {**data, "form": "1", "do": button}
+        assert alice.post("/clusters/lab/edit-profile", sent, headers=HTMX).status_code == 400
 
 
 def test_the_editor_starts_with_all_defaults_written_out(alice: Client, lab: Cluster) -> None:

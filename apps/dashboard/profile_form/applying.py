@@ -19,11 +19,12 @@ def apply_changes(text: str, posted: QueryDict, known: PluginTable) -> str:
     """The text with the changes that a user has made in the form and with its buttons.
 
     `shown` in `posted` is the text that the form was rendered from. A field counts as changed if
-    it differs from that text, so what the user has typed in the YAML since then remains.
+    it differs from that text, so what the user has typed in the YAML since then remains. Without
+    `form`, which is in the fieldset, the fields were disabled, and absent ones mean nothing.
 
     Raises ConfigError if a text is not a YAML mapping, BadRequest for an unknown button.
     """
-    if "shown" not in posted:
+    if "shown" not in posted or "form" not in posted:
         return text
     sheet, document = build_sheet(str(posted["shown"]), known), ConfigurationText(text)
     before = document.text()
@@ -65,7 +66,10 @@ def _do(document: ConfigurationText, sheet: Sheet, button: str, known: PluginTab
     action = _ACTIONS.get(verb)
     if action is None:
         raise BadRequest(f"do: unknown action {verb!r}")
-    action(document, sheet, argument, known)
+    try:
+        action(document, sheet, argument, known)
+    except (ValueError, IndexError, KeyError) as error:
+        raise BadRequest(f"do: {button!r} is not possible in this configuration") from error
 
 
 def _add(document: ConfigurationText, sheet: Sheet, path: str, known: PluginTable) -> None:
@@ -80,14 +84,15 @@ def _remove(document: ConfigurationText, sheet: Sheet, path: str, known: PluginT
 
 def _move(document: ConfigurationText, sheet: Sheet, argument: str, known: PluginTable) -> None:
     profile, point, plugin, by = argument.split(":")
-    move(document, int(profile), known, point, plugin, by=-1 if by == "up" else 1)
+    index = sheet.profiles[int(profile)].index
+    move(document, index, known, point, plugin, by=-1 if by == "up" else 1)
 
 
 def _copy_profile(
     document: ConfigurationText, sheet: Sheet, argument: str, known: PluginTable
 ) -> None:
     """Append a copy of a profile, under a name that is free."""
-    index = int(argument)
+    index = sheet.profiles[int(argument)].index
     names = {profile.title for profile in sheet.profiles}
     if document.get("profiles[0]") is None:
         document.set("profiles[0].schedulerName", "default-scheduler")

@@ -231,14 +231,15 @@ def _render(
     context = _describe(request, cluster, text, legacy=legacy)
     context |= {"form": form, **more}
     attributes = form.fields["configuration"].widget.attrs
-    attributes |= {
+    refreshing = {
         "hx-post": reverse("edit-profile", args=[cluster.name]),
-        "hx-trigger": "input changed delay:400ms",
         "hx-target": "#sheet",
         "hx-swap": "morph:outerHTML",
         "hx-sync": "this:replace",
-        "aria-describedby": "verdict",
     }
+    attributes |= {**refreshing, "hx-trigger": "input changed delay:400ms"}
+    attributes["aria-describedby"] = "verdict"
+    form.fields["legacy"].widget.attrs |= {**refreshing, "hx-trigger": "change"}
     if lines := [str(line) for line, _ in context["problems"] if line]:
         attributes["data-wrong"] = ",".join(lines)
     return render_page(request, "new_profile", context, status=status)

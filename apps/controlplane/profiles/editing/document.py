@@ -15,6 +15,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from ruamel.yaml.util import load_yaml_guess_indent
 
 from apps.scheduler.config import Cause, ConfigError
+from apps.scheduler.config.reading import read
 
 #: A step of a path: the name of a field, or an index or the `name` of an element in brackets.
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
@@ -31,6 +32,8 @@ class ConfigurationText:
     """
 
     def __init__(self, text: str) -> None:
+        # aliases that grow without limit, and keys that are set twice, are refused here
+        read(text)
         self._yaml = YAML()
         self._yaml.preserve_quotes = True
         self._yaml.width = _NO_WRAPPING
