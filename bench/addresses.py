@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
 import zstandard
 from django.urls import URLPattern, URLResolver, reverse
 
@@ -17,6 +18,8 @@ from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.operations import previewing
+from apps.controlplane.profiles import revisions
 from apps.dashboard.urls import urlpatterns
 
 #: login and logout, which are not pages of a logged-in user
@@ -31,10 +34,27 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add objects that detail pages need: an object without a page of its own, an operation."""
+    """Add objects that detail pages need: an object without a page of its own, operations."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
+    result = previewing.PreviewResult(
+        subject="revision 1",
+        configuration=revisions.BUILT_IN,
+        legacy=False,
+        effects={},
+        decisions=[],
+    )
+    Operation.objects.create(
+        kind=previewing.KIND,
+        title="Preview revision 1",
+        cluster=cluster,
+        state=Operation.State.SUCCEEDED,
+        arguments={"subject": "revision 1"},
+        output=zstandard.compress(msgspec.json.encode(result)),
+        output_name=previewing.OUTPUT_NAME,
+        user=actor.user,
+    )
     Operation.objects.create(
         kind="export",
         title=f"Export cluster {cluster.name}",
@@ -119,6 +139,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
         "operation.number": operation.pk,
+        "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,

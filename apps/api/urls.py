@@ -21,9 +21,15 @@ from apps.api.control.exporting import (
 )
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
+from apps.api.control.profiles import (
+    DraftViewSet,
+    PreviewListView,
+    PreviewView,
+    ProfileViewSet,
+)
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
 from apps.api.control.schema import SchemaView
-from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
+from apps.api.control.views import ClusterViewSet, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -31,6 +37,7 @@ router = DefaultRouter(trailing_slash=False)
 router.include_format_suffixes = False
 router.register("clusters", ClusterViewSet, basename="api-cluster")
 router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
+router.register("clusters/(?P<cluster>[^/]+)/drafts", DraftViewSet, basename="api-draft")
 router.register(
     "clusters/(?P<cluster>[^/]+)/decisions",
     ClusterDecisionViewSet,
@@ -58,6 +65,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/queue/activate",
         QueueActivateView.as_view(),
         name="api-queue-activate",
+    ),
+    path("api/v1/clusters/<str:cluster>/previews", PreviewListView.as_view(), name="api-previews"),
+    path(
+        "api/v1/clusters/<str:cluster>/previews/<int:number>",
+        PreviewView.as_view(),
+        name="api-preview",
     ),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),

@@ -14,7 +14,8 @@ from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
-from apps.controlplane.profiles import revisions
+from apps.controlplane.operations import previewing, running
+from apps.controlplane.profiles import drafts, revisions
 
 ACTOR = Actor("admin")
 
@@ -71,7 +72,9 @@ def _create_past(lab: Cluster) -> None:
     vip = _pod("vip", cpu="7500m", priorityClassName="high")
     store.write(lab, [Create(kinds.POD, vip, "default")], actor=ACTOR)
     packing = revisions.BUILT_IN + PACKING
-    revisions.add_revision(lab, packing, user="admin", note="pack the nodes")
+    revisions.add_revision(lab, packing, user="admin", name="packing", note="pack the nodes")
+    wrong = packing.replace("percentageOfNodesToScore: 100", "percentageOfNodesToScore: 300")
+    drafts.save_draft(lab, "wip", wrong, user="admin", note="not ready")
 
 
 def _create_operations(cluster: Cluster) -> dict[str, int]:
@@ -99,7 +102,16 @@ def _create_operations(cluster: Cluster) -> dict[str, int]:
         attempts=1,
         started_at=timezone.now(),
     )
-    return {"failed_operation": failed.pk, "operation": at_work.pk}
+    spread = revisions.BUILT_IN.replace("100", "5") + PACKING
+    previewed = previewing.start_preview(
+        cluster, spread, subject="draft spread", actor=ACTOR, decisions=60
+    )
+    running.run(previewed.pk)
+    return {
+        "failed_operation": failed.pk,
+        "operation": at_work.pk,
+        "preview": previewed.pk,
+    }
 
 
 def _create_nodes(lab: Cluster) -> None:

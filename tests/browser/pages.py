@@ -77,6 +77,10 @@ PAGES = {
     "compare-profiles-unified": "/clusters/lab/compare-profiles?view=unified",
     "activate-profile": "/clusters/lab/profiles/1/activate",
     "new-profile": "/clusters/lab/new-profile",
+    "new-profile-draft": "/clusters/lab/new-profile?draft=wip",
+    "preview": "/clusters/lab/previews/{preview}",
+    "preview-all": "/clusters/lab/previews/{preview}?show=all",
+    "compare-clusters": "/compare-clusters?cluster=lab&cluster=bare",
     "kinds": "/clusters/lab/objects",
     "objects": f"/clusters/lab/objects/{_CLASSES}",
     "objects-empty": "/clusters/bare/objects/deployments.apps",
@@ -124,6 +128,10 @@ NOT_PAGES = {
     "set-condition": _POSTED,
     "delete-pods": _POSTED,
     "cancel-operation": _POSTED,
+    "edit-profile": "the form of the page of the profile editor, for htmx",
+    "start-preview": _POSTED,
+    "rename-profile": _POSTED,
+    "delete-draft": _POSTED,
 }
 
 
@@ -156,7 +164,7 @@ REFUSED = {
     "refused-profile": InvalidForm(
         "/clusters/lab/new-profile",
         {"Configuration": "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: 7}}\n"},
-        "Check and activate",
+        "Save and activate",
     ),
 }
 
@@ -165,7 +173,16 @@ def list_checked_routes() -> set[str]:
     """The names of the routes in `PAGES`."""
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
-        ("failed_operation", "operation", "scheduled", "failed", "preempting", "change", "moving"),
+        (
+            "failed_operation",
+            "operation",
+            "scheduled",
+            "failed",
+            "preempting",
+            "change",
+            "moving",
+            "preview",
+        ),
         1,
     )
     paths = (urlsplit(path.format_map(blanks | numbers)).path for path in PAGES.values())

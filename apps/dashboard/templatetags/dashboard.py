@@ -34,7 +34,7 @@ SECTIONS = (
     (
         "Profiles",
         "profiles",
-        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile"},
+        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile", "preview"},
     ),
     (
         "Objects",

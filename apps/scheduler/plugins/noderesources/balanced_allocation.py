@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.config.resource_args import (
     DEFAULT_RESOURCES,
     Resources,
@@ -29,8 +30,9 @@ _Float64Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeResourcesBalancedAllocationArgs:
-    #: All weights are 1.
-    resources: Resources = DEFAULT_RESOURCES
+    resources: Resources = described(
+        DEFAULT_RESOURCES, "The resources whose use should be balanced; all weights are 1."
+    )
 
 
 class NodeResourcesBalancedAllocation:
