@@ -23,6 +23,7 @@ from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
 from apps.api.control.schema import SchemaView
+from apps.api.control.series import SeriesView
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
@@ -59,6 +60,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         QueueActivateView.as_view(),
         name="api-queue-activate",
     ),
+    path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
     path(
