@@ -172,7 +172,7 @@
             y: { range: (u, least, most) => this.yRange(most) },
           },
           axes: [
-            { ...this.axis(), values: ticks, space: 70 }, {
+            { ...this.axis(), values: ticks, space: 70, size: 30 }, {
               ...this.axis(),
               size: 68,
               space: 34,
