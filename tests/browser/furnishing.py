@@ -15,6 +15,7 @@ from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.profiles import revisions
+from apps.controlplane.series import sampling
 
 ACTOR = Actor("admin")
 
@@ -38,6 +39,7 @@ def furnish() -> dict[str, Any]:
     engines.run(lab.pk)
     _create_past(lab)
     engines.run(lab.pk)
+    sampling.sample(lab.pk)
     return places(lab)
 
 
