@@ -19,6 +19,7 @@
   ];
   const EMPTY = document.getElementById("charts-empty"),
     ZOOMED = document.getElementById("zoomed"),
+    SINCE = document.getElementById("charts-since"),
     CSV = document.getElementById("charts-csv"),
     CHOICE = document.getElementById("chart-choice");
   const first = { since: PLACE.dataset.since, until: PLACE.dataset.until };
@@ -445,8 +446,7 @@
   }
 
   function show() {
-    EMPTY.hidden = data.known;
-    PLACE.hidden = !data.known;
+    describeContents();
     CSV.href = address({ format: "csv" });
     describeSpan();
     const wanted = new Set(data.charts.map(({ id }) => id));
@@ -463,6 +463,23 @@
       one.show(chart);
     }
     PLACE.dataset.drawn = `${data.step} ${data.since} ${data.until}`;
+  }
+
+  /* Says when the figures start, and what to do if there are none. */
+  function describeContents() {
+    const pods = data.charts.find(({ id }) => id === "pods") || { lines: [] };
+    const isKnown = (value) => value !== null && value !== undefined;
+    const idle = !pods.lines.some(({ values }) => values.some((value) => value > 0));
+    EMPTY.hidden = data.known && !idle;
+    EMPTY.querySelector("[data-unknown]").hidden = data.known;
+    EMPTY.querySelector("[data-idle]").hidden = !data.known;
+    PLACE.hidden = !data.known;
+    const firsts = pods.lines.map(({ values }) => values.findIndex(isKnown));
+    const start = Math.max(-1, ...firsts);
+    SINCE.textContent =
+      start > data.times.length / 10 ?
+      `The first figures of this span are from ${format("full", data.times[start])}.` :
+      "";
   }
 
   function describeSpan() {

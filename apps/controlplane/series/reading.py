@@ -150,10 +150,10 @@ def _fill(
 
 def _observed(cluster: Cluster, span: Span, start: int, now: float) -> float:
     """How many seconds of a bucket have passed in the life of the cluster."""
-    step = span.resolution.step
+    step, created = span.resolution.step, cluster.created_at.timestamp()
     if cluster.manual_time is not None:
-        return float(step) if start <= now else 0.0
-    return max(0.0, min(start + step, now) - max(start, cluster.created_at.timestamp()))
+        return float(step) if created - step < start <= now else 0.0
+    return max(0.0, min(start + step, now) - max(start, created))
 
 
 def _values(chart: Chart, line: Line, steps: Sequence[_Step]) -> list[Value]:
