@@ -154,8 +154,17 @@
       else this.draw();
       this.plot.setAttribute("aria-valuemin", 0);
       this.plot.setAttribute("aria-valuemax", Math.max(0, data.times.length - 1));
-      if (!this.plot.hasAttribute("aria-valuenow")) this.tell(data.times.length - 1);
+      this.keepCursor();
       this.fillTable();
+    }
+
+    /* A focused chart stays at the time of its cursor, the others at the end. */
+    keepCursor() {
+      const last = data.times.length - 1,
+        focused = document.activeElement === this.plot && this.moment !== undefined;
+      const at = focused ? Math.round((this.moment - data.times[0]) / data.step) : last;
+      if (focused && active === this) this.moveTo(at);
+      else this.tell(Math.max(0, Math.min(last, at)));
     }
 
     signature = (chart) => chart.unit + chart.lines.map(({ name }) => name).join("\n");
@@ -290,7 +299,7 @@
       const texts = shown.map(({ name, values }) => `${name} ${say(unit, values[at])}`);
       this.at = at;
       this.plot.setAttribute("aria-valuenow", at);
-      const moment = data.times[at];
+      const moment = (this.moment = data.times[at]);
       const text = moment === undefined ? "no data" : `${format("full", moment)}: ${texts.join(", ")}`;
       this.plot.setAttribute("aria-valuetext", text);
     }
