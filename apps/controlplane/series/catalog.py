@@ -60,6 +60,65 @@ class Chart:
     lines: tuple[Line, ...]
 
 
+_QUEUE = Chart(
+    "queue",
+    "Queue depth",
+    "pods",
+    "The most pods in each part of the scheduling queue within each step.",
+    tuple(Line(_STATES[name], "level", f"queue.{name}") for name in _QUEUES),
+)
+_RESULTS = (
+    Chart(
+        "attempts",
+        "Attempts by result",
+        "per minute",
+        "Attempts to schedule a pod. A pod that waits is attempted again and again.",
+        tuple(
+            Line(result, "count", f"attempts.{result}")
+            for result in ("scheduled", "unschedulable", "error")
+        ),
+    ),
+    Chart(
+        "preemptions",
+        "Preemptions",
+        "per minute",
+        "Attempts that selected pods for eviction, and the selected pods.",
+        (Line("preemptions", "count", "preemptions"), Line("victims", "count", "victims")),
+    ),
+)
+_ROOM = (
+    Chart(
+        "fragmentation",
+        "Fragmentation",
+        "share",
+        "Of the average pods that would fit if all free resources were on one node: those that do "
+        "not fit, because the resources are spread over the nodes.",
+        (Line("fragmentation", "level", "fragmentation"),),
+    ),
+    Chart(
+        "room",
+        "Room for pods",
+        "pods",
+        "How many more pods with the average requests fit on ready, uncordoned nodes.",
+        (Line("average pods", "level", "room"),),
+    ),
+    Chart(
+        "nodes",
+        "Nodes",
+        "nodes",
+        "Nodes by state.",
+        tuple(
+            Line(label, "level", f"nodes.{name}")
+            for name, label in (
+                ("ready", "ready"),
+                ("cordoned", "cordoned"),
+                ("not-ready", "not ready"),
+            )
+        ),
+    ),
+)
+
+
 def list_charts(scope: Scope, parts: Iterable[Part]) -> Iterator[Chart]:
     """The charts of a scope; resources and plugins are those that occur in `parts`."""
     keys: set[str] = set()
@@ -75,33 +134,11 @@ def list_charts(scope: Scope, parts: Iterable[Part]) -> Iterator[Chart]:
         return
     yield _pods(scope, keys)
     yield _rates(scope)
-    yield Chart(
-        "queue",
-        "Queue depth",
-        "pods",
-        "The most pods in each part of the scheduling queue within each step.",
-        tuple(Line(_STATES[name], "level", f"queue.{name}") for name in _QUEUES),
-    )
+    yield _QUEUE
     yield _quantiles(
         "waiting", "Waiting time", "wait", "From the creation of a pod until it is scheduled."
     )
-    yield Chart(
-        "attempts",
-        "Attempts by result",
-        "per minute",
-        "Attempts to schedule a pod. A pod that waits is attempted again and again.",
-        tuple(
-            Line(result, "count", f"attempts.{result}")
-            for result in ("scheduled", "unschedulable", "error")
-        ),
-    )
-    yield Chart(
-        "preemptions",
-        "Preemptions",
-        "per minute",
-        "Attempts that selected pods for eviction, and the selected pods.",
-        (Line("preemptions", "count", "preemptions"), Line("victims", "count", "victims")),
-    )
+    yield from _RESULTS
     if scope == "cluster":
         yield from _node_levels(keys)
     else:
@@ -195,35 +232,7 @@ def _node_levels(keys: set[str]) -> Iterator[Chart]:
             Line(name, "level", f"stranded.{name}") for name in list_resources(keys, "stranded.")
         ),
     )
-    yield Chart(
-        "fragmentation",
-        "Fragmentation",
-        "share",
-        "Of the average pods that would fit if all free resources were on one node: those that do "
-        "not fit, because the resources are spread over the nodes.",
-        (Line("fragmentation", "level", "fragmentation"),),
-    )
-    yield Chart(
-        "room",
-        "Room for pods",
-        "pods",
-        "How many more pods with the average requests fit on ready, uncordoned nodes.",
-        (Line("average pods", "level", "room"),),
-    )
-    yield Chart(
-        "nodes",
-        "Nodes",
-        "nodes",
-        "Nodes by state.",
-        tuple(
-            Line(label, "level", f"nodes.{name}")
-            for name, label in (
-                ("ready", "ready"),
-                ("cordoned", "cordoned"),
-                ("not-ready", "not ready"),
-            )
-        ),
-    )
+    yield from _ROOM
 
 
 def _plugins(seconds: dict[str, float]) -> Chart:
