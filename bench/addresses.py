@@ -85,6 +85,7 @@ def lists(cluster: Cluster) -> dict[str, str]:
         "API decisions": f"{control}/decisions",
         "API queue": f"{control}/queue",
         "API profiles": f"{control}/profiles",
+        "API series of a day": f"{control}/series?since=24h",
         "k8s nodes, 500": f"{core}/nodes?limit=500",
         "k8s pods, 500": f"{core}/pods?limit=500",
         "k8s pods of a node": f"{core}/pods?fieldSelector=spec.nodeName%3D{node}",

@@ -29,6 +29,7 @@ from apps.api.control.profiles import (
 )
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
 from apps.api.control.schema import SchemaView
+from apps.api.control.series import SeriesView
 from apps.api.control.views import ClusterViewSet, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
@@ -72,6 +73,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         PreviewView.as_view(),
         name="api-preview",
     ),
+    path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
     path(

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from apps.dashboard.views import (
     accounts,
     changes,
+    charts,
     clusters,
     decisions,
     events,
@@ -29,6 +30,7 @@ from apps.dashboard.views import (
 _cluster: list[URLPattern | URLResolver] = [
     path("", overview.cluster, name="cluster"),
     path("/heat.json", overview.heat, name="heat"),
+    path("/charts", charts.charts, name="charts"),
     path("/clock", overview.clock, name="clock"),
     path("/switch", overview.switch, name="switch"),
     path("/pause", clusters.pause, name="pause"),

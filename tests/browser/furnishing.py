@@ -16,6 +16,7 @@ from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations import previewing, running
 from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.series import sampling
 
 ACTOR = Actor("admin")
 
@@ -39,6 +40,7 @@ def furnish() -> dict[str, Any]:
     engines.run(lab.pk)
     _create_past(lab)
     engines.run(lab.pk)
+    sampling.sample(lab.pk)
     return places(lab)
 
 

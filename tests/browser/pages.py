@@ -31,6 +31,8 @@ PAGES = {
     "operation-running": "/operations/{operation}",
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
+    "charts": "/clusters/lab/charts",
+    "charts-empty": "/clusters/bare/charts",
     "cluster-settings": "/clusters/lab/settings",
     "delete-cluster": "/clusters/lab/delete",
     "nodes": "/clusters/lab/nodes?size=25",
@@ -103,6 +105,7 @@ MISTAKEN = {
     "no-decision": "/clusters/lab/decisions/7",
     "no-operation": "/operations/7777",
     "filter-refused": "/clusters/lab/decisions?since=yesterday&attempt=many",
+    "charts-refused": "/clusters/lab/charts?since=soon",
     "comparison-refused": "/clusters/lab/compare-profiles?before=1&after=77",
 }
 

@@ -23,6 +23,7 @@ BOUNDS = {
     "activate-profile": 9,
     "change": 7,
     "changes": 6,
+    "charts": 6,
     "cluster": 14,
     "cluster-settings": 4,
     "clusters": 9,

@@ -25,6 +25,7 @@ register = template.Library()
 #: (label, route of the link, routes of the pages that belong to the section)
 SECTIONS = (
     ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
+    ("Charts", "charts", {"charts"}),
     ("Queue", "queue", {"queue", "queue-history"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
