@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
 from django import template
+
+from apps.dashboard import figures
 
 register = template.Library()
 
@@ -18,6 +21,19 @@ _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 def score_heading(plugin: str, weight: int) -> str:
     """The heading of a plugin's column of scores: its name and weight."""
     return f"{_INNER_CAPITAL.sub(ZERO_WIDTH_SPACE, plugin)} × {weight}"
+
+
+@register.filter
+def microseconds(value: int) -> str:
+    """A duration given in microseconds."""
+    return figures.nanoseconds(1000 * value)
+
+
+@register.simple_tag
+def group_time(text: str, length: str) -> str:
+    """The start of an hour or a day, in the time zone in which decisions are grouped."""
+    at = datetime.fromisoformat(text)
+    return f"{at:%Y-%m-%d}" if length == "day" else f"{at:%Y-%m-%d %H:%M}"
 
 
 @register.filter
