@@ -24,6 +24,12 @@ from markdown_it.token import Token
 from apps.cluster.errors import NotFound
 
 FOLDER: Final[Path] = settings.BASE_DIR / "docs"
+_FOLDERS: Final = {
+    "": "Guides",
+    "adr": "Architecture decisions",
+    "api": "APIs",
+    "plugins": "Plugins",
+}
 #: Files besides documents that are served, by their ending.
 MEDIA_TYPES: Final = {".svg": "image/svg+xml", ".png": "image/png"}
 #: The table of plugins: `| [Name](file.md) | extension points | weight | summary |`.
@@ -41,6 +47,11 @@ class Document:
     name: str
     title: str
     folder: str
+
+    @property
+    def group(self) -> str:
+        """The heading under which it is listed."""
+        return _FOLDERS.get(self.folder, self.folder)
 
     @property
     def address(self) -> str:
@@ -95,14 +106,15 @@ def plugin_documents() -> Mapping[str, PluginDocument]:
     if not path.is_file():
         return {}
     rows = _PLUGIN_ROW.findall(path.read_text())
-    return {plugin: PluginDocument(f"plugins/{file}", text) for plugin, file, text in rows}
+    return {
+        plugin: PluginDocument(f"plugins/{file}", text.replace("`", ""))
+        for plugin, file, text in rows
+    }
 
 
 def document_address(name: str) -> str:
     """The page of a document; of a plugin's document, the page of the plugin."""
     plugins = {each.name: plugin for plugin, each in plugin_documents().items()}
-    if name == _PLUGIN_TABLE:
-        return reverse("plugins")
     if name in plugins:
         return reverse("plugin", args=[plugins[name]])
     return reverse("document", args=[name])

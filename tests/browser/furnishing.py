@@ -12,6 +12,7 @@ from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.profiles import revisions
@@ -45,6 +46,7 @@ def places(cluster: Cluster) -> dict[str, Any]:
     decisions = SchedulingDecision.objects.filter(cluster=cluster)
     return {
         **_create_operations(cluster),
+        "view": _create_view(cluster),
         "scheduled": decisions.filter(result="scheduled", name="web-119").get().pk,
         "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
         "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
@@ -72,6 +74,12 @@ def _create_past(lab: Cluster) -> None:
     store.write(lab, [Create(kinds.POD, vip, "default")], actor=ACTOR)
     packing = revisions.BUILT_IN + PACKING
     revisions.add_revision(lab, packing, user="admin", note="pack the nodes")
+
+
+def _create_view(cluster: Cluster) -> int:
+    query = {"group": "pod", "result": "unschedulable", "plugin": "NodeResourcesFit"}
+    name = "without room for their requests"
+    return saved_views.create_view(cluster, "admin", name=name, query=query, shared=True).pk
 
 
 def _create_operations(cluster: Cluster) -> dict[str, int]:

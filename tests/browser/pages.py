@@ -56,6 +56,18 @@ PAGES = {
     "decisions": "/clusters/lab/decisions?size=25",
     "decisions-none": "/clusters/lab/decisions?node=nothing",
     "decisions-empty": "/clusters/bare/decisions",
+    "decision-groups": "/clusters/lab/decisions?group=reason&result=unschedulable",
+    "decision-groups-hours": "/clusters/lab/decisions?group=hour&then=result",
+    "decision-groups-slowest": "/clusters/lab/decisions?group=decision&sort=-max_us&size=25",
+    "decision-plugin": "/clusters/lab/decisions/{scheduled}/plugins/NodeResourcesFit",
+    "decision-plugin-rejecting": "/clusters/lab/decisions/{failed}/plugins/NodeResourcesFit",
+    "saved-views": "/clusters/lab/views",
+    "new-view": "/clusters/lab/new-view?group=pod&result=unschedulable",
+    "edit-view": "/clusters/lab/views/{view}/edit",
+    "plugins": "/plugins",
+    "plugin": "/plugins/PodTopologySpread",
+    "documents": "/docs",
+    "document": "/docs/performance",
     "decision": "/clusters/lab/decisions/{scheduled}",
     "decision-failed": "/clusters/lab/decisions/{failed}",
     "decision-preempting": "/clusters/lab/decisions/{preempting}",
@@ -99,6 +111,10 @@ MISTAKEN = {
     "no-decision": "/clusters/lab/decisions/7",
     "no-operation": "/operations/7777",
     "filter-refused": "/clusters/lab/decisions?since=yesterday&attempt=many",
+    "grouping-refused": "/clusters/lab/decisions?group=plugin&then=reason",
+    "no-view": "/clusters/lab/views/7777",
+    "no-plugin": "/plugins/nobody",
+    "no-document": "/docs/nothing",
     "comparison-refused": "/clusters/lab/compare-profiles?before=1&after=77",
 }
 
@@ -113,6 +129,10 @@ NOT_PAGES = {
     "heat": "JSON, for the heat map of the cluster's page",
     "decision-scores": "JSON, for the table of scores of a decision's page",
     "decision-nodes": "options, for a field of a decision's page",
+    "complete-filter": "options, for the filters of decisions",
+    "saved-view": "goes on to the page of decisions",
+    "delete-view": _POSTED,
+    "document-file": "a picture of a document",
     "operation-output": "a file",
     "clock": _POSTED,
     "switch": _POSTED,
@@ -165,7 +185,16 @@ def list_checked_routes() -> set[str]:
     """The names of the routes in `PAGES`."""
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
-        ("failed_operation", "operation", "scheduled", "failed", "preempting", "change", "moving"),
+        (
+            "failed_operation",
+            "operation",
+            "scheduled",
+            "failed",
+            "preempting",
+            "change",
+            "moving",
+            "view",
+        ),
         1,
     )
     paths = (urlsplit(path.format_map(blanks | numbers)).path for path in PAGES.values())

@@ -27,6 +27,7 @@ from apps.controlplane.ledger.grouping import Dimension
 
 _DEFAULT_LIMIT = 100
 _MAX_OFFSET = 10**6
+_TOTALS = ("total", "decisions", "pods", "oldest", "is_limited")
 
 
 class GroupSerializer(serializers.Serializer[Any]):
@@ -152,8 +153,9 @@ class DecisionAggregateView(ControlView):
             ),
             offset=parse_whole_number(request, "offset", 0, highest=_MAX_OFFSET),
         )
-        body = AggregationSerializer(found).data
-        return Response({**body, "groups": [present_group(g, by, filters) for g in found.groups]})
+        groups = [present_group(group, by, filters) for group in found.groups]
+        totals = {name: getattr(found, name) for name in _TOTALS}
+        return Response({"groups": groups, **totals})
 
     def cluster_id(self, request: Request) -> int | None:
         return find_cluster_id(request)

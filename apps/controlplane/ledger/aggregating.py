@@ -186,7 +186,7 @@ def _execute(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]
         cursor.execute(
             "SELECT set_config('statement_timeout', %s, true),"
             " set_config('work_mem', '64MB', true), set_config('jit', 'off', true),"
-            " set_config('TimeZone', %s, true)",
+            " set_config('schedweb.time_zone', %s, true)",
             [f"{MAX_SECONDS}s", get_current_timezone_name()],
         )
         try:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.utils.timezone import localtime
+
 from apps.cluster.errors import BadRequest
 from apps.controlplane.ledger.finding import NO_WORKLOAD, DecisionFilters
 
@@ -71,14 +73,20 @@ def _select_workload(key: Key, _: DecisionFilters) -> Mapping[str, str]:
 
 
 def _show_time(key: Key) -> str:
-    return format_time(key[0])
+    return format_time(localtime(key[0]))
+
+
+def _truncate(unit: str) -> str:
+    """The start of the hour or day in the current time zone, which the aggregation sets."""
+    return f"date_trunc('{unit}', d.at, current_setting('schedweb.time_zone'))"
 
 
 def _select_span(length: timedelta) -> Callable[[Key, DecisionFilters], Mapping[str, str]]:
     """The part of a span of time that the present filters select, too."""
 
     def select(key: Key, present: DecisionFilters) -> Mapping[str, str]:
-        since, until = key[0], key[0] + length
+        # a day ends at midnight, also where it has 23 hours
+        since, until = localtime(key[0]), localtime(key[0]) + length
         since = max(since, present.since) if present.since else since
         until = min(until, present.until) if present.until else until
         return {"since": format_time(since), "until": format_time(until)}
@@ -133,7 +141,7 @@ DIMENSIONS: Final = (
     Dimension(
         "hour",
         "Hour",
-        ("date_trunc('hour', d.at)",),
+        (_truncate("hour"),),
         _show_time,
         _select_span(timedelta(hours=1)),
         is_text=False,
@@ -141,7 +149,7 @@ DIMENSIONS: Final = (
     Dimension(
         "day",
         "Day",
-        ("date_trunc('day', d.at)",),
+        (_truncate("day"),),
         _show_time,
         _select_span(timedelta(days=1)),
         is_text=False,

@@ -47,6 +47,11 @@ class GroupList:
     #: (label, address) of each file format
     files: Sequence[tuple[str, str]]
 
+    @property
+    def is_single(self) -> bool:
+        """Whether each group is a single attempt."""
+        return _is_single(self.grouping)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadyView:

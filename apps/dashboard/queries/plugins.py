@@ -38,7 +38,7 @@ class PluginSummary:
     summary: str
     #: the name of its document; "" without one
     document: str
-    #: (field, default) of its arguments
+    #: (field, default) of its arguments, for a plugin without a document
     arguments: Sequence[tuple[str, str]]
     #: the class's own description, for a plugin without a document
     description: str
@@ -123,15 +123,18 @@ def _summarize(plugin: KnownPlugin) -> PluginSummary:
         plugin,
         [point for point in EXTENSION_POINTS if point in plugin.extension_points],
         _ORIGINS[plugin.origin],
-        document.summary if document else _first_line(cls),
+        document.summary if document else _describe(cls).partition("\n")[0],
         document.name if document else "",
-        _arguments(plugin),
-        "" if document else inspect.getdoc(cls) or "",
+        [] if document else _arguments(plugin),
+        "" if document else _describe(cls),
     )
 
 
-def _first_line(cls: Any) -> str:
-    return (inspect.getdoc(cls) or "").partition("\n")[0]
+def _describe(cls: Any) -> str:
+    """The class's own docstring, or that of its module."""
+    module = inspect.getmodule(cls)
+    text = cls.__doc__ or (module.__doc__ if module else "") or ""
+    return inspect.cleandoc(text).replace("`", "")
 
 
 def _arguments(plugin: KnownPlugin) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
-from django.http import FileResponse, HttpResponse
+from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import ApiError
@@ -51,10 +51,10 @@ def document(request: Request, document: str) -> HttpResponse:
 
 @require_GET
 @_site_page
-def document_file(request: Request, document: str) -> FileResponse | HttpResponse:
+def document_file(request: Request, document: str) -> HttpResponse:
     """A picture of a document."""
     path, kind = docs.find_file(document)
-    return FileResponse(path.open("rb"), content_type=kind)
+    return HttpResponse(path.read_bytes(), content_type=kind)
 
 
 @require_GET
@@ -63,7 +63,6 @@ def plugins(request: Request) -> HttpResponse:
     context = {
         "plugins": plugin_list(request.GET.get("q", "")),
         "fields": [_SEARCH],
-        "document": docs.render_document("plugins/README"),
     }
     return render_page(request, "plugins", context)
 
