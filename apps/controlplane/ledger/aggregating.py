@@ -191,7 +191,8 @@ def _execute(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]
         )
         try:
             cursor.execute(statement, parameters)
-            return cursor.fetchall()
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
         except OperationalError as error:
             if not isinstance(error.__cause__, QueryCanceled):
                 raise

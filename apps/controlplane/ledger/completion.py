@@ -142,7 +142,12 @@ def _find_names(
     sql = _NEXT_NAMES.format(
         column=column, from_=from_, above=above, below=below, condition=condition
     )
-    values = {"cluster": cluster.pk, "start": prefix, "prefix": pattern, "most": MAX_SUGGESTIONS}
+    values: dict[str, str | int] = {
+        "cluster": cluster.pk,
+        "start": prefix,
+        "prefix": pattern,
+        "most": MAX_SUGGESTIONS,
+    }
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return [name for (name,) in cursor.fetchall() if name]

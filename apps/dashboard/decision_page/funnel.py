@@ -11,7 +11,10 @@ from apps.scheduler.decision import Decision
 
 @dataclass(frozen=True, slots=True)
 class FunnelStep:
-    """The nodes that remain after a step, or that it rejected (`out`); the bar is in percent."""
+    """The nodes that remain after a step, or that it rejected (`out`); the bar is in percent.
+
+    `plugin` is what rejected them, a plugin or an extension point.
+    """
 
     name: str
     nodes: int
@@ -28,7 +31,7 @@ def funnel_steps(decision: Decision, refusals: Sequence[RefusalGroup]) -> list[F
     steps = [_step(total, "nodes in the cluster", total)]
     for source, nodes in count_by_source(refusals):
         left -= nodes
-        name = "rejected by" if source else "not evaluated"
+        name = f"rejected by {source}" if source else "not evaluated"
         steps.append(replace(_step(total, name, nodes, out=True, start=left), plugin=source))
     steps.append(_step(total, "feasible", len(decision.feasible)))
     if len(decision.total):
