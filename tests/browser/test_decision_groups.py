@@ -32,18 +32,22 @@ def test_a_question_becomes_a_saved_view(seen: Seen, lab: Cluster) -> None:
     page = seen.page
     seen.open("/clusters/lab/decisions")
     # a field completes what is typed, from the database
-    page.get_by_label("Reason").fill("cpu")
+    reason = page.get_by_role("combobox", name="Reason", exact=True)
+    reason.press_sequentially("cpu")
     suggestion = page.locator("#suggested-reason option")
     expect(suggestion).to_have_attribute("value", "Insufficient cpu")
-    page.get_by_label("Reason").fill("Insufficient cpu")
-    page.get_by_label("Result").select_option("unschedulable")
-    page.get_by_label("Group by").select_option("pod")
+    reason.fill("Insufficient cpu")
+    page.locator("[name=result]").select_option("unschedulable")
+    page.locator("[name=group]").select_option("pod")
     table = page.locator("#decisions table")
     expect(table.locator("tbody tr")).to_have_count(2)
     expect(page).to_have_url(lambda url: "group=pod" in url and "reason=Insufficient" in url)
     # sorted by name, descending
-    table.get_by_role("link", name="Pod", exact=True).click()
-    table.get_by_role("link", name="Pod", exact=False).first.click()
+    heading = table.locator("thead th").first
+    heading.get_by_role("link").click()
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    heading.get_by_role("link").click()
+    expect(heading).to_have_attribute("aria-sort", "descending")
     expect(table.locator("tbody tr").first).to_contain_text("huge-2")
     # a row leads to the decisions behind it
     table.get_by_role("link", name="default/huge-2", exact=True).click()

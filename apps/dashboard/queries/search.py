@@ -114,7 +114,7 @@ def _decisions(text: str, here: str) -> list[Hit]:
 
 
 def _plugins(text: str) -> list[Hit]:
-    found = [name for name in known_plugins() if text.lower() in name.lower()]
+    found = [name for name in known_plugins() if _has_word(name, text.lower())]
     documents = plugin_documents()
     return [
         Hit(
@@ -125,6 +125,12 @@ def _plugins(text: str) -> list[Hit]:
         )
         for name in found[:MAX_HITS]
     ]
+
+
+def _has_word(name: str, start: str) -> bool:
+    """Whether a word of a name in CamelCase starts with the text."""
+    starts = (place for place, letter in enumerate(name) if letter.isupper())
+    return any(name[place:].lower().startswith(start) for place in starts)
 
 
 def _order_by_cluster(found: QuerySet[Node] | QuerySet[Pod], here: str) -> QuerySet[Node | Pod]:
