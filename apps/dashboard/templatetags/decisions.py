@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django import template
 
+from apps.controlplane.ledger.grouping import Dimension
 from apps.dashboard import figures
 
 register = template.Library()
@@ -30,10 +31,12 @@ def microseconds(value: int) -> str:
 
 
 @register.simple_tag
-def group_time(text: str, length: str) -> str:
-    """The start of an hour or a day, in the time zone in which decisions are grouped."""
-    at = datetime.fromisoformat(text)
-    return f"{at:%Y-%m-%d}" if length == "day" else f"{at:%Y-%m-%d %H:%M}"
+def group_text(dimension: Dimension, text: str) -> str:
+    """The key of a group; of an hour or a day its start, without the offset of the time zone."""
+    formats = {"hour": "%Y-%m-%d %H:%M", "day": "%Y-%m-%d"}
+    if dimension.name not in formats:
+        return text
+    return datetime.fromisoformat(text).strftime(formats[dimension.name])
 
 
 @register.filter
