@@ -17,7 +17,8 @@ from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.ledger import saved_views
+from apps.controlplane.models import Operation, SavedView, SchedulingDecision
 from apps.controlplane.operations import previewing
 from apps.controlplane.profiles import revisions
 from apps.dashboard.urls import urlpatterns
@@ -34,7 +35,7 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add objects that detail pages need: an object without a page of its own, operations."""
+    """Add what detail pages need: an object without a page of its own, operations, a view."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
@@ -64,6 +65,8 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
         output_name="cluster.yaml",
         user=actor.user,
     )
+    query = {"group": "pod", "result": "unschedulable"}
+    saved_views.create_view(cluster, actor.user, name="failed", query=query)
 
 
 def pages(cluster: Cluster) -> dict[str, str]:
@@ -83,6 +86,8 @@ def lists(cluster: Cluster) -> dict[str, str]:
     return {
         "API clusters": "/api/v1/clusters",
         "API decisions": f"{control}/decisions",
+        "API decisions by pod": f"{control}/decisions/aggregate?group=pod",
+        "API decisions by hour and result": f"{control}/decisions/aggregate?group=hour,result",
         "API queue": f"{control}/queue",
         "API profiles": f"{control}/profiles",
         "API series of a day": f"{control}/series?since=24h",
@@ -145,4 +150,8 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,
         "uid": pod.uid,
+        "view": SavedView.objects.filter(cluster=cluster).latest("id").pk,
+        "plugin": "NodeResourcesFit",
+        "document": "queue",
+        "file.document": "images/decision.png",
     }

@@ -7,6 +7,11 @@ from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
+from apps.api.control.aggregates import (
+    ClusterDecisionAggregateView,
+    DecisionAggregateView,
+    PastDecisionAggregateView,
+)
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
@@ -28,6 +33,7 @@ from apps.api.control.profiles import (
     ProfileViewSet,
 )
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
+from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.schema import SchemaView
 from apps.api.control.series import SeriesView
 from apps.api.control.views import ClusterViewSet, TokenView
@@ -44,6 +50,7 @@ router.register(
     ClusterDecisionViewSet,
     basename="api-cluster-decision",
 )
+router.register("clusters/(?P<cluster>[^/]+)/views", SavedViewViewSet, basename="api-view")
 router.register("history/clusters", PastClusterViewSet, basename="api-past-cluster")
 router.register(
     r"history/clusters/(?P<cluster_id>\d{1,18})/decisions",
@@ -90,6 +97,21 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/pods/<str:namespace>/<str:name>/explanation",
         PodExplanationView.as_view(),
         name="api-pod-explanation",
+    ),
+    path(
+        "api/v1/decisions/aggregate",
+        DecisionAggregateView.as_view(),
+        name="api-aggregate-decisions",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/aggregate",
+        ClusterDecisionAggregateView.as_view(),
+        name="api-aggregate-cluster-decisions",
+    ),
+    path(
+        "api/v1/history/clusters/<int:cluster_id>/decisions/aggregate",
+        PastDecisionAggregateView.as_view(),
+        name="api-aggregate-past-decisions",
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path(

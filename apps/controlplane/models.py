@@ -265,6 +265,8 @@ class SchedulingDecision(models.Model):
     pod_uid = models.UUIDField()
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
+    #: The pod's controller, "Deployment/web"; empty without one, and in rows of earlier releases.
+    workload = models.CharField(max_length=317, blank=True, default="", db_default="")
     attempt = models.PositiveIntegerField()
     at = models.DateTimeField()
     profile_revision = models.PositiveIntegerField()
@@ -318,6 +320,12 @@ class SchedulingDecision(models.Model):
             ),
             # by namespace
             models.Index(fields=["cluster", "namespace", "id"], name="decision_namespace"),
+            # by workload
+            models.Index(
+                fields=["cluster", "workload", "id"],
+                name="decision_workload",
+                condition=~models.Q(workload=""),
+            ),
             # scheduled on a node
             models.Index(
                 fields=["cluster", "node", "id"],
@@ -358,6 +366,29 @@ class SchedulingDecision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name} attempt {self.attempt}: {self.result}"
+
+
+class SavedView(models.Model):
+    """Filters, grouping and sorting of decisions under a name: see `ledger.saved_views`."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    #: Who saved it, and alone can change it.
+    user = models.CharField(max_length=150)
+    name = models.CharField(max_length=100)
+    #: Parameter -> its text, as in the address of a list or an aggregation of decisions.
+    query = models.JSONField(default=dict)
+    #: Other users see it.
+    shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (
+            # also finds the views of a cluster
+            models.UniqueConstraint(fields=["cluster", "user", "name"], name="unique_saved_view"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user}"
 
 
 class Operation(models.Model):

@@ -12,6 +12,7 @@ from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations import previewing, running
@@ -48,6 +49,7 @@ def places(cluster: Cluster) -> dict[str, Any]:
     decisions = SchedulingDecision.objects.filter(cluster=cluster)
     return {
         **_create_operations(cluster),
+        "view": _create_view(cluster),
         "scheduled": decisions.filter(result="scheduled", name="web-119").get().pk,
         "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
         "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
@@ -77,6 +79,12 @@ def _create_past(lab: Cluster) -> None:
     revisions.add_revision(lab, packing, user="admin", name="packing", note="pack the nodes")
     wrong = packing.replace("percentageOfNodesToScore: 100", "percentageOfNodesToScore: 300")
     drafts.save_draft(lab, "wip", wrong, user="admin", note="not ready")
+
+
+def _create_view(cluster: Cluster) -> int:
+    query = {"group": "pod", "result": "unschedulable", "plugin": "NodeResourcesFit"}
+    name = "without room for their requests"
+    return saved_views.create_view(cluster, "admin", name=name, query=query, shared=True).pk
 
 
 def _create_operations(cluster: Cluster) -> dict[str, int]:

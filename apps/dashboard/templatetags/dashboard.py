@@ -29,7 +29,19 @@ SECTIONS = (
     ("Queue", "queue", {"queue", "queue-history"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
-    ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
+    (
+        "Decisions",
+        "decisions",
+        {
+            "decisions",
+            "decision",
+            "refused-nodes",
+            "decision-plugin",
+            "saved-views",
+            "new-view",
+            "edit-view",
+        },
+    ),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
     (
