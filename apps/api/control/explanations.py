@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView
+from apps.api.control.documentation.areas import Area
 from apps.api.control.explanation_serializers import (
     DecisionExplanationSerializer,
     PodExplanationSerializer,
@@ -29,6 +30,9 @@ _NODES = (
 class DecisionExplanationView(ControlView):
     """Why a pod was scheduled to its node, and why not to another one."""
 
+    area = Area.EXPLANATIONS
+    path_help = {"number": "Id of the decision."}
+
     @extend_schema(
         parameters=[*_NODES],
         responses={
@@ -38,7 +42,10 @@ class DecisionExplanationView(ControlView):
         },
     )
     def get(self, request: Request, cluster: str, number: str) -> Response:
-        """The choice as a sentence and as the share of each plugin; with `node`, why not that node.
+        """Explain a decision.
+
+        The choice as a sentence and as the share of each plugin; with `node`, why that node was
+        not selected.
 
         The figures of a refusal are those at the time of the decision, not the current ones.
         """
@@ -56,8 +63,15 @@ class DecisionExplanationView(ControlView):
 class PodExplanationView(ControlView):
     """Why a pod is pending, what would make it schedulable, and when it is retried."""
 
+    area = Area.EXPLANATIONS
+    path_help = {"name": "Name of the pod."}
+
     @extend_schema(responses={200: PodExplanationSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, namespace: str, name: str) -> Response:
-        """All fields are empty for a pod that is not pending."""
+        """Explain why a pod is pending.
+
+        The reason, the changes that would make it schedulable, its place in the queue, and the
+        events that would activate it. All fields are empty for a pod that is not pending.
+        """
         explained = explain_pod(cluster_named(cluster), namespace, name)
         return Response(PodExplanationSerializer(explained).data)

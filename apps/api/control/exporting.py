@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster_id
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.controlplane.history import past_clusters
@@ -42,18 +43,26 @@ _QUERY = [
     OpenApiParameter("limit", int, description="Maximum number of decisions; the newest ones."),
     *FILTERS,
 ]
-_FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in export.FORMATS.values()}
+_FILES = {
+    (200, each.media_type): OpenApiTypes.BINARY if name == "parquet" else OpenApiTypes.STR
+    for name, each in export.FORMATS.items()
+}
+_REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 501: ErrorSerializer}
 
 
-@extend_schema(parameters=_QUERY, responses={**_FILES, 400: ErrorSerializer, 501: ErrorSerializer})
+@extend_schema(parameters=_QUERY, responses={**_FILES, **_REFUSALS})
 class DecisionExportView(ControlView):
     """Decisions of all clusters, newest first; `cluster` or `cluster_id` selects one."""
 
+    area = Area.DECISIONS
     renderer_classes = [_create_renderer(name) for name in export.FORMATS]
     parameters = frozenset({"format", "limit", *DecisionViewSet.parameters})
 
     def get(self, request: Request, **names: Any) -> StreamingHttpResponse:
-        """A file with a row for each decision that the filters select."""
+        """Export decisions.
+
+        A file with a row for each decision that the filters select, newest first.
+        """
         reject_unknown(request, self.parameters)
         chosen = export.FORMATS[request.accepted_renderer.format]
         limit = parse_whole_number(request, "limit", 0, highest=_MAX_LIMIT) or None
@@ -75,6 +84,7 @@ class DecisionExportView(ControlView):
         return response
 
 
+@extend_schema(summary="Export the decisions of a cluster")
 class ClusterDecisionExportView(DecisionExportView):
     """Decisions of one cluster."""
 
@@ -82,6 +92,7 @@ class ClusterDecisionExportView(DecisionExportView):
         return cluster_named(cluster).pk
 
 
+@extend_schema(summary="Export the decisions of a deleted cluster")
 class PastDecisionExportView(DecisionExportView):
     """Decisions of a deleted cluster."""
 

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import MAX_PAGE, ControlView, NewestFirst, parse_whole_number
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
@@ -89,6 +90,8 @@ class ActivationSerializer(serializers.Serializer[Any]):
 class QueueListView(ControlView):
     """The pods in the scheduling queue."""
 
+    area = Area.QUEUE
+
     @extend_schema(
         parameters=[
             OpenApiParameter("queue", str, enum=[*QueueEntry.Queue.values, "all"], default="all"),
@@ -105,7 +108,11 @@ class QueueListView(ControlView):
         responses={200: QueueSerializer, **_REFUSALS},
     )
     def get(self, request: Request, cluster: str) -> Response:
-        """The pods of all queues, or of one, in order; and the size of each queue."""
+        """List the pods in the queue.
+
+        The pods of all parts of the queue, or of one, in the order in which they leave it; and the
+        size of each part.
+        """
         found = cluster_named(cluster)
         query = request.query_params
         if any("\x00" in value for value in query.values()):
@@ -152,6 +159,7 @@ _HISTORY = [
 class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
     """Moves between the queues; retained when the pod is deleted."""
 
+    area = Area.QUEUE
     queryset = QueueMove.objects.none()
     serializer_class = QueueMoveSerializer
     pagination_class = NewestFirst
@@ -160,21 +168,33 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
         cluster = cluster_named(self.kwargs["cluster"])
         return history.find_moves(cluster, self.request.query_params)
 
-    @extend_schema(parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True)})
+    @extend_schema(
+        parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True), **_REFUSALS}
+    )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Every move, newest first: source, target, event, and the plugin and hint that decided."""
+        """List moves in the queue.
+
+        Every move of a pod between the parts of the queue, newest first: source, target, event,
+        and the plugin and hint that decided. Moves are retained after their pod is deleted.
+        """
         return self.list(request, *args, **kwargs)
 
 
 class QueueActivateView(ControlView):
     """Manual activation."""
 
+    area = Area.QUEUE
+
     @extend_schema(
         request=ActivationSerializer,
         responses={202: ActivationSerializer, 422: ErrorSerializer, **_REFUSALS},
     )
     def post(self, request: Request, cluster: str) -> Response:
-        """Activate waiting pods; the history records the event ManualActivate."""
+        """Activate pods.
+
+        Moves waiting pods to activeQ, or none if one of them cannot be activated. The history
+        records the event `ManualActivate`.
+        """
         found = cluster_named(cluster)
         wanted = ActivationSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

@@ -1,0 +1,94 @@
+"""Completes the OpenAPI document: areas, parameters, errors, and the recorded examples."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apps.api.control.documentation import parameters
+from apps.api.control.documentation.areas import Area
+from apps.api.control.documentation.examples import Call, load_common, load_examples, resolve
+
+PREFIX: Final = "/api/v1"
+_JSON: Final = "application/json"
+_ERROR: Final = {"$ref": "#/components/schemas/Error"}
+_UNSAFE: Final = ("post", "put", "patch", "delete")
+_MEANINGS: Final = {
+    200: "Success.",
+    201: "Created.",
+    202: "Accepted: the work continues after the response.",
+    204: "Success; the response has no body.",
+    400: "The body or a parameter is invalid; nothing was written.",
+    401: "The request has no valid token and no session.",
+    403: "The user may not do this, or the request of a browser lacks its CSRF token.",
+    404: "What the address names does not exist.",
+    409: "The request conflicts with the present state.",
+    422: "A value is invalid; every error is a cause.",
+    429: "The site has too many requests in hand; send it again after `Retry-After` seconds.",
+    501: "The site lacks a package that this needs.",
+    504: "The query took too long; select fewer rows.",
+}
+
+
+def complete_document(result: Any, **context: Any) -> Any:
+    """The hook of drf-spectacular: *result* is the OpenAPI document."""
+    result["tags"] = [{"name": each.title, "description": each.description} for each in Area]
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            calls = load_examples().get(f"{method.upper()} {path.removeprefix(PREFIX)}", [])
+            _describe_parameters(operation, calls)
+            _add_common_errors(method, operation)
+            for number, call in enumerate(calls, 1):
+                _add_example(operation, f"example-{number}", call)
+            _describe_responses(operation)
+    return result
+
+
+def _describe_parameters(operation: Any, calls: list[Call]) -> None:
+    shown = resolve(calls[0], load_common()["values"]) if calls else {}
+    for parameter in operation.get("parameters", []):
+        name = parameter["name"]
+        if parameter["in"] == "path":
+            parameter["example"] = shown.get("path", {}).get(name)
+            continue
+        parameter.setdefault("description", parameters.DESCRIPTIONS.get(name, ""))
+        if name in parameters.IN_QUERIES:
+            example = parameters.IN_QUERIES[name]
+            # not `example`: the page would fill in every filter at once
+            parameter["schema"]["examples"] = [example]
+            if parameter.get("required"):
+                parameter["example"] = example
+            elif "enum" not in parameter["schema"]:
+                parameter["description"] += f" Example: `{example}`"
+
+
+def _add_common_errors(method: str, operation: Any) -> None:
+    for code, error in load_common()["errors"].items():
+        if code == 403 and method not in _UNSAFE:
+            continue
+        _add_example(operation, "example-0", {"status": code, **error})
+
+
+def _add_example(operation: Any, key: str, call: Call) -> None:
+    """Add a call as an example of the response, and of the request if it succeeds."""
+    values = load_common()["values"]
+    if "response" in call:
+        kind = call.get("response_type", _JSON)
+        response = operation["responses"].setdefault(str(call["status"]), {})
+        if call["status"] >= 400:
+            schema = _ERROR if kind == _JSON else {"type": "string"}
+            response.setdefault("content", {}).setdefault(kind, {"schema": schema})
+        if kind in response.get("content", {}):
+            examples = response["content"][kind].setdefault("examples", {})
+            examples[key] = {"summary": call["title"], "value": call["response"]}
+    if "body" in call and call["status"] < 400:
+        media = operation["requestBody"]["content"][call.get("type", _JSON)]
+        value = resolve(call["body"], values)
+        media.setdefault("examples", {})[key] = {"summary": call["title"], "value": value}
+
+
+def _describe_responses(operation: Any) -> None:
+    ordered = sorted(operation["responses"].items())
+    for code, response in ordered:
+        if not response.get("description"):
+            response["description"] = _MEANINGS[int(code)]
+    operation["responses"] = dict(ordered)

@@ -1,0 +1,73 @@
+"""What path and query parameters mean, by name, with an example of each."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+
+class Meaning(NamedTuple):
+    description: str
+    example: Any
+
+
+#: Parameters in paths. A view whose parameter means something else declares it in `path_help`.
+IN_PATHS: Final = {
+    "cluster": Meaning("Name of the cluster.", "lab"),
+    "cluster_id": Meaning("Id of the deleted cluster.", 2),
+    "node": Meaning("Name of the node.", "node-1"),
+    "namespace": Meaning("Namespace of the pod.", "default"),
+    "revision": Meaning("Number of the revision.", 1),
+}
+
+#: Examples of query parameters. Each is sent to every operation that has the parameter.
+IN_QUERIES: Final[dict[str, Any]] = {
+    "against": "node-2",
+    "attempt": 1,
+    "before": 1,
+    "chart": "pods",
+    "cluster": "lab",
+    "event": "NodeAdd",
+    "format": "json",
+    "group": "reason,node",
+    "limit": 10,
+    "min_attempt": 2,
+    "namespace": "default",
+    "node": "node-1",
+    "offset": 10,
+    "page_size": 10,
+    "plugin": "NodeResourcesFit",
+    "pod": "default/huge",
+    "pod_uid": "2626957f-3a2c-43de-a928-b923d82f3112",
+    "profile": "default-scheduler",
+    "queue": "unschedulable",
+    "reason": "Insufficient cpu",
+    "request_id": "d550dd9be1634a03ba89449d5c75b217",
+    "result": "unschedulable",
+    "revision": 1,
+    "since": "2026-11-22T09:00:00Z",
+    "sort": "-decisions",
+    "state": "succeeded",
+    "step": 10,
+    "text": "Insufficient cpu",
+    "until": "2026-11-22T18:00:00Z",
+    "victim": "default/web-0",
+    "with_history": False,
+    "workload": "Deployment/web",
+}
+
+#: Meanings of parameters that the framework describes poorly.
+DESCRIPTIONS: Final = {
+    "cursor": "Where a page starts: use the addresses in `next` and `previous` of a response.",
+    "page_size": "Maximum number of rows of a page, up to 1000; default: 100.",
+    "limit": "Maximum number of rows.",
+    "offset": "Number of rows to leave out at the start.",
+    "format": "The format of the response; the header `Accept` selects it, too.",
+    "namespace": "Namespace of the pods.",
+    "state": "Only operations in this state.",
+    "queue": "The part of the queue to list.",
+    "with_history": "Delete the decisions and changes of the cluster, too.",
+    "pod_uid": "The uid of the pod.",
+    "cluster": "Name of a cluster.",
+    "scope": "What the figures are about.",
+    "name": "Name of the namespace, profile or node.",
+}
