@@ -122,7 +122,7 @@ NOT_PAGES = {
     "activate-pod": _POSTED,
     "change-nodes": _POSTED,
     "set-condition": _POSTED,
-    "delete-pods": _POSTED,
+    "change-pods": _POSTED,
     "cancel-operation": _POSTED,
 }
 

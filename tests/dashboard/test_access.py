@@ -30,7 +30,7 @@ _POST_ONLY = {
     "cancel-operation",
     "change-nodes",
     "clock",
-    "delete-pods",
+    "change-pods",
     "export",
     "pause",
     "resume",

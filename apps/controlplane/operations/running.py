@@ -75,5 +75,7 @@ def _end(
 
 def _cancel_message(operation: Operation) -> str:
     if operation.kind == "drain":
-        return "cancelled: the node stays cordoned, and evicted pods are not restored"
+        return "cancelled: nodes stay cordoned, and evicted pods are not restored"
+    if operation.kind == "bulk":
+        return "cancelled: objects that were already changed remain changed"
     return "cancelled: nothing was changed"

@@ -26,7 +26,7 @@ register = template.Library()
 SECTIONS = (
     ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
     ("Queue", "queue", {"queue", "queue-history"}),
-    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
+    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
     ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
     ("Events", "events", {"events"}),

@@ -16,6 +16,7 @@ from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.queries.nodes import node_list, one_node
 from apps.dashboard.queries.usage import resource_names
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page
+from apps.dashboard.selections import take_rejected
 
 
 @require_GET
@@ -30,6 +31,7 @@ def nodes(request: Request, cluster: Cluster) -> HttpResponse:
         "nodes": found,
         "sorting": found.sorting,
         "resource": resource,
+        "rejected": take_rejected(request),
     }
     return render_page(request, "nodes", context)
 
@@ -37,7 +39,12 @@ def nodes(request: Request, cluster: Cluster) -> HttpResponse:
 @require_GET
 @cluster_page
 def node(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    return render_page(request, "node", {"cluster": cluster, "one": one_node(cluster, name)})
+    context = {
+        "cluster": cluster,
+        "one": one_node(cluster, name),
+        "rejected": take_rejected(request),
+    }
+    return render_page(request, "node", context)
 
 
 @require_http_methods(["GET", "POST"])
