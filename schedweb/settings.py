@@ -32,6 +32,8 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",
+    # templates of form widgets
+    "django.forms",
     "apps.cluster",
     "apps.controlplane",
     "apps.api",
@@ -74,6 +76,9 @@ TEMPLATES = [
         },
     },
 ]
+
+#: Widgets may have templates in the project's folder.
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Database ---------------------------------------------------------------------------------
 

@@ -351,7 +351,8 @@ class Operation(models.Model):
     #: Null until it has created its cluster, and if it created none.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, db_index=False)
     arguments = models.JSONField(default=dict)
-    #: Uploaded data as zstandard-compressed JSON; null when the work has ended.
+    #: Uploaded data as zstandard-compressed JSON; null when the work has ended, unless it failed
+    #: and the user can correct the data.
     payload = models.BinaryField(null=True)
     state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
     #: Completed steps of `total`; both are 0 while the total is unknown.
@@ -400,6 +401,11 @@ class Operation(models.Model):
     @property
     def finished(self) -> bool:
         return self.state not in (self.State.WAITING, self.State.RUNNING)
+
+    @property
+    def can_be_corrected(self) -> bool:
+        """Whether it was started by a form that shows its data again if it fails."""
+        return "form" in self.arguments
 
     @property
     def percent(self) -> int:

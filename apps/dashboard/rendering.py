@@ -78,6 +78,11 @@ def render_refusal(
     return _set_headers(render(request, template, context, status=refusal.code))
 
 
+def posted(request: Request) -> tuple[Any, Any]:
+    """The values and the files of a posted form, (None, None) for other requests."""
+    return (request.POST, request.FILES) if request.method == "POST" else (None, None)
+
+
 def actor(request: Request) -> Actor:
     """The user and request id that the change log records for this request."""
     return Actor(request.user.get_username(), current_request_id())

@@ -60,12 +60,13 @@ def _end(
     changes: dict[str, Any] = {"message": message} if message else {}
     if state == Operation.State.SUCCEEDED:
         changes |= {"done": F("total")}
+    if state != Operation.State.FAILED or not operation.can_be_corrected:
+        changes |= {"payload": None}
     Operation.objects.filter(
         pk=operation.pk, state=Operation.State.RUNNING, attempts=operation.attempts
     ).update(
         state=state,
         cause=cause,
-        payload=None,
         cluster_id=operation.cluster_id,
         finished_at=timezone.now(),
         **changes,

@@ -7,15 +7,14 @@ from typing import Any
 from django import forms
 
 from apps.controlplane.models import ConfigurationRevision
+from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.refusals import ObjectForm
 
 
 class ProfileForm(ObjectForm):
     """A KubeSchedulerConfiguration as YAML."""
 
-    configuration = forms.CharField(
-        strip=False, widget=forms.Textarea({"rows": 24, "class": "code", "spellcheck": "false"})
-    )
+    configuration = YamlField(rows=24, label="Configuration")
     legacy = forms.BooleanField(
         required=False,
         help_text="Converted from an older version: may use plugins of earlier releases.",

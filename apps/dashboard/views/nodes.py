@@ -51,12 +51,16 @@ def node(request: Request, cluster: Cluster, name: str) -> HttpResponse:
 @cluster_page
 def new_node(request: Request, cluster: Cluster) -> HttpResponse:
     form = NodeForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST":
+        valid = form.is_valid()
         try:
-            created = store.create(cluster, kinds.NODE, form.body(), actor=actor(request))
+            # with errors in some fields, the store still checks the others
+            created = store.create(
+                cluster, kinds.NODE, form.body(), actor=actor(request), dry_run=not valid
+            )
         except ApiError as refusal:
             show_refusal(form, refusal)
-        else:
+        if form.is_valid():
             name = created["metadata"]["name"]
             messages.success(request, f"Node {name} created.")
             return redirect("node", cluster=cluster.name, name=name)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
+from apps.cluster.writes import Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters import bulk
 from apps.controlplane.clusters.bulk import BulkAction
@@ -96,15 +97,17 @@ def change_pods(request: Request, cluster: Cluster) -> HttpResponse:
 @cluster_page
 def new_pod(request: Request, cluster: Cluster) -> HttpResponse:
     form = PodForm(request.POST or None, cluster=cluster)
-    if request.method == "POST" and form.is_valid():
-        bodies = form.bodies()
+    if request.method == "POST":
+        valid = form.is_valid()
+        writes = [Create(kinds.POD, body) for body in form.bodies()]
         try:
-            objects = [(kinds.POD, body) for body in bodies]
-            created = store.create_many(cluster, objects, actor=actor(request))
+            # with errors in some fields, the store still checks the others
+            created = store.write(cluster, writes, actor=actor(request), dry_run=not valid)
         except ApiError as refusal:
             show_refusal(form, refusal)
-        else:
-            return _redirect_to_created(request, cluster, [body["metadata"] for body in created])
+        if form.is_valid():
+            bodies = [body for body in created if not isinstance(body, ApiError)]
+            return _redirect_to_created(request, cluster, [body["metadata"] for body in bodies])
     context = {"cluster": cluster, "form": form}
     return render_page(request, "new_pod", context, status=422 if form.errors else 200)
 

@@ -15,7 +15,7 @@ from apps.dashboard.forms.profile import ProfileForm
 from apps.dashboard.forms.yaml_problems import show_causes
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.profiles import compare, get_revision, one_profile, profile_list
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.convert import convert
 
@@ -61,7 +61,7 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
         return _convert(request, cluster)
     start = parse_whole_number(request.GET, "like")
     active = get_revision(cluster, start) if start else revisions.get_active(cluster)
-    form = ProfileForm(request.POST or None, active=active)
+    form = ProfileForm(*posted(request), active=active)
     if request.method == "POST" and form.is_valid():
         try:
             added = revisions.add_revision(
