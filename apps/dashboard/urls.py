@@ -28,6 +28,7 @@ from apps.dashboard.views import (
 _cluster: list[URLPattern | URLResolver] = [
     path("", overview.cluster, name="cluster"),
     path("/heat.json", overview.heat, name="heat"),
+    path("/kubeconfig", accounts.kubeconfig, name="kubeconfig"),
     path("/clock", overview.clock, name="clock"),
     path("/switch", overview.switch, name="switch"),
     path("/pause", clusters.pause, name="pause"),
@@ -99,6 +100,11 @@ _cluster: list[URLPattern | URLResolver] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", clusters.cluster_list, name="clusters"),
+    path("account", accounts.account, name="account"),
+    path("account/theme", accounts.set_theme, name="set-theme"),
+    path("account/token", accounts.change_token, name="change-token"),
+    path("account/password", accounts.ChangePassword.as_view(), name="password"),
+    path("help", accounts.show_help, name="help"),
     path("login", accounts.Login.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("new-cluster", new_cluster.new_cluster, name="new-cluster"),

@@ -107,6 +107,8 @@ def seen(chromium: Browser, site: str) -> Iterator[Seen]:
 
 def watch_page(window: BrowserContext, site: str) -> Seen:
     """A page in this window, and the errors in it."""
+    # the tour of a first visit has a story of its own
+    window.add_init_script("localStorage.setItem('schedweb-tour', 'seen')")
     page = window.new_page()
     seen = Seen(page, site)
     page.set_default_timeout(10_000)

@@ -29,6 +29,9 @@ PAGES = {
     "operations-none": "/operations?q=nothing",
     "operation": "/operations/{failed_operation}",
     "operation-running": "/operations/{operation}",
+    "account": "/account",
+    "password": "/account/password",
+    "help": "/help",
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
     "cluster-settings": "/clusters/lab/settings",
@@ -114,6 +117,9 @@ NOT_PAGES = {
     "decision-scores": "JSON, for the table of scores of a decision's page",
     "decision-nodes": "options, for a field of a decision's page",
     "operation-output": "a file",
+    "kubeconfig": "a file",
+    "set-theme": _POSTED,
+    "change-token": _POSTED,
     "clock": _POSTED,
     "switch": _POSTED,
     "pause": _POSTED,
@@ -138,6 +144,8 @@ class InvalidForm:
 
 #: name of the screenshot -> a form whose response has an error
 REFUSED = {
+    "refused-preferences": InvalidForm("/account", {"Time zone": "Mars/Olympus"}, "Save"),
+    "refused-taint": InvalidForm("/clusters/lab/nodes/gpu-1", {"New taint": "dedicated"}, "Taint"),
     "refused-cluster": InvalidForm("/new-cluster", {"Name": "Lab!"}, "Create cluster"),
     "refused-settings": InvalidForm(
         "/clusters/lab/settings",

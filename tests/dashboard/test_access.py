@@ -29,6 +29,8 @@ _POST_ONLY = {
     "activate-pod",
     "cancel-operation",
     "change-nodes",
+    "change-token",
+    "set-theme",
     "clock",
     "change-pods",
     "export",
@@ -38,6 +40,8 @@ _POST_ONLY = {
     "switch",
 }
 _FORMS = {
+    "account",
+    "password",
     "new-cluster",
     "cluster-settings",
     "delete-cluster",

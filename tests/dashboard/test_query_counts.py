@@ -20,6 +20,10 @@ from tests.dashboard.conftest import ACTOR, add_pods, create_lab, pod
 
 #: page -> queries at most, those of session and user included
 BOUNDS = {
+    "account": 5,
+    "help": 2,
+    "kubeconfig": 5,
+    "password": 2,
     "activate-profile": 9,
     "change": 7,
     "changes": 6,

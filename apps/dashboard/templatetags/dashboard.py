@@ -43,6 +43,19 @@ SECTIONS = (
     ),
 )
 
+#: Page -> the key that opens it after "g"; `inc/shortcuts.html` lists them.
+_KEYS = {
+    "cluster": "o",
+    "queue": "q",
+    "pods": "p",
+    "nodes": "n",
+    "decisions": "d",
+    "events": "e",
+    "changes": "h",
+    "profiles": "f",
+    "kinds": "b",
+}
+
 #: State -> (icon, colour class, label)
 STATES = {
     "active": ("play", "blue", "activeQ"),
@@ -184,7 +197,7 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     match = context["request"].resolver_match
     here = match.url_name if match else ""
     links = [
-        (label, reverse(page, args=[cluster.name]), here in members)
+        (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
         for label, page, members in SECTIONS
     ]
     return {"links": links}
@@ -245,6 +258,12 @@ def node_state(node: NodeUse) -> str:
     if not node.ready:
         return "not-ready"
     return "cordoned" if node.unschedulable else "ready"
+
+
+@register.filter
+def split(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
 
 
 @register.filter
