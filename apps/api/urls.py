@@ -20,7 +20,13 @@ from apps.api.control.exporting import (
     PastDecisionExportView,
 )
 from apps.api.control.history import PastClusterViewSet
-from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
+from apps.api.control.operations import (
+    BulkView,
+    CopyView,
+    DrainView,
+    ExportView,
+    OperationViewSet,
+)
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
 from apps.api.control.schema import SchemaView
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
@@ -60,6 +66,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-queue-activate",
     ),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
+    path("api/v1/clusters/<str:cluster>/bulk", BulkView.as_view(), name="api-bulk"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
     path(
         "api/v1/clusters/<str:cluster>/nodes/<str:node>/drain",

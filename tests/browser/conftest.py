@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.core.wsgi import get_wsgi_application
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from apps.api import creation
 from schedweb import tls
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
@@ -92,6 +93,8 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
     loop.call_soon_threadsafe(running.end)
     thread.join(20)
     assert not thread.is_alive()
+    # as the server does when it ends
+    loop.run_until_complete(creation.close())
     loop.close()
     threads.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import template
+from django.urls import reverse
 
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
 from apps.dashboard.tables import Field, Sorting
@@ -101,6 +102,7 @@ def bulk_bar(context: template.Context, resource: str, page: NumberedPage[Any]) 
         "rejected": context["rejected"],
         "resource": resource,
         "page": page,
+        "address": reverse(f"change-{resource}", args=[context["cluster"].name]),
         "plain": [(name, _label(name)) for name in plain],
         "with_text": [(name, _label(name)) for name in with_text],
         "hint": hint,

@@ -22,7 +22,16 @@ from apps.controlplane.operations import service
 from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, TraceForm, YamlForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.yaml_problems import show_in_yaml
-from apps.dashboard.rendering import Request, actor, posted, render_page, render_refusal
+from apps.dashboard.recipes.actions import cluster_recipe, import_recipe
+from apps.dashboard.recipes.recipe import Recipe
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    posted,
+    render_page,
+    render_recipes,
+    render_refusal,
+)
 from apps.dashboard.views.objects import MAX_TEXT_IN_REQUEST
 from apps.dashboard.views.operations import find_failed
 
@@ -38,6 +47,8 @@ def new_cluster(request: Request) -> HttpResponse:
         way, form = _restore(failed) if failed else _read_form(request)
     except ApiError as refusal:
         return render_refusal(request, refusal)
+    if "commands" in request.POST:
+        return render_recipes(request, form, lambda: _recipes(way, form))
     if request.method == "POST" and form.is_valid():
         try:
             return _create(request, way, form)
@@ -65,6 +76,17 @@ def _restore(failed: Operation) -> tuple[str, ClusterForm]:
     form = TraceForm(values)
     form.add_error(_file_of(failed.cause, upload), failed.cause)
     return "trace", form
+
+
+def _recipes(way: str, form: ClusterForm) -> list[Recipe]:
+    typed, name = form.cleaned_data, form.cleaned_data["name"]
+    if way == "copy":
+        body = {"name": name, "paused": typed["paused"]}
+        path = f"/api/v1/clusters/{typed['source']}/copy"
+        return [Recipe(f"Copy {typed['source']}", path, "POST", body=body)]
+    recipe = cluster_recipe({**form.cluster(), "sizes": None})
+    recipe.body.pop("sizes")
+    return [recipe, import_recipe(name, typed["manifest"])] if way == "yaml" else [recipe]
 
 
 def _file_of(cause: str, upload: Mapping[str, Sequence[str]]) -> str:

@@ -22,6 +22,7 @@ from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.nodes import count_stranded_pods, existing_names, matching_nodes
+from apps.dashboard.recipes.actions import bulk_recipes
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 from apps.dashboard.selections import Selection, read_selection, reject_action
 from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
@@ -39,6 +40,10 @@ def change(request: Request, cluster: Cluster) -> HttpResponse:
     if not selection.names:
         messages.warning(request, "No nodes selected.")
         return redirect(back)
+    if "commands" in request.POST:
+        text = request.POST.get("text", "").strip()
+        recipes = bulk_recipes(cluster.name, "nodes", selection.names, text)
+        return render_page(request, "commands", {"recipes": recipes})
     try:
         return _apply(request, cluster, selection, back)
     except (BadRequest, Invalid) as error:

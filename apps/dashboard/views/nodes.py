@@ -15,7 +15,8 @@ from apps.dashboard.forms.node import NodeForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.queries.nodes import node_list, one_node
 from apps.dashboard.queries.usage import resource_names
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page
+from apps.dashboard.recipes.actions import create_recipes
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_recipes
 from apps.dashboard.selections import take_rejected
 
 
@@ -53,6 +54,10 @@ def new_node(request: Request, cluster: Cluster) -> HttpResponse:
     form = NodeForm(request.POST or None)
     if request.method == "POST":
         valid = form.is_valid()
+        if "commands" in request.POST:
+            return render_recipes(
+                request, form, lambda: create_recipes(cluster.name, kinds.NODE, [form.body()])
+            )
         try:
             # with errors in some fields, the store still checks the others
             created = store.create(

@@ -23,7 +23,15 @@ from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.consequences import consequences
 from apps.dashboard.queries.objects import kind_counts, kind_of, object_list, object_of, one_object
-from apps.dashboard.rendering import Request, actor, cluster_page, posted, render_page
+from apps.dashboard.recipes.actions import import_recipe, update_recipe
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    cluster_page,
+    posted,
+    render_page,
+    render_recipes,
+)
 from apps.dashboard.views.operations import find_failed
 
 #: Characters; a longer text is imported by an operation.
@@ -63,6 +71,14 @@ def edit(
     kind = kind_of(resource)
     found = object_of(cluster, kind, namespace, name)
     form = EditForm(*posted(request), body=found.body)
+    if "commands" in request.POST:
+        return render_recipes(
+            request,
+            form,
+            lambda: [
+                update_recipe(cluster.name, kind, namespace, name, form.cleaned_data["manifest"])
+            ],
+        )
     if request.method == "POST" and form.is_valid():
         try:
             body = form.cleaned_data["manifest"]
@@ -104,6 +120,10 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
     kind = kind_of(resource)
     start = _load_start(cluster, kind, request.GET.get("like", ""))
     form = ManifestForm(*posted(request), example=start)
+    if "commands" in request.POST:
+        return render_recipes(
+            request, form, lambda: [import_recipe(cluster.name, form.cleaned_data["manifest"])]
+        )
     if request.method == "POST" and form.is_valid():
         try:
             text = form.cleaned_data["manifest"]
@@ -121,6 +141,10 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
 def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
     """Create every object of a YAML text, or none."""
     form = ManifestForm(*posted(request), example=load_example(request.GET.get("example", "")))
+    if "commands" in request.POST:
+        return render_recipes(
+            request, form, lambda: [import_recipe(cluster.name, form.cleaned_data["manifest"])]
+        )
     if failed := find_failed(request, cluster):
         form = ManifestForm({"manifest": service.upload_of(failed)["yaml"]})
         show_in_yaml(form, "manifest", ManifestError(failed.cause))

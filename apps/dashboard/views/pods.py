@@ -23,7 +23,8 @@ from apps.dashboard.notices import get_next_address
 from apps.dashboard.queries.consequences import pods_to_delete
 from apps.dashboard.queries.pod import namesakes, one_pod, pod_story
 from apps.dashboard.queries.pods import matching_pods, pod_list
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page
+from apps.dashboard.recipes.actions import bulk_recipes, create_recipes
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_recipes
 from apps.dashboard.selections import read_selection, reject_action, take_rejected
 from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
 
@@ -76,6 +77,10 @@ def change_pods(request: Request, cluster: Cluster) -> HttpResponse:
     if not selection.names or (leaving is not None and not leaving.pods):
         messages.warning(request, "No pods selected, or they are already deleted.")
         return redirect(back)
+    if "commands" in request.POST:
+        text = request.POST.get("text", "").strip()
+        recipes = bulk_recipes(cluster.name, "pods", selection.names, text)
+        return render_page(request, "commands", {"recipes": recipes})
     try:
         action = BulkAction("pods", name, request.POST.get("text", "").strip())
         if leaving is not None and "sure" not in request.POST:
@@ -99,6 +104,10 @@ def new_pod(request: Request, cluster: Cluster) -> HttpResponse:
     form = PodForm(request.POST or None, cluster=cluster)
     if request.method == "POST":
         valid = form.is_valid()
+        if "commands" in request.POST:
+            return render_recipes(
+                request, form, lambda: create_recipes(cluster.name, kinds.POD, form.bodies())
+            )
         writes = [Create(kinds.POD, body) for body in form.bodies()]
         try:
             # with errors in some fields, the store still checks the others
