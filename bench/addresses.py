@@ -17,6 +17,7 @@ from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.webhooks import service
 from apps.dashboard.urls import urlpatterns
 
 #: login and logout, which are not pages of a logged-in user
@@ -43,6 +44,9 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
         output=zstandard.compress(b"kind: List\n"),
         output_name="cluster.yaml",
         user=actor.user,
+    )
+    service.add_webhook(
+        cluster, "https://hooks.example.com/schedweb", ["pod.unschedulable"], user=actor.user
     )
 
 
@@ -119,6 +123,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
         "operation.number": operation.pk,
+        "webhook.number": service.webhooks_of(cluster).latest("pk").pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,

@@ -56,6 +56,8 @@ class Config:
     changelog_max_days: int = 90
     #: Whether to keep the changes from which a retained decision can be rebuilt.
     changelog_covers_ledger: bool = True
+    #: Whether webhooks may be sent to loopback and link-local addresses.
+    webhooks_local: bool = False
     #: Out-of-tree scheduler plugins, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
 
@@ -117,6 +119,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         ),
         changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
+        webhooks_local=_switch(environ, "SCHEDWEB_WEBHOOKS_LOCAL"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
 

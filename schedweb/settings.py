@@ -217,6 +217,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "prepare_days": 3600,
         "retain": 600,
         "tend_operations": 5,
+        "notify_webhooks": 2,
         "beat": 5,
     }.items()
 }
@@ -230,6 +231,9 @@ RETENTION = {
     "changelog_max_days": CONFIG.changelog_max_days,
     "changelog_covers_ledger": CONFIG.changelog_covers_ledger,
 }
+
+#: Whether webhooks may be sent to this machine and its link: docs/webhooks.md.
+WEBHOOKS_LOCAL = CONFIG.webhooks_local
 
 #: Out-of-tree scheduler plugins: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins

@@ -30,6 +30,7 @@ from apps.api.control.operations import (
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
 from apps.api.control.schema import SchemaView
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
+from apps.api.control.webhooks import WebhookViewSet
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -37,6 +38,7 @@ router = DefaultRouter(trailing_slash=False)
 router.include_format_suffixes = False
 router.register("clusters", ClusterViewSet, basename="api-cluster")
 router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
+router.register("clusters/(?P<cluster>[^/]+)/webhooks", WebhookViewSet, basename="api-webhook")
 router.register(
     "clusters/(?P<cluster>[^/]+)/decisions",
     ClusterDecisionViewSet,

@@ -23,6 +23,7 @@ from apps.dashboard.views import (
     queue,
     search,
     settings,
+    webhooks,
 )
 
 _cluster: list[URLPattern | URLResolver] = [
@@ -35,6 +36,9 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/resume", clusters.resume, name="resume"),
     path("/delete", clusters.delete_cluster, name="delete-cluster"),
     path("/export", operations.export, name="export"),
+    path("/webhooks", webhooks.webhooks, name="webhooks"),
+    path("/webhooks/<int:number>", webhooks.webhook, name="webhook"),
+    path("/webhooks/<int:number>/change", webhooks.change_webhook, name="change-webhook"),
     path("/settings", settings.settings, name="cluster-settings"),
     path("/queue", queue.queue, name="queue"),
     path("/queue/history", queue.history, name="queue-history"),

@@ -15,6 +15,7 @@ from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.profiles import revisions
+from apps.controlplane.webhooks import service
 
 ACTOR = Actor("admin")
 
@@ -52,8 +53,21 @@ def places(cluster: Cluster) -> dict[str, Any]:
         "moving": Pod.objects.filter(cluster=cluster, name__startswith="api-")
         .latest("pk")
         .node_name,
+        "webhook": _create_webhook(cluster),
         "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
     }
+
+
+def _create_webhook(cluster: Cluster) -> int:
+    """A webhook with a delivery that was accepted, and one that was not."""
+    kinds = ["pod.unschedulable", "operation.ended"]
+    hook = service.add_webhook(cluster, "https://hooks.example.com/pods", kinds, user="admin")
+    for state, code, answer in (("succeeded", 200, "ok"), ("waiting", 503, "try again later")):
+        delivery = service.send_test(hook)
+        delivery.state, delivery.status_code, delivery.answer = state, code, answer
+        delivery.attempts, delivery.duration_ms = 1, 12
+        delivery.save()
+    return hook.pk
 
 
 def _create_past(lab: Cluster) -> None:

@@ -35,6 +35,9 @@ PAGES = {
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
     "cluster-settings": "/clusters/lab/settings",
+    "webhooks": "/clusters/lab/webhooks",
+    "webhooks-empty": "/clusters/bare/webhooks",
+    "webhook": "/clusters/lab/webhooks/{webhook}",
     "delete-cluster": "/clusters/lab/delete",
     "nodes": "/clusters/lab/nodes?size=25",
     "nodes-none": "/clusters/lab/nodes?q=nothing",
@@ -120,6 +123,7 @@ NOT_PAGES = {
     "kubeconfig": "a file",
     "set-theme": _POSTED,
     "change-token": _POSTED,
+    "change-webhook": _POSTED,
     "clock": _POSTED,
     "switch": _POSTED,
     "pause": _POSTED,
@@ -144,6 +148,7 @@ class InvalidForm:
 
 #: name of the screenshot -> a form whose response has an error
 REFUSED = {
+    "refused-webhook": InvalidForm("/clusters/lab/webhooks", {"URL": "nowhere"}, "Add webhook"),
     "refused-preferences": InvalidForm("/account", {"Time zone": "Mars/Olympus"}, "Save"),
     "refused-taint": InvalidForm("/clusters/lab/nodes/gpu-1", {"New taint": "dedicated"}, "Taint"),
     "refused-cluster": InvalidForm("/new-cluster", {"Name": "Lab!"}, "Create cluster"),
@@ -173,7 +178,10 @@ def list_checked_routes() -> set[str]:
     """The names of the routes in `PAGES`."""
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
-        ("failed_operation", "operation", "scheduled", "failed", "preempting", "change", "moving"),
+        (
+            *("failed_operation", "operation", "scheduled", "failed", "preempting", "change"),
+            *("moving", "webhook"),
+        ),
         1,
     )
     paths = (urlsplit(path.format_map(blanks | numbers)).path for path in PAGES.values())

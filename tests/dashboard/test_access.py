@@ -30,6 +30,7 @@ _POST_ONLY = {
     "cancel-operation",
     "change-nodes",
     "change-token",
+    "change-webhook",
     "set-theme",
     "clock",
     "change-pods",
@@ -42,6 +43,7 @@ _POST_ONLY = {
 _FORMS = {
     "account",
     "password",
+    "webhooks",
     "new-cluster",
     "cluster-settings",
     "delete-cluster",

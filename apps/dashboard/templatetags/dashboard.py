@@ -24,7 +24,11 @@ register = template.Library()
 
 #: (label, route of the link, routes of the pages that belong to the section)
 SECTIONS = (
-    ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
+    (
+        "Overview",
+        "cluster",
+        {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"},
+    ),
     ("Queue", "queue", {"queue", "queue-history"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
