@@ -90,11 +90,11 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
     thread = threading.Thread(target=loop.run_until_complete, args=(running.run(),))
     thread.start()
     yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+    # as the server does when it ends
+    asyncio.run_coroutine_threadsafe(creation.close(), loop).result(20)
     loop.call_soon_threadsafe(running.end)
     thread.join(20)
     assert not thread.is_alive()
-    # as the server does when it ends
-    loop.run_until_complete(creation.close())
     loop.close()
     threads.close()
 

@@ -98,8 +98,7 @@ def _kubectl(resource: Resource, action: str, names: Sequence[str], text: str) -
         case "drain":
             return ["drain", "--ignore-daemonsets", *names]
         case "taint" | "untaint":
-            end = "-" if action == "untaint" and not text.endswith("-") else ""
-            return ["taint", "nodes", "--overwrite", *names, f"{text}{end}"]
+            return ["taint", "nodes", "--overwrite", *names, _taint(action, text)]
         case "label" | "annotate":
             return [action, "nodes", "--overwrite", *names, text]
         case "delete":
@@ -108,9 +107,30 @@ def _kubectl(resource: Resource, action: str, names: Sequence[str], text: str) -
             return [action, *names]
 
 
+def _taint(action: str, text: str) -> str:
+    """The taint in kubectl's notation, in which a trailing "-" removes it."""
+    if action == "taint":
+        return text
+    rest, colon, effect = text.removesuffix("-").rpartition(":")
+    key = (rest if colon else effect).partition("=")[0]
+    return f"{key}:{effect}-" if colon else f"{key}-"
+
+
 def cluster_recipe(settings: Mapping[str, Any]) -> Recipe:
     """Create a cluster of generated nodes."""
     return Recipe("Create a cluster", "/api/v1/clusters", "POST", body=dict(settings))
+
+
+def cluster_recipes(cluster: str, *, paused: bool) -> list[Recipe]:
+    """Read, pause or resume, export and delete a cluster."""
+    path = f"/api/v1/clusters/{cluster}"
+    switch = "resume" if paused else "pause"
+    return [
+        Recipe(f"Read cluster {cluster}", path),
+        Recipe(f"{switch.capitalize()} it", f"{path}/{switch}", "POST"),
+        Recipe("Export it as YAML", f"{path}/export"),
+        Recipe("Delete it", path, "DELETE"),
+    ]
 
 
 def profile_recipe(cluster: str, configuration: str, note: str, legacy: bool) -> Recipe:

@@ -10,7 +10,7 @@ from django import template
 from apps.cluster import kinds
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
-from apps.dashboard.recipes.actions import object_recipes
+from apps.dashboard.recipes.actions import cluster_recipes, object_recipes
 from apps.dashboard.recipes.lists import list_recipe, site_recipe
 from apps.dashboard.recipes.recipe import Recipe
 from apps.dashboard.recipes.rendering import render_commands
@@ -51,6 +51,13 @@ def copy_object(
     """Reading and deleting one object."""
     recipes = object_recipes(cluster.name, kinds.by_name(kind), namespace, name)
     return {"request": context["request"], "recipes": recipes, "id": "copy-object"}
+
+
+@register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)
+def copy_cluster(context: template.Context, cluster: Cluster) -> dict[str, Any]:
+    """Reading, pausing or resuming, exporting and deleting a cluster."""
+    recipes = cluster_recipes(cluster.name, paused=cluster.paused)
+    return {"request": context["request"], "recipes": recipes, "id": "copy-cluster"}
 
 
 @register.inclusion_tag("dashboard/inc/copy_form.html")

@@ -22,7 +22,7 @@ from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.nodes import count_stranded_pods, existing_names, matching_nodes
-from apps.dashboard.recipes.actions import bulk_recipes
+from apps.dashboard.recipes.actions import bulk_recipes, drain_recipe
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 from apps.dashboard.selections import Selection, read_selection, reject_action
 from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
@@ -120,6 +120,10 @@ def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse
 def drain(request: Request, cluster: Cluster, name: str) -> HttpResponse:
     """Preview the drain; POST starts it."""
     queries.get(cluster, kinds.NODE, "", name)
+    if "commands" in request.POST:
+        force = "force" in request.POST
+        recipe = drain_recipe(cluster.name, name, _read_timeout(request), force)
+        return render_page(request, "commands", {"recipes": [recipe]})
     if request.method == "POST":
         arguments = {
             "node": name,

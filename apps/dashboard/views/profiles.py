@@ -15,7 +15,8 @@ from apps.dashboard.forms.profile import ProfileForm
 from apps.dashboard.forms.yaml_problems import show_causes
 from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.profiles import compare, get_revision, one_profile, profile_list
-from apps.dashboard.rendering import Request, cluster_page, posted, render_page
+from apps.dashboard.recipes.actions import profile_recipe
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page, render_recipes
 from apps.scheduler.config import ConfigError
 from apps.scheduler.config.convert import convert
 
@@ -62,6 +63,10 @@ def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
     start = parse_whole_number(request.GET, "like")
     active = get_revision(cluster, start) if start else revisions.get_active(cluster)
     form = ProfileForm(*posted(request), active=active)
+    if "commands" in request.POST:
+        return render_recipes(
+            request, form, lambda: [profile_recipe(cluster.name, **form.cleaned_data)]
+        )
     if request.method == "POST" and form.is_valid():
         try:
             added = revisions.add_revision(

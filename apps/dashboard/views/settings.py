@@ -13,7 +13,8 @@ from apps.cluster.settings import CHANGEABLE
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.settings import ClusterSettingsForm
-from apps.dashboard.rendering import Request, cluster_page, posted, render_page
+from apps.dashboard.recipes.actions import settings_recipe
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page, render_recipes
 
 
 @require_http_methods(["GET", "POST"])
@@ -22,6 +23,8 @@ def settings(request: Request, cluster: Cluster) -> HttpResponse:
     """The settings that can be changed while the cluster runs."""
     current = {each.name: getattr(cluster, each.name) for each in CHANGEABLE}
     form = ClusterSettingsForm(*posted(request), initial=current)
+    if "commands" in request.POST:
+        return render_recipes(request, form, lambda: [settings_recipe(cluster.name, form.values())])
     if request.method == "POST" and form.is_valid():
         try:
             cluster_settings.change_settings(cluster, form.values())
