@@ -21,6 +21,7 @@ from apps.controlplane.ledger import saved_views
 from apps.controlplane.models import Operation, SavedView, SchedulingDecision
 from apps.controlplane.operations import previewing
 from apps.controlplane.profiles import revisions
+from apps.controlplane.webhooks import service
 from apps.dashboard.urls import urlpatterns
 
 #: login and logout, which are not pages of a logged-in user
@@ -67,6 +68,9 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
     )
     query = {"group": "pod", "result": "unschedulable"}
     saved_views.create_view(cluster, actor.user, name="failed", query=query)
+    service.add_webhook(
+        cluster, "https://hooks.example.com/schedweb", ["pod.unschedulable"], user=actor.user
+    )
 
 
 def pages(cluster: Cluster) -> dict[str, str]:
@@ -146,6 +150,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "status": 1,
         "operation.number": operation.pk,
         "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
+        "webhook.number": service.webhooks_of(cluster).latest("pk").pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,

@@ -25,7 +25,13 @@ from apps.api.control.exporting import (
     PastDecisionExportView,
 )
 from apps.api.control.history import PastClusterViewSet
-from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
+from apps.api.control.operations import (
+    BulkView,
+    CopyView,
+    DrainView,
+    ExportView,
+    OperationViewSet,
+)
 from apps.api.control.profiles import (
     DraftViewSet,
     PreviewListView,
@@ -37,6 +43,7 @@ from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.schema import SchemaView
 from apps.api.control.series import SeriesView
 from apps.api.control.views import ClusterViewSet, TokenView
+from apps.api.control.webhooks import WebhookViewSet
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -45,6 +52,7 @@ router.include_format_suffixes = False
 router.register("clusters", ClusterViewSet, basename="api-cluster")
 router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
 router.register("clusters/(?P<cluster>[^/]+)/drafts", DraftViewSet, basename="api-draft")
+router.register("clusters/(?P<cluster>[^/]+)/webhooks", WebhookViewSet, basename="api-webhook")
 router.register(
     "clusters/(?P<cluster>[^/]+)/decisions",
     ClusterDecisionViewSet,
@@ -82,6 +90,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
+    path("api/v1/clusters/<str:cluster>/bulk", BulkView.as_view(), name="api-bulk"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
     path(
         "api/v1/clusters/<str:cluster>/nodes/<str:node>/drain",

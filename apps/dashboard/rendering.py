@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from django.contrib.auth.models import User
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -18,6 +19,7 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.cluster.writes import Actor
+from apps.dashboard.recipes.recipe import Recipe
 
 Arguments = ParamSpec("Arguments")
 
@@ -42,6 +44,15 @@ def render_page(
     region = request.htmx and not (request.htmx.boosted or request.htmx.history_restore_request)
     template = f"dashboard/htmx/{name}.html" if region else f"dashboard/{name}.html"
     return _set_headers(render(request, template, dict(context), status=status))
+
+
+def render_recipes(
+    request: Request, form: Form, build: Callable[[], Sequence[Recipe]]
+) -> HttpResponse:
+    """Show the commands for what a form contains, or its errors."""
+    recipes = build() if form.is_valid() else ()
+    status = 200 if recipes else 422
+    return render_page(request, "commands", {"form": form, "recipes": recipes}, status=status)
 
 
 def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
@@ -76,6 +87,11 @@ def render_refusal(
         ),
     }
     return _set_headers(render(request, template, context, status=refusal.code))
+
+
+def posted(request: Request) -> tuple[Any, Any]:
+    """The values and the files of a posted form, (None, None) for other requests."""
+    return (request.POST, request.FILES) if request.method == "POST" else (None, None)
 
 
 def actor(request: Request) -> Actor:

@@ -18,6 +18,7 @@ from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations import previewing, running
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.series import sampling
+from apps.controlplane.webhooks import service
 
 ACTOR = Actor("admin")
 
@@ -57,8 +58,21 @@ def places(cluster: Cluster) -> dict[str, Any]:
         "moving": Pod.objects.filter(cluster=cluster, name__startswith="api-")
         .latest("pk")
         .node_name,
+        "webhook": _create_webhook(cluster),
         "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
     }
+
+
+def _create_webhook(cluster: Cluster) -> int:
+    """A webhook with a delivery that was accepted, and one that was not."""
+    kinds = ["pod.unschedulable", "operation.ended"]
+    hook = service.add_webhook(cluster, "https://hooks.example.com/pods", kinds, user="admin")
+    for state, code, answer in (("succeeded", 200, "ok"), ("waiting", 503, "try again later")):
+        delivery = service.send_test(hook)
+        delivery.state, delivery.status_code, delivery.answer = state, code, answer
+        delivery.attempts, delivery.duration_ms = 1, 12
+        delivery.save()
+    return hook.pk
 
 
 def _create_past(lab: Cluster) -> None:

@@ -29,11 +29,17 @@ PAGES = {
     "operations-none": "/operations?q=nothing",
     "operation": "/operations/{failed_operation}",
     "operation-running": "/operations/{operation}",
+    "account": "/account",
+    "password": "/account/password",
+    "help": "/help",
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
     "charts": "/clusters/lab/charts",
     "charts-empty": "/clusters/bare/charts",
     "cluster-settings": "/clusters/lab/settings",
+    "webhooks": "/clusters/lab/webhooks",
+    "webhooks-empty": "/clusters/bare/webhooks",
+    "webhook": "/clusters/lab/webhooks/{webhook}",
     "delete-cluster": "/clusters/lab/delete",
     "nodes": "/clusters/lab/nodes?size=25",
     "nodes-none": "/clusters/lab/nodes?q=nothing",
@@ -141,6 +147,10 @@ NOT_PAGES = {
     "delete-view": _POSTED,
     "document-file": "a picture of a document",
     "operation-output": "a file",
+    "kubeconfig": "a file",
+    "set-theme": _POSTED,
+    "change-token": _POSTED,
+    "change-webhook": _POSTED,
     "clock": _POSTED,
     "switch": _POSTED,
     "pause": _POSTED,
@@ -149,7 +159,7 @@ NOT_PAGES = {
     "activate-pod": _POSTED,
     "change-nodes": _POSTED,
     "set-condition": _POSTED,
-    "delete-pods": _POSTED,
+    "change-pods": _POSTED,
     "cancel-operation": _POSTED,
     "edit-profile": "the form of the page of the profile editor, for htmx",
     "start-preview": _POSTED,
@@ -169,6 +179,9 @@ class InvalidForm:
 
 #: name of the screenshot -> a form whose response has an error
 REFUSED = {
+    "refused-webhook": InvalidForm("/clusters/lab/webhooks", {"URL": "nowhere"}, "Add webhook"),
+    "refused-preferences": InvalidForm("/account", {"Time zone": "Mars/Olympus"}, "Save"),
+    "refused-taint": InvalidForm("/clusters/lab/nodes/gpu-1", {"New taint": "dedicated"}, "Taint"),
     "refused-cluster": InvalidForm("/new-cluster", {"Name": "Lab!"}, "Create cluster"),
     "refused-settings": InvalidForm(
         "/clusters/lab/settings",
@@ -197,15 +210,8 @@ def list_checked_routes() -> set[str]:
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
         (
-            "failed_operation",
-            "operation",
-            "scheduled",
-            "failed",
-            "preempting",
-            "change",
-            "moving",
-            "preview",
-            "view",
+            *("failed_operation", "operation", "scheduled", "failed", "preempting", "change"),
+            *("moving", "preview", "view", "webhook"),
         ),
         1,
     )

@@ -29,9 +29,12 @@ _POST_ONLY = {
     "activate-pod",
     "cancel-operation",
     "change-nodes",
+    "change-token",
+    "change-webhook",
+    "set-theme",
     "clock",
+    "change-pods",
     "delete-draft",
-    "delete-pods",
     "edit-profile",
     "export",
     "pause",
@@ -42,6 +45,9 @@ _POST_ONLY = {
     "switch",
 }
 _FORMS = {
+    "account",
+    "password",
+    "webhooks",
     "new-cluster",
     "cluster-settings",
     "delete-cluster",

@@ -23,6 +23,7 @@ Body = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Body]
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_EFFECTS = ", ".join(EFFECTS)
 
 #: condition -> (healthy status, reason when healthy, reason when not)
 CONDITIONS: Mapping[str, tuple[str, str, str]] = {
@@ -77,8 +78,7 @@ def change_taint(text: str) -> Change:
     key, _, value = rest.partition("=")
     if not key or (effect or not removing) and effect not in EFFECTS:
         raise BadRequest(
-            f"{text!r} is neither key=value:Effect nor key:Effect- nor key-; effects are "
-            f"{', '.join(EFFECTS)}"
+            f"{text!r} is neither key=value:Effect nor key:Effect- nor key-; effects are {_EFFECTS}"
         )
     taint = {"key": key, "effect": effect, **({"value": value} if value else {})}
 
@@ -91,20 +91,38 @@ def change_taint(text: str) -> Change:
     return change
 
 
+def remove_taint(text: str) -> Change:
+    """Remove the taints `key` or `key:Effect`; raises BadRequest for other text."""
+    rest, colon, effect = text.strip().removesuffix("-").rpartition(":")
+    key = (rest if colon else effect).partition("=")[0]
+    if not key or (colon and effect not in EFFECTS):
+        raise BadRequest(f"{text!r} is neither key nor key:Effect; effects are {_EFFECTS}")
+    return change_taint(f"{key}:{effect}-" if colon else f"{key}-")
+
+
 def change_label(text: str) -> Change:
     """Set the label `key=value`, or remove `key-`; raises BadRequest for other text."""
+    return _change_metadata("labels", text)
+
+
+def change_annotation(text: str) -> Change:
+    """Set the annotation `key=value`, or remove `key-`; raises BadRequest for other text."""
+    return _change_metadata("annotations", text)
+
+
+def _change_metadata(field: str, text: str) -> Change:
     key, equals, value = (part.strip() for part in text.partition("="))
     removing = not equals and key.endswith("-")
     key = key.removesuffix("-") if removing else key
     if not key or not (equals or removing):
         raise BadRequest(f"{text!r} is neither key=value nor key-")
 
-    def change(node: Mapping[str, Any]) -> Body:
-        metadata = node["metadata"]
-        labels = {k: v for k, v in (metadata.get("labels") or {}).items() if k != key}
+    def change(body: Mapping[str, Any]) -> Body:
+        metadata = body["metadata"]
+        values = {k: v for k, v in (metadata.get(field) or {}).items() if k != key}
         if not removing:
-            labels[key] = value
-        return {**node, "metadata": {**metadata, "labels": labels}}
+            values[key] = value
+        return {**body, "metadata": {**metadata, field: values}}
 
     return change
 

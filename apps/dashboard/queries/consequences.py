@@ -6,16 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
 from apps.controlplane.tables.columns import get
 from apps.dashboard.queries.nodes import pods_on_node
 from apps.dashboard.queries.related import pods_with_claim, selected_pods
-
-#: Maximum number of pods in one deletion.
-MAX_SELECTED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +26,11 @@ class SelectedPods:
 
 
 def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> SelectedPods:
-    """The existing pods among `namespace/name` keys; keys beyond MAX_SELECTED are ignored."""
-    wanted = Q(pk__in=())
-    for key in chosen[:MAX_SELECTED]:
-        namespace, _, name = key.partition("/")
-        wanted |= Q(namespace=namespace, name=name)
-    pods = list(Pod.objects.filter(wanted, cluster=cluster).order_by("namespace", "name"))
+    """The existing pods among these, given as `namespace/name`."""
+    names = {key.partition("/")[2] for key in chosen}
+    rows = Pod.objects.filter(cluster=cluster, name__in=names).order_by("namespace", "name")
+    wanted = set(chosen)
+    pods = [pod for pod in rows if f"{pod.namespace}/{pod.name}" in wanted]
     freed: Counter[str] = Counter()
     replaced: Counter[str] = Counter()
     for pod in pods:

@@ -131,13 +131,7 @@ def node_list(
 ) -> NodeList:
     """Nodes filtered and sorted as the address says; `resource` is an additional column."""
     all_nodes = nodes_in_use(cluster, resource=resource)
-    text, zone = query.get("q", "").strip(), query.get("zone", "")
-    in_state = STATES.get(query.get("state", ""), _accept)
-    found = [
-        node
-        for node in all_nodes
-        if text in node.name and (not zone or node.zone == zone) and in_state(node)
-    ]
+    found = _filter(all_nodes, query)
     sorting = read_sorting(query, SORTS, default="name")
     found.sort(key=sorting.key, reverse=sorting.descending)
     page = numbered_page(found, query)
@@ -147,6 +141,21 @@ def node_list(
     rows = [NodeRow(node, taints[node.id]) for node in page.rows]
     filters = _filters(sorted({node.zone for node in all_nodes}), resources)
     return NodeList(page.showing(rows), sorting, filters, len(all_nodes))
+
+
+def matching_nodes(cluster: Cluster, query: Mapping[str, str]) -> list[str]:
+    """The names of all nodes that the filters of the list match."""
+    return [node.name for node in _filter(nodes_in_use(cluster), query)]
+
+
+def _filter(nodes: Sequence[NodeUse], query: Mapping[str, str]) -> list[NodeUse]:
+    text, zone = query.get("q", "").strip(), query.get("zone", "")
+    in_state = STATES.get(query.get("state", ""), _accept)
+    return [
+        node
+        for node in nodes
+        if text in node.name and (not zone or node.zone == zone) and in_state(node)
+    ]
 
 
 def _filters(zones: Sequence[str], resources: Sequence[str]) -> list[Field]:

@@ -24,10 +24,14 @@ register = template.Library()
 
 #: (label, route of the link, routes of the pages that belong to the section)
 SECTIONS = (
-    ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
+    (
+        "Overview",
+        "cluster",
+        {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"},
+    ),
     ("Charts", "charts", {"charts"}),
     ("Queue", "queue", {"queue", "queue-history"}),
-    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
+    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
     (
         "Decisions",
@@ -55,6 +59,19 @@ SECTIONS = (
         {"kinds", "objects", "object", "namespaced-object", "import", "new-object"},
     ),
 )
+
+#: Page -> the key that opens it after "g"; `inc/shortcuts.html` lists them.
+_KEYS = {
+    "cluster": "o",
+    "queue": "q",
+    "pods": "p",
+    "nodes": "n",
+    "decisions": "d",
+    "events": "e",
+    "changes": "h",
+    "profiles": "f",
+    "kinds": "b",
+}
 
 #: State -> (icon, colour class, label)
 STATES = {
@@ -197,7 +214,7 @@ def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
     match = context["request"].resolver_match
     here = match.url_name if match else ""
     links = [
-        (label, reverse(page, args=[cluster.name]), here in members)
+        (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
         for label, page, members in SECTIONS
     ]
     return {"links": links}
@@ -258,6 +275,12 @@ def node_state(node: NodeUse) -> str:
     if not node.ready:
         return "not-ready"
     return "cordoned" if node.unschedulable else "ready"
+
+
+@register.filter
+def split(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
 
 
 @register.filter

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import template
+from django.urls import reverse
 
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
 from apps.dashboard.tables import Field, Sorting
@@ -71,3 +72,43 @@ def pager(context: template.Context, page: NumberedPage[Any] | LogPage[Any]) -> 
         "numbered": isinstance(page, NumberedPage),
         "sizes": sizes if total > SIZES[0] else [],
     }
+
+
+#: resource -> (actions without a text, actions with one, placeholder, what the text is)
+_BULK: Mapping[str, tuple[Sequence[str], Sequence[str], str, str]] = {
+    "nodes": (
+        ("cordon", "uncordon", "drain"),
+        ("taint", "untaint", "label", "annotate"),
+        "key=value:NoSchedule or key=value",
+        "A taint as key=value:Effect, or a label or an annotation as key=value",
+    ),
+    "pods": (
+        ("evict",),
+        ("label", "annotate"),
+        "key=value",
+        "A label or an annotation as key=value",
+    ),
+}
+#: Actions that ask for confirmation.
+_ASKING = ("drain", "evict")
+
+
+@register.inclusion_tag("dashboard/inc/bulk_bar.html", takes_context=True)
+def bulk_bar(context: template.Context, resource: str, page: NumberedPage[Any]) -> dict[str, Any]:
+    """The actions on the selected rows of a list, or on all rows that its filter matches."""
+    plain, with_text, hint, texts = _BULK[resource]
+    return {
+        "request": context["request"],
+        "rejected": context["rejected"],
+        "resource": resource,
+        "page": page,
+        "address": reverse(f"change-{resource}", args=[context["cluster"].name]),
+        "plain": [(name, _label(name)) for name in plain],
+        "with_text": [(name, _label(name)) for name in with_text],
+        "hint": hint,
+        "texts": texts,
+    }
+
+
+def _label(action: str) -> str:
+    return f"{action.capitalize()}{'…' if action in _ASKING else ''}"
