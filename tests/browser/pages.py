@@ -98,7 +98,7 @@ MISTAKEN = {
     "no-pod": "/clusters/lab/pods/default/nobody",
     "no-decision": "/clusters/lab/decisions/7",
     "no-operation": "/operations/7777",
-    "filter-refused": "/clusters/lab/decisions?since=yesterday&attempt=many",
+    "filter-refused": "/clusters/lab/decisions?since=sometime&attempt=many",
     "comparison-refused": "/clusters/lab/compare-profiles?before=1&after=77",
 }
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
-
-from django.urls import reverse
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Pod
@@ -15,9 +12,11 @@ from apps.controlplane import queries
 from apps.controlplane.ledger import finding
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.periods import Period
 from apps.controlplane.profiles.plugins import plugin_names
+from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
-from apps.dashboard.tables import Field
+from apps.dashboard.tables import PERIOD, Field
 from apps.scheduler.decision import Decision
 
 #: Attempts of the same pod that are listed before and after a decision.
@@ -34,6 +33,7 @@ class DecisionList:
     files: Sequence[tuple[str, str]] = ()
     #: The parameter that is invalid, and why.
     problem: str = ""
+    period: Period = Period()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,17 @@ class LedgerEntry:
 
 def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
     """The decisions of the address, newest first; none, with a problem, if a filter is invalid."""
-    problem, rows = "", SchedulingDecision.objects.none()
+    filters = _filters(cluster)
     try:
-        rows = finding.find(finding.parse(query), cluster_id=cluster.pk)
+        found = finding.parse(query, now=cluster.now())
     except BadRequest as error:
-        problem = error.message
-    files = () if problem else _files(cluster, query)
-    return DecisionList(log_page(rows, query), _filters(cluster), files, problem)
+        nothing = SchedulingDecision.objects.none()
+        return DecisionList(log_page(nothing, query), filters, problem=error.message)
+    period = Period(found.since, found.until)
+    names = [each.name for each in finding.PARAMETERS]
+    rows = finding.find(found, cluster_id=cluster.pk)
+    files = list_files(cluster, "api-export-cluster-decisions", names, query, period)
+    return DecisionList(log_page(rows, query), filters, files, period=period)
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
@@ -75,18 +79,8 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     )
 
 
-def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, address) of the API's exports with the same filters."""
-    address = reverse("api-export-cluster-decisions", args=[cluster.name])
-    filters = {each.name: query.get(each.name, "") for each in finding.PARAMETERS}
-    given = {name: value for name, value in filters.items() if value}
-    formats = (("CSV", "csv"), ("JSON Lines", "jsonl"))
-    return [(words, f"{address}?{urlencode({'format': name, **given})}") for words, name in formats]
-
-
 def _filters(cluster: Cluster) -> list[Field]:
     """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
-    moment = "2026-01-31 12:00"
     return [
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
         Field("result", "Result", choices=SchedulingDecision.Result.values),
@@ -97,7 +91,6 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("victim", "Victim", hint="web-1 or ns/web-1"),
         Field("profile", "Profile", suggestions=queries.list_scheduler_names(cluster)),
         Field("revision", "Revision", number=True),
-        Field("since", "Since", hint=moment),
-        Field("until", "Until", hint=moment),
+        PERIOD,
         Field("min_attempt", "Attempt from", number=True),
     ]

@@ -19,6 +19,7 @@ from apps.dashboard import charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.usage import NodeUse, Use
+from apps.dashboard.zones import chosen_zone
 
 register = template.Library()
 
@@ -28,7 +29,7 @@ SECTIONS = (
     ("Queue", "queue", {"queue", "queue-history"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
-    ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
+    ("Decisions", "decisions", {"decisions", "decision", "refused-nodes", "decision-state"}),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
     (
@@ -41,6 +42,14 @@ SECTIONS = (
         "kinds",
         {"kinds", "objects", "object", "namespaced-object", "import", "new-object"},
     ),
+)
+
+#: The same for a deleted cluster.
+PAST_SECTIONS = (
+    ("Decisions", "decisions", {"decisions", "decision", "refused-nodes", "decision-state"}),
+    ("Events", "events", {"events"}),
+    ("Changes", "changes", {"changes", "change"}),
+    ("Queue history", "queue-history", {"queue-history", "queue"}),
 )
 
 #: State -> (icon, colour class, label)
@@ -73,6 +82,7 @@ register.filter("memory", figures.memory)
 register.filter("amount", figures.amount)
 register.filter("nanoseconds", figures.nanoseconds)
 register.filter("clock", figures.clock)
+register.filter("utc_clock", figures.utc_clock)
 register.filter("yaml", dump_yaml)
 
 
@@ -111,9 +121,41 @@ def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
     now, running = _clock(context)
     return {
         "at": at,
-        "title": figures.clock(at),
+        "title": _describe_fully(at),
         "text": figures.span(now - at),
         "running": running,
+    }
+
+
+@register.inclusion_tag("dashboard/inc/when.html", takes_context=True)
+def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
+    """A time in the viewer's zone, with the time since then by the clock of the page's cluster."""
+    if at is None:
+        return {"at": None}
+    now, running = _clock(context)
+    return {
+        "at": at,
+        "title": figures.utc_clock(at),
+        "clock": figures.short_clock(at, now),
+        "text": figures.span(now - at),
+        "running": running,
+    }
+
+
+@register.inclusion_tag("dashboard/inc/full_time.html")
+def full_time(at: datetime) -> dict[str, Any]:
+    """A date and time in the viewer's zone, with the time in UTC as title."""
+    return {"at": at, "text": figures.clock(at), "title": figures.utc_clock(at)}
+
+
+@register.inclusion_tag("dashboard/inc/zone.html", takes_context=True)
+def viewer_zone(context: template.Context) -> dict[str, Any]:
+    """Which zone the times of the page are in; a new browser reports its zone."""
+    request = context.get("request")
+    return {
+        "name": timezone.get_current_timezone_name(),
+        "offset": figures.offset(timezone.now()),
+        "unknown": request is not None and request.method == "GET" and not chosen_zone(request),
     }
 
 
@@ -125,10 +167,15 @@ def until(context: template.Context, at: datetime | None) -> dict[str, Any]:
     now, running = _clock(context)
     return {
         "at": at,
-        "title": figures.clock(at),
+        "title": _describe_fully(at),
         "text": figures.span(at - now),
         "running": running,
     }
+
+
+def _describe_fully(at: datetime) -> str:
+    here, utc = figures.clock(at), figures.utc_clock(at)
+    return here if here == utc else f"{here}, {utc}"
 
 
 def _clock(context: template.Context) -> tuple[datetime, bool]:
@@ -180,12 +227,13 @@ def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
 
 @register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
-    """The navigation between a cluster's pages."""
+    """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
     match = context["request"].resolver_match
     here = match.url_name if match else ""
+    shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
     links = [
         (label, reverse(page, args=[cluster.name]), here in members)
-        for label, page, members in SECTIONS
+        for label, page, members in shown
     ]
     return {"links": links}
 
