@@ -14,7 +14,11 @@ from apps.api.control.decisions import (
     DecisionViewSet,
 )
 from apps.api.control.events import EventExportView, EventListView
-from apps.api.control.explanations import DecisionExplanationView, PodExplanationView
+from apps.api.control.explanations import (
+    DecisionExplanationView,
+    DecisionStateView,
+    PodExplanationView,
+)
 from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
@@ -90,6 +94,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/decisions/<str:number>/explanation",
         DecisionExplanationView.as_view(),
         name="api-decision-explanation",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/state",
+        DecisionStateView.as_view(),
+        name="api-decision-state",
     ),
     path(
         "api/v1/clusters/<str:cluster>/pods/<str:namespace>/<str:name>/explanation",
