@@ -16,7 +16,8 @@ from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+from apps.controlplane.models import Operation, PastCluster, SchedulingDecision
 from apps.dashboard.urls import urlpatterns
 
 #: login and logout, which are not pages of a logged-in user
@@ -31,10 +32,11 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add objects that detail pages need: an object without a page of its own, an operation."""
+    """Add an object without a page of its own, a deleted cluster and an operation."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
+    delete_cluster(create_cluster("deleted", user=actor.user), user=actor.user)
     Operation.objects.create(
         kind="export",
         title=f"Export cluster {cluster.name}",
@@ -119,6 +121,7 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
         "operation.number": operation.pk,
+        "forget.number": PastCluster.objects.latest("id").pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,

@@ -20,6 +20,9 @@ _BUDGETS = "poddisruptionbudgets.policy"
 #: name of the screenshot -> path of the page
 PAGES = {
     "clusters": "/",
+    "deleted-clusters": "/deleted-clusters",
+    "forget-cluster": "/deleted-clusters/{past}/delete",
+    "past-changes": "/clusters/old~{past}/changes?since=1h",
     "new-cluster": "/new-cluster",
     "new-cluster-yaml": "/new-cluster?way=yaml",
     "new-cluster-trace": "/new-cluster?way=trace",
@@ -52,6 +55,7 @@ PAGES = {
     "new-pod": "/clusters/lab/new-pod",
     "queue": "/clusters/lab/queue",
     "queue-empty": "/clusters/bare/queue",
+    "queue-past": "/clusters/lab/queue?decision={preempting}",
     "queue-history": "/clusters/lab/queue/history",
     "decisions": "/clusters/lab/decisions?size=25",
     "decisions-none": "/clusters/lab/decisions?node=nothing",
@@ -66,6 +70,7 @@ PAGES = {
     ),
     "explanation-unknown": "/clusters/lab/decisions/{scheduled}/explanation?node=nobody",
     "refused-nodes": "/clusters/lab/decisions/{failed}/refused/1",
+    "decision-state": "/clusters/lab/decisions/{preempting}/state?size=25",
     "events": "/clusters/lab/events?size=25",
     "events-empty": "/clusters/bare/events",
     "changes": "/clusters/lab/changes?size=25",
@@ -122,6 +127,7 @@ NOT_PAGES = {
     "activate-pod": _POSTED,
     "change-nodes": _POSTED,
     "set-condition": _POSTED,
+    "undo-nodes": _POSTED,
     "delete-pods": _POSTED,
     "cancel-operation": _POSTED,
 }
@@ -165,7 +171,16 @@ def list_checked_routes() -> set[str]:
     """The names of the routes in `PAGES`."""
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
-        ("failed_operation", "operation", "scheduled", "failed", "preempting", "change", "moving"),
+        (
+            "failed_operation",
+            "operation",
+            "scheduled",
+            "failed",
+            "preempting",
+            "change",
+            "moving",
+            "past",
+        ),
         1,
     )
     paths = (urlsplit(path.format_map(blanks | numbers)).path for path in PAGES.values())

@@ -11,6 +11,8 @@ from django import template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster
@@ -142,10 +144,15 @@ def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
     }
 
 
-@register.inclusion_tag("dashboard/inc/full_time.html")
-def full_time(at: datetime) -> dict[str, Any]:
+@register.simple_tag
+def full_time(at: datetime) -> SafeString:
     """A date and time in the viewer's zone, with the time in UTC as title."""
-    return {"at": at, "text": figures.clock(at), "title": figures.utc_clock(at)}
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        at.isoformat(),
+        figures.utc_clock(at),
+        figures.clock(at),
+    )
 
 
 @register.inclusion_tag("dashboard/inc/zone.html", takes_context=True)

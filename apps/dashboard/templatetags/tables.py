@@ -39,6 +39,7 @@ def filter_form(context: template.Context, region: str, fields: Sequence[Field])
         "until": request.GET.get("until", ""),
         "chosen": _describe_period(request),
         "presets": _build_presets(request),
+        "zone": timezone.get_current_timezone_name(),
         "hidden": hidden,
     }
 
@@ -55,7 +56,6 @@ def period(context: template.Context, region: str, selected: Period) -> dict[str
         "period": selected,
         "cluster": context.get("cluster"),
         "chosen": _describe_period(request) if request.htmx else "",
-        "zone": timezone.get_current_timezone_name(),
     }
 
 
