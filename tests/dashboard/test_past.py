@@ -109,7 +109,7 @@ def _read_deleted(alice: Client, lab: Cluster, huge: SchedulingDecision) -> None
         (f"/decisions/{huge.pk}", "Insufficient cpu"),
         (f"/decisions/{huge.pk}/explanation", "Insufficient cpu"),
         (f"/decisions/{huge.pk}/state", "The cluster is deleted"),
-        (f"/decisions/{huge.pk}/refused/1", "node-0"),
+        (f"/decisions/{huge.pk}/refused/1", "rejected for the same reason"),
         ("/changes?kind=Node", "node-0"),
         ("/events", "TaintManagerEviction"),
         ("/queue/history", "UnschedulablePodAdd"),

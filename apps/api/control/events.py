@@ -58,7 +58,7 @@ class EventListView(ControlView, GenericAPIView[Any]):
         """The events that match all filters; with a period, those that were seen in it."""
         reject_unknown(request, {*finding.PARAMETERS, "cursor", "page_size", "format"})
         found = finding.find_events(recorded_cluster(kwargs), request.query_params)
-        rows = self.paginate_queryset(found.rows) or []
+        rows: list[Any] = self.paginate_queryset(found.rows) or []
         events = [finding.describe_event(found.read(row)) for row in rows]
         return self.get_paginated_response(EventSerializer(events, many=True).data)
 

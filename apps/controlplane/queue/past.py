@@ -188,7 +188,7 @@ def read_past_queue(
         raise wrong("queue", f"{queue!r} is not one of {', '.join(PARTS)}")
     if "\x00" in pod:
         raise BadRequest("pod: contains a NUL character")
-    parameters = {
+    parameters: dict[str, Any] = {
         "cluster": cluster.pk,
         "at": moment.at,
         "schedulers": queries.list_scheduler_names(cluster),
