@@ -25,9 +25,7 @@ def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_clu
     add_pods(lab, pod("web-0"), pod("web-1"))
     engines = Engines()
     engines.run(lab.pk)
-    window = chromium.new_context(
-        viewport={"width": 1280, "height": 900}, timezone_id="Asia/Tokyo"
-    )
+    window = chromium.new_context(viewport={"width": 1280, "height": 900}, timezone_id="Asia/Tokyo")
     seen = watch_page(window, site)
     page = seen.page
     seen.log_in("admin", "open sesame")

@@ -26,6 +26,7 @@ _ARGUMENTS = {
     "version": 1,
 }
 _POST_ONLY = {
+    "undo-nodes",
     "activate-pod",
     "cancel-operation",
     "change-nodes",
@@ -38,6 +39,7 @@ _POST_ONLY = {
     "switch",
 }
 _FORMS = {
+    "forget-cluster",
     "new-cluster",
     "cluster-settings",
     "delete-cluster",
