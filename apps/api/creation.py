@@ -27,12 +27,12 @@ from apps.api.kubernetes.presenting import warning_header
 from apps.api.kubernetes.views import refusal_response
 from apps.cluster.auth import InvalidCredentials, user_of_authorization
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
+from apps.cluster.connections import Connections, Rows, Statement, connect
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, Unauthorized
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
-from apps.cluster.writing.connections import Connections, Rows, Statement, connect
 from apps.cluster.writing.loop_announcer import LoopAnnouncer
 from apps.cluster.writing.memory import AdmissionState, read_admission_state
 

@@ -22,10 +22,10 @@ from apps.api import creation
 from apps.api.kubernetes import bodies, media, paths
 from apps.api.kubernetes.views import answer, error_response, refusal_response
 from apps.cluster.availability import DatabaseUnavailable
+from apps.cluster.connections import Statement
 from apps.cluster.context import request_context
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.kinds import Kind
-from apps.cluster.writing.connections import Statement
 
 Scope = MutableMapping[str, Any]
 

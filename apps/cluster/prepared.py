@@ -12,9 +12,7 @@ each connection.
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -24,6 +22,8 @@ from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster.arrays import DUMPERS, BinaryArray, JsonArray, NestedArray
+from apps.cluster.exchange import Exchange
+from apps.cluster.sql import preparing_connection
 
 _PARAMETER = re.compile(r"\$(\d+)")
 
@@ -48,22 +48,21 @@ def execute_together(steps: Sequence[Step]) -> dict[str, Any]:
         return _fetch(cursor, steps)
 
 
-@contextmanager
-def sent_together(steps: Sequence[Step]) -> Iterator[Callable[[], dict[str, Any]]]:
-    """Send the steps, at least one, as one statement; yields what waits for their results.
+def send_together(sent: Exchange, steps: Sequence[Step]) -> None:
+    """Send the steps, at least one, as one statement of a transaction.
 
-    The server executes them while the block does something else. Statements of the block follow
-    them. Without a call of what is yielded, an error is raised at the end of the block.
+    The transaction fails with a DataError (a division by zero) unless each result is true.
     """
-    with prepared_cursor() as cursor, connection.connection.pipeline():
-        _execute(cursor, steps)
-        yield lambda: _fetch(cursor, steps)
+    sent.send(*_statement(steps, "1 / (SELECT ({result})::int FROM {name})"))
 
 
 def _execute(cursor: CursorWrapper, steps: Sequence[Step]) -> None:
+    cursor.execute(*_statement(steps, "(SELECT {result} FROM {name})"))
+
+
+def _statement(steps: Sequence[Step], result: str) -> tuple[str, list[Any]]:
     parts = tuple((step.name, step.sql, step.result, len(step.parameters)) for step in steps)
-    parameters = [value for step in steps for value in step.parameters]
-    cursor.execute(_combine(parts), parameters)
+    return _combine(parts, result), [value for step in steps for value in step.parameters]
 
 
 def _fetch(cursor: CursorWrapper, steps: Sequence[Step]) -> dict[str, Any]:
@@ -92,12 +91,7 @@ def insert(
 
 def prepared_cursor() -> CursorWrapper:
     """A cursor of Django's connection for statements with `$1`, `$2`, …, which it prepares."""
-    connection.ensure_connection()
-    database = connection.connection
-    if database.prepare_threshold is None:
-        # only what asks for it is prepared: the statements of other cursors hold their values
-        database.prepare_threshold = sys.maxsize
-    cursor = _PreparedCursor(database)
+    cursor = _PreparedCursor(preparing_connection())
     for array, dumper in DUMPERS.items():
         cursor.adapters.register_dumper(array, dumper)
     return connection._prepare_cursor(cursor)  # type: ignore[attr-defined,no-any-return]
@@ -148,14 +142,14 @@ def _type_of(model: type[models.Model], column: str) -> str:
 
 
 @cache
-def _combine(parts: tuple[tuple[str, str, str, int], ...]) -> str:
+def _combine(parts: tuple[tuple[str, str, str, int], ...], result_of: str) -> str:
     first = 0
     texts = []
     for name, sql, _, count in parts:
         shifted = _shift(sql, first)
         texts.append(f"{name} AS ({shifted})")
         first += count
-    results = [f"(SELECT {result} FROM {name})" for name, _, result, _ in parts if result]
+    results = [result_of.format(result=each, name=name) for name, _, each, _ in parts if each]
     return f"WITH {', '.join(texts)} SELECT {', '.join(results) or '1'}"
 
 

@@ -6,6 +6,7 @@ on both sides. Bodies come out as JSON text through msgspec.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Self
@@ -14,8 +15,6 @@ import msgspec
 import psycopg
 from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
-
-from apps.cluster.arrays import DUMPERS
 
 Body = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -29,17 +28,23 @@ def load_json(text: str) -> Any:
     return msgspec.json.decode(text)
 
 
-def binary_cursor() -> CursorWrapper:
-    """A cursor on Django's connection that takes named binary parameters, and prepares.
+def preparing_cursor() -> CursorWrapper:
+    """A cursor on Django's connection, whose statements the server parses once.
 
-    Placeholders are those of psycopg: `%(name)b` for a binary value, such as an array of `arrays`.
+    Their parameters are not part of their text.
     """
+    return connection._prepare_cursor(_PreparingCursor(preparing_connection()))  # type: ignore[attr-defined,no-any-return]
+
+
+def preparing_connection() -> psycopg.Connection[Any]:
+    """The connection of this thread, which prepares statements that ask for it."""
     connection.ensure_connection()
-    assert connection.connection is not None
-    cursor = _PreparingCursor(connection.connection)
-    for array, dumper in DUMPERS.items():
-        cursor.adapters.register_dumper(array, dumper)
-    return CursorWrapper(cursor, connection)
+    database: psycopg.Connection[Any] | None = connection.connection
+    assert database is not None
+    if database.prepare_threshold is None:
+        # only what asks for it is prepared: the statements of other cursors hold their values
+        database.prepare_threshold = sys.maxsize
+    return database
 
 
 class _PreparingCursor(psycopg.Cursor[Any]):

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from django.db import connection
 
+from apps.cluster.connections import Channel
 from apps.cluster.models import Change, Cluster, Pod
 from apps.cluster.writing import loop_announcer
-from apps.cluster.writing.connections import Channel
 from tests.api.conftest import Kube
 from tests.api.objects import PODS, pod
 from tests.api.test_creation import CreationClient, do, play

@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import DataError, connection, transaction
-from psycopg.types.numeric import Int8
+from django.db import DataError
+from psycopg.types.numeric import Int4, Int8
 
 from apps.cluster import arrays
-from apps.cluster.prepared import Step, execute_together, prepared_cursor, sent_together
+from apps.cluster.exchange import exchange
+from apps.cluster.prepared import Step, execute_together, prepared_cursor, send_together
 
 pytestmark = pytest.mark.django_db
 
@@ -72,20 +73,20 @@ def test_steps_number_their_parameters_themselves() -> None:
     assert execute_together([]) == {}
 
 
-def test_a_statement_is_sent_before_its_results_are_read() -> None:
-    with sent_together([Step("sum", "SELECT $1 + 1 AS n", [Int8(1)], "max(n)")]) as receive:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 'meanwhile'")
-            assert cursor.fetchone() == ("meanwhile",)
-        assert receive() == {"sum": 2}
+def division(by: int) -> Step:
+    return Step("ratio", "SELECT 1 / $1::int AS n", [Int4(by)], "max(n)")
 
 
-def test_an_error_of_a_sent_statement_is_raised_with_its_results() -> None:
-    division = Step("ratio", "SELECT 1 / $1 AS n", [Int8(0)], "max(n)")
-    with (
-        pytest.raises(DataError, match="division by zero"),
-        transaction.atomic(),
-        sent_together([division]) as receive,
-    ):
-        receive()
-    assert execute_together([Step("one", "SELECT $1 AS n", [Int8(1)], "max(n)")]) == {"one": 1}
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_needs_the_result_of_each_step() -> None:
+    missing = Step("lock", "SELECT 1 WHERE $1::bigint = 8", [Int8(7)], "count(*)")
+    with exchange() as sent, pytest.raises(DataError, match="division by zero"):
+        sent.begin()
+        send_together(sent, [division(1), missing])
+        sent.commit()
+        sent.receive()
+    with exchange() as sent:
+        sent.begin()
+        send_together(sent, [division(1)])
+        sent.commit()
+        sent.receive()

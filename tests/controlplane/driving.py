@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
+from unittest.mock import patch
 
 import yaml
+from django.db import connection
 
 from apps.cluster import kinds, queries
+from apps.cluster.exchange import Answer, Exchange
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
@@ -67,3 +72,44 @@ def run_until(engines: Engines, cluster: Cluster, done: Callable[[], Any]) -> No
         if done():
             return
         assert monotonic() < until, "the loop does not get there"
+
+
+@dataclass
+class Traffic:
+    """What a block sends to the database."""
+
+    #: SQL and parameters
+    statements: list[tuple[str, Any]] = field(default_factory=list)
+    #: how often it waits for the database
+    round_trips: int = 0
+
+    def about(self, *words: str) -> list[tuple[str, Any]]:
+        """The statements in which one of these words occurs."""
+        return [each for each in self.statements if any(word in each[0] for word in words)]
+
+    def _note_query(self, execute: Callable[..., Any], sql: Any, params: Any, *more: Any) -> Any:
+        self.statements.append((str(sql), params))
+        self.round_trips += 1
+        return execute(sql, params, *more)
+
+
+@contextmanager
+def traffic() -> Iterator[Traffic]:
+    """The statements of this thread's connection in a block."""
+    found = Traffic()
+    send, receive = Exchange.send, Exchange.receive
+
+    def noted_send(self: Exchange, sql: str, parameters: Sequence[Any] = ()) -> Answer:
+        found.statements.append((sql, parameters))
+        return send(self, sql, parameters)
+
+    def noted_receive(self: Exchange) -> None:
+        found.round_trips += 1
+        receive(self)
+
+    with (
+        connection.execute_wrapper(found._note_query),
+        patch.object(Exchange, "send", noted_send),
+        patch.object(Exchange, "receive", noted_receive),
+    ):
+        yield found

@@ -6,10 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from apps.cluster.log.listen import SITE, listener
-
-#: How long one wait lasts; it is repeated until the subscription ends.
-_WAIT_SECONDS = 3600.0
+from apps.cluster.log.listen import SITE, OnChange, listener
 
 
 class BackgroundListener:
@@ -25,7 +22,7 @@ class BackgroundListener:
         A version of 0 is unknown: the subscriber looks at the log. `notify` is called on the
         listener's thread and returns at once.
         """
-        forward = self._forward(cluster_id, notify)
+        forward = self._hold(cluster_id, lambda version, due: notify(version))
         return asyncio.run_coroutine_threadsafe(forward, self._running_loop()).cancel
 
     def subscribe_to_due(self, notify: Callable[[int], None]) -> Callable[[], object]:
@@ -33,22 +30,17 @@ class BackgroundListener:
 
         Announcements can be lost: clusters that are due have to be looked for as well.
         """
-        forward = self._forward_due(notify)
-        return asyncio.run_coroutine_threadsafe(forward, self._running_loop()).cancel
 
-    async def _forward_due(self, notify: Callable[[int], None]) -> None:
-        async with listener().subscribe(SITE) as subscription:
-            while True:
-                await subscription.wait(_WAIT_SECONDS)
-                for cluster_id in subscription.take_due():
-                    notify(cluster_id)
+        def forward(version: int, due: int | None) -> None:
+            if due is not None:
+                notify(due)
 
-    async def _forward(self, cluster_id: int, notify: Callable[[int], None]) -> None:
-        async with listener().subscribe(cluster_id) as subscription:
-            while True:
-                version = await subscription.wait(_WAIT_SECONDS)
-                if version is not None:
-                    notify(version)
+        holding = self._hold(SITE, forward)
+        return asyncio.run_coroutine_threadsafe(holding, self._running_loop()).cancel
+
+    async def _hold(self, cluster_id: int, on_change: OnChange) -> None:
+        async with listener().subscribe(cluster_id, on_change):
+            await asyncio.get_running_loop().create_future()
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._guard:

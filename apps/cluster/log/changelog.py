@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import psycopg
 from django.db import connection
 
 from apps.cluster import sql
+from apps.cluster.arrays import texts
+from apps.cluster.connections import Channel, Statement
+from apps.cluster.exchange import Answer, Exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,33 +77,57 @@ def changes_after(
         return [_decode_row(row) for row in cursor.fetchall()]
 
 
-def read_objects_between(
-    cluster_id: int, after: int, upto: int, *, kinds: Collection[str], limit: int
-) -> list[ObjectChange]:
-    """Up to `limit` changes of these kinds with a version in (`after`, `upto`], in version order.
+def read_objects_after(
+    sent: Exchange, cluster_id: int, version: int, *, kinds: Collection[str], limit: int
+) -> Answer:
+    """Read up to `limit` changes of these kinds with a version above `version`, in version order.
 
-    Their bodies are JSON text.
+    The rows of the answer are for `ObjectChange`; their bodies are JSON text.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT version, type, kind, namespace, name, uid::text, at, request_id, "
-            '"object"::text FROM cluster_change WHERE cluster_id = %s AND version > %s '
-            "AND version <= %s AND kind = ANY(%s) ORDER BY version LIMIT %s",
-            [cluster_id, after, upto, list(kinds), limit],
-        )
-        return [ObjectChange._make(row) for row in cursor.fetchall()]
+    return sent.send(_OBJECTS_AFTER, [cluster_id, version, texts([*kinds]), limit])
+
+
+_OBJECTS_AFTER: Final = (
+    "SELECT version, type, kind, namespace, name, uid::text, at, request_id, "
+    '"object"::text FROM cluster_change WHERE cluster_id = $1 AND version > $2 '
+    "AND kind = ANY($3) ORDER BY version LIMIT $4"
+)
 
 
 async def read_changes(
-    database: psycopg.AsyncConnection[Any], cluster_id: int, version: int, *, limit: int
+    channel: Channel, cluster_id: int, version: int, *, limit: int
 ) -> list[LoggedChange]:
     """Up to `limit` changes with a version above `version`, read on an event loop."""
-    cursor = await database.execute(
-        f"SELECT {_COLUMNS} FROM cluster_change WHERE cluster_id = %s AND version > %s "
-        "ORDER BY version LIMIT %s",
-        [cluster_id, version, limit],
+    values = [b"%d" % each for each in (cluster_id, version, limit)]
+    return [_decode_texts(row) for row in await channel.query(_CHANGES_AFTER, values)]
+
+
+_CHANGES_AFTER: Final = Statement(
+    (
+        f"SELECT {_COLUMNS} FROM cluster_change WHERE cluster_id = $1 AND version > $2 "
+        "ORDER BY version LIMIT $3"
+    ).encode(),
+    (False, False, False),
+)
+
+
+def _decode_texts(row: tuple[bytes | None, ...]) -> LoggedChange:
+    """A row whose columns are PostgreSQL's texts."""
+    version, change_type, kind, namespace, name, uid, body, previous, at, *who = [
+        str(each, "utf-8") if each is not None else "" for each in row
+    ]
+    return LoggedChange(
+        int(version),
+        change_type,
+        kind,
+        namespace,
+        name,
+        uid,
+        sql.load_json(body),
+        int(previous) if previous else None,
+        datetime.fromisoformat(at),
+        *who,
     )
-    return [_decode_row(row) for row in await cursor.fetchall()]
 
 
 def objects_at(cluster_id: int, versions: Collection[int]) -> dict[int, dict[str, Any]]:

@@ -17,18 +17,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import psycopg
-from django.db import connection
 
+from apps.cluster.connections import Channel, Statement, connect
 from apps.cluster.log.announce import CHANNEL
 from apps.cluster.log.changelog import read_changes
 from apps.cluster.log.feed import ChangeFeed
+from apps.cluster.parameters import array
 
 log = logging.getLogger(__name__)
 
@@ -41,24 +41,32 @@ _LOOK_SECONDS = 1.0
 #: Number of changes that a feed reads at once.
 _FEED_BATCH = 500
 
-Connection = psycopg.AsyncConnection[Any]
+_LISTEN: Final = Statement(f"LISTEN {CHANNEL}".encode(), ())
+_VERSIONS: Final = Statement(
+    b"SELECT id, resource_version FROM cluster_cluster WHERE id = ANY($1::bigint[]) OR $2::bool",
+    (True, False),
+)
+
+
+#: Called with a version, and the id of a cluster to be scheduled; returns at once.
+OnChange = Callable[[int, int | None], None]
 
 
 class Subscription:
     """The pending notification of one stream about one cluster."""
 
-    def __init__(self, cluster_id: int) -> None:
+    def __init__(self, cluster_id: int, on_change: OnChange | None = None) -> None:
         self.cluster_id = cluster_id
+        self._on_change = on_change
         self._version = 0
-        self._due: set[int] = set()
         self._event = asyncio.Event()
 
     def notify(self, version: int, due: int | None = None) -> None:
         """Called by the listener; wakes the stream. `due`: the id of a cluster to be scheduled."""
         self._version = max(self._version, version)
-        if due is not None:
-            self._due.add(due)
         self._event.set()
+        if self._on_change is not None:
+            self._on_change(version, due)
 
     async def wait(self, timeout: float) -> int | None:
         """The highest announced version (0: unknown, look at the log), or None after `timeout` s.
@@ -74,11 +82,6 @@ class Subscription:
         self._event.clear()
         return self._version
 
-    def take_due(self) -> set[int]:
-        """The clusters that became due since the last call, as far as it was announced."""
-        due, self._due = self._due, set()
-        return due
-
 
 class Listener:
     """The process's LISTEN connection, open while there are subscriptions."""
@@ -90,11 +93,19 @@ class Listener:
         self._announced: dict[int, int] = {}
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        #: the payloads that have arrived
+        self._received: list[str] = []
+        self._woken = asyncio.Event()
 
     @asynccontextmanager
-    async def subscribe(self, cluster_id: int) -> AsyncIterator[Subscription]:
-        """Subscribe to one cluster, after waiting until the connection listens."""
-        subscription = Subscription(cluster_id)
+    async def subscribe(
+        self, cluster_id: int, on_change: OnChange | None = None
+    ) -> AsyncIterator[Subscription]:
+        """Subscribe to one cluster, after waiting until the connection listens.
+
+        `on_change` is called with each notification, as `Subscription.notify` is.
+        """
+        subscription = Subscription(cluster_id, on_change)
         self._subscriptions.setdefault(cluster_id, set()).add(subscription)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name="listener")
@@ -134,38 +145,62 @@ class Listener:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _listen(self) -> None:
-        async with await _connect() as listening:
-            await listening.execute(f"LISTEN {CHANNEL}")
+        """Pass on what is announced, until the connection is lost (psycopg.Error)."""
+        channel = await connect()
+        try:
+            self._received.clear()
+            channel.listen(self._receive, self._wake)
+            await channel.query(_LISTEN, [])
             self._listening.set()
             for cluster_id in list(self._subscriptions):
-                await self._announce(listening, cluster_id, 0)
-            poll_at = time.monotonic()
+                await self._announce(channel, cluster_id, 0)
             while True:
-                notifies = listening.notifies(timeout=_LOOK_SECONDS, stop_after=1)
-                received = [notify.payload async for notify in notifies]
-                for cluster_id, (version, due) in _merge(received).items():
-                    await self._announce(listening, cluster_id, version, due=due)
-                if time.monotonic() >= poll_at:
-                    await self._poll_versions(listening)
-                    poll_at = time.monotonic() + _LOOK_SECONDS
+                await self._pass_on(channel)
+                await self._poll_versions(channel)
+        finally:
+            channel.close()
 
-    async def _poll_versions(self, listening: Connection) -> None:
+    async def _pass_on(self, channel: Channel) -> None:
+        """Pass on announcements until the next poll."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(_LOOK_SECONDS, self._wake)
+        poll_at = loop.time() + _LOOK_SECONDS
+        try:
+            while loop.time() < poll_at:
+                self._woken.clear()
+                if not self._received:
+                    await self._woken.wait()
+                received, self._received = self._received, []
+                for cluster_id, (version, due) in _merge(received).items():
+                    await self._announce(channel, cluster_id, version, due=due)
+                if channel.closed:
+                    raise psycopg.OperationalError("the connection is closed")
+        finally:
+            timer.cancel()
+
+    def _receive(self, text: str) -> None:
+        self._received.append(text)
+        self._woken.set()
+
+    def _wake(self) -> None:
+        self._woken.set()
+
+    async def _poll_versions(self, channel: Channel) -> None:
         """Find commits of a process that exited before it could announce them."""
-        cursor = await listening.execute(
-            "SELECT id, resource_version FROM cluster_cluster WHERE id = ANY(%s) OR %s",
-            [list(self._subscriptions), SITE in self._subscriptions],
-        )
-        for cluster_id, version in await cursor.fetchall():
-            if version > self._announced.get(cluster_id, 0):
-                await self._announce(listening, cluster_id, version)
+        subscribed = array("int8", list(self._subscriptions))
+        everything = b"t" if SITE in self._subscriptions else b"f"
+        for cluster_id, version in await channel.query(_VERSIONS, [subscribed, everything]):
+            key, at = int(cluster_id or 0), int(version or 0)
+            if at > self._announced.get(key, 0):
+                await self._announce(channel, key, at)
 
     async def _announce(
-        self, listening: Connection, cluster_id: int, version: int, *, due: bool = False
+        self, channel: Channel, cluster_id: int, version: int, *, due: bool = False
     ) -> None:
         """Read what the feed of the cluster lacks, and notify the subscribers."""
         feed = self._feeds.get(cluster_id)
         while feed is not None and feed.position < (version or sys.maxsize):
-            changes = await read_changes(listening, cluster_id, feed.position, limit=_FEED_BATCH)
+            changes = await read_changes(channel, cluster_id, feed.position, limit=_FEED_BATCH)
             feed.extend(changes)
             if len(changes) < _FEED_BATCH:
                 break
@@ -203,13 +238,3 @@ def listener() -> Listener:
     """The listener of the running event loop."""
     loop = asyncio.get_running_loop()
     return _listeners.setdefault(loop, Listener())
-
-
-async def _connect() -> Connection:
-    """A connection of its own, outside the pool, to the database Django uses."""
-    parameters = connection.get_connection_params()
-    parameters.pop("cursor_factory")
-    listening = await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
-    # it repeats two statements
-    listening.prepare_threshold = 0
-    return listening

@@ -11,12 +11,12 @@ from typing import Any, Final
 from django.db import connection
 
 from apps.cluster import kinds
+from apps.cluster.connections import Channel, OnOutcome, Statement
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Change, Taint
-from apps.cluster.writing.connections import Channel, OnOutcome, Statement
+from apps.cluster.parameters import array
 from apps.cluster.writing.creation import Creation
 from apps.cluster.writing.memory import AdmissionState
-from apps.cluster.writing.parameters import array
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from typing import Final
 
 import psycopg
 
+from apps.cluster.connections import Channel, Connections, Outcome
 from apps.cluster.errors import AlreadyExists
-from apps.cluster.writing.connections import Channel, Connections, Outcome
 from apps.cluster.writing.creation import Creation
 from apps.cluster.writing.creation_statement import find_existing, insert
 from apps.cluster.writing.memory import AdmissionState

@@ -11,53 +11,50 @@ from itertools import accumulate
 from typing import Final
 
 import msgspec
-from django.db import transaction
 
-from apps.cluster import sql
 from apps.cluster.arrays import BinaryArray, int8s, texts, uuids
-from apps.cluster.log.announce import announcer
+from apps.cluster.exchange import Answer, Exchange
 from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.cluster.writing.placement import TAIL, Placement
 
+#: Placements of one statement for which its plan is not made again: planning takes longer than the
+#: execution for a few. The plan that fits many rows depends on their number.
+FEW: Final = 8
 
-def write_placements(
+
+def send_placements(
+    sent: Exchange,
     cluster: Cluster,
     placements: Sequence[Placement],
     *,
     read_version: int,
     now: datetime,
     users: tuple[str, str],
-) -> int | None:
-    """Bind the pods and record their events; returns the version before the first change.
+) -> Answer:
+    """Bind the pods and record their events; the answer is the version before the first change.
 
     The versions of a pod are consecutive: bound, running, the event. `users` are those who bind and
-    who start pods. Call it as the last step of a transaction, because it locks the counter.
+    who start pods. Send it late in a transaction, because it locks the counter.
 
-    None, and nothing is written, if a pod has another version, or was deleted; if the cluster has
-    quotas; or if an object that admission looks up (the namespace of an event) has changed after
-    `read_version`. Then `store.write` decides.
+    The transaction fails with a DataError (a division by zero) if a pod has another version, or was
+    deleted; if the cluster has quotas; or if an object that admission looks up (the namespace of an
+    event) has changed after `read_version`. Then `store.write` decides.
     """
-    changes = sum(placement.changes for placement in placements)
-    with sql.binary_cursor() as cursor:
-        cursor.execute(
-            _STATEMENT,
-            {
-                "cluster": cluster.pk,
-                "read_version": read_version,
-                "now": now,
-                "changes": changes,
-                "pods": len(placements),
-                "binder": users[0],
-                "starter": users[1],
-                **_columns(placements),
-            },
-        )
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    base: int = row[0]
-    transaction.on_commit(lambda: announcer.announce(cluster.pk, base + changes, due=False))
-    return base
+    values = {
+        "cluster": cluster.pk,
+        "read_version": read_version,
+        "now": now,
+        "changes": sum(placement.changes for placement in placements),
+        "pods": len(placements),
+        "binder": users[0],
+        "starter": users[1],
+        **_columns(placements),
+    }
+    statement = _STATEMENT
+    if len(placements) <= FEW:
+        sent.send(_KEEP_PLAN)
+        statement = _STATEMENT_FOR_FEW
+    return sent.send(statement, [values[name] for name in _TYPES])
 
 
 def _columns(placements: Sequence[Placement]) -> dict[str, BinaryArray]:
@@ -89,13 +86,13 @@ def _columns(placements: Sequence[Placement]) -> dict[str, BinaryArray]:
     }
 
 
-_STATEMENT: Final = f"""
+_TEMPLATE: Final = f"""
     WITH found AS MATERIALIZED (
         SELECT t.id, d.* FROM unnest(
-            %(namespaces)b::text[], %(names)b::text[], %(versions)b::bigint[], %(nodes)b::text[],
-            %(phases)b::text[], %(labels)b::text[], %(bound)b::text[], %(running)b::text[],
-            %(starts)b::bigint[], %(ends)b::bigint[], %(event_names)b::text[],
-            %(event_uids)b::uuid[], %(event_reasons)b::text[], %(events)b::text[]
+            %(namespaces)s, %(names)s, %(versions)s, %(nodes)s,
+            %(phases)s, %(labels)s, %(bound)s, %(running)s,
+            %(starts)s, %(ends)s, %(event_names)s,
+            %(event_uids)s, %(event_reasons)s, %(events)s
         ) AS d(
             namespace, name, expected, node, phase, labels, bound, running, start, finish,
             event_name, event_uid, event_reason, event
@@ -121,7 +118,7 @@ _STATEMENT: Final = f"""
             (bound || (counter.base + start) || '{TAIL}')::jsonb AS bound_object,
             (running || (counter.base + start + 1) || '{TAIL}')::jsonb AS running_object,
             (event || (counter.base + finish) || '{TAIL}')::jsonb AS event_object,
-            %(now)b::timestamptz + (finish - 1) * interval '1 microsecond' AS event_at
+            %(now)s + (finish - 1) * interval '1 microsecond' AS event_at
         FROM pod, counter
     ), placed AS (
         UPDATE {Pod._meta.db_table} t SET resource_version = base + c.finish - 1,
@@ -139,7 +136,7 @@ _STATEMENT: Final = f"""
             object, previous_version, at, "user", request_id)
         SELECT %(cluster)s, entry.version, entry.type, entry.kind, namespace, entry.name, entry.uid,
             entry.object, entry.previous_version,
-            %(now)b::timestamptz + (entry.version - base - 1) * interval '1 microsecond',
+            %(now)s + (entry.version - base - 1) * interval '1 microsecond',
             entry.actor, ''
         FROM change, LATERAL (VALUES
             (bound_version, 'MODIFIED', 'Pod', change.name, change.uid, bound_object, expected,
@@ -150,5 +147,41 @@ _STATEMENT: Final = f"""
         ) AS entry(version, type, kind, name, uid, object, previous_version, actor)
         WHERE entry.object IS NOT NULL ORDER BY entry.version
     )
-    SELECT base FROM counter
+    SELECT (SELECT base FROM counter), 1 / (SELECT count(*) FROM counter)
 """
+
+#: The parameters, in their order.
+_TYPES: Final = {
+    "cluster": "bigint",
+    "read_version": "bigint",
+    "now": "timestamptz",
+    "changes": "bigint",
+    "pods": "bigint",
+    "binder": "text",
+    "starter": "text",
+    "namespaces": "text[]",
+    "names": "text[]",
+    "versions": "bigint[]",
+    "nodes": "text[]",
+    "phases": "text[]",
+    "labels": "text[]",
+    "bound": "text[]",
+    "running": "text[]",
+    "starts": "bigint[]",
+    "ends": "bigint[]",
+    "event_names": "text[]",
+    "event_uids": "uuid[]",
+    "event_reasons": "text[]",
+    "events": "text[]",
+}
+_STATEMENT: Final = _TEMPLATE % {
+    name: f"${number}::{kind}" for number, (name, kind) in enumerate(_TYPES.items(), 1)
+}
+#: Another text, and so another prepared statement, with a plan of its own.
+_STATEMENT_FOR_FEW: Final = f"/* few */ {_STATEMENT}"
+#: Until the end of the transaction: one plan for all values, which finds rows by their indexes even
+#: if the tables are small when it is made.
+_KEEP_PLAN: Final = (
+    "SELECT set_config('plan_cache_mode', 'force_generic_plan', true), "
+    "set_config('enable_seqscan', 'off', true)"
+)

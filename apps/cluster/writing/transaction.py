@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds, sql
@@ -72,7 +72,7 @@ class WriteTransaction:
     def _execute(
         self, prepared: Sequence[Write | ApiError], dry_run: bool, wake: bool
     ) -> list[Body | ApiError]:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic(), sql.preparing_cursor() as cursor:
             self._lock(cursor, prepared)
             outcomes = [self._apply(write) for write in prepared]
             if self.changes:

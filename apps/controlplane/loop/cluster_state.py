@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from django.db import connection
-
 from apps.cluster import sql
+from apps.cluster.exchange import Answer, Exchange, exchange
 from apps.cluster.models import Cluster
 from apps.cluster.settings import CHANGEABLE
 
@@ -20,7 +19,7 @@ _STATEMENT: Final = (
     "(SELECT revision FROM controlplane_configurationrevision "
     "WHERE cluster_id = c.id AND active), "
     "EXISTS (SELECT FROM controlplane_queueactivation WHERE cluster_id = c.id) "
-    "FROM cluster_cluster c WHERE c.id = %s"
+    "FROM cluster_cluster c WHERE c.id = $1"
 )
 
 
@@ -41,11 +40,22 @@ class ClusterState:
 
 def read_state(cluster: Cluster) -> ClusterState | None:
     """Read the state, and refresh the settings of `cluster`; None if it was deleted."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STATEMENT, [cluster.pk])
-        row = cursor.fetchone()
-    if row is None:
+    with exchange() as sent:
+        answer = send_look(sent, cluster)
+        sent.receive()
+    return take_in(answer, cluster)
+
+
+def send_look(sent: Exchange, cluster: Cluster) -> Answer:
+    """Read the state together with other statements; the answer is for `take_in`."""
+    return sent.send(_STATEMENT, [cluster.pk])
+
+
+def take_in(answer: Answer, cluster: Cluster) -> ClusterState | None:
+    """The state that was read, as `read_state` returns it."""
+    if not answer.rows:
         return None
+    (row,) = answer.rows
     for name, value in zip(_SETTINGS, row, strict=False):
         setattr(cluster, name, sql.load_json(value) if name in _JSON else value)
     return ClusterState(*row[len(_SETTINGS) :])

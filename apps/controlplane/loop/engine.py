@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
-from django.db import connection, transaction
+from django.db import DataError
 
+from apps.cluster.exchange import Exchange, exchange
 from apps.cluster.log.announce import announcer
 from apps.cluster.log.background import background_listener
 from apps.cluster.models import Cluster
+from apps.cluster.prepared import send_together
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.events.ttl import EventTtl
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.loop import restoring
 from apps.controlplane.loop.clock import ClusterClock
-from apps.controlplane.loop.cluster_state import ClusterState, read_state
+from apps.controlplane.loop.cluster_state import ClusterState, send_look, take_in
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.recorder import Recorder
@@ -29,7 +32,7 @@ from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
-from apps.controlplane.workers.lease import ClusterLease
+from apps.controlplane.workers.lease import ClusterLease, LeaseLost
 from apps.scheduler.decision import Result
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.scheduler import Scheduler
@@ -100,6 +103,8 @@ class Engine:
         self._running = False
         #: set by announcements of changes, and to end the waiting for them
         self._news = threading.Event()
+        #: the last version that was announced
+        self._announced = 0
         self._unsubscribe: Callable[[], object] | None = None
         #: the version up to which the lease says that the loop has acted
         self._confirmed_version = -1
@@ -170,7 +175,7 @@ class Engine:
         wait_until = 0.0
         while True:
             self._news.clear()
-            state = read_state(self.cluster)
+            state = self._look()
             if state is None or state.paused:
                 return False
             if not self.fits(state, self.lease):
@@ -204,6 +209,15 @@ class Engine:
             if time.monotonic() > deadline or stopping():
                 return True
 
+    def _look(self) -> ClusterState | None:
+        """Read the state of the cluster, and with it the changes that were announced."""
+        with exchange() as sent:
+            state = send_look(sent, self.cluster)
+            if self._announced > self.informer.position:
+                self.informer.send_look(sent)
+            sent.receive()
+        return take_in(state, self.cluster)
+
     def _wait_for_change(self, until: float) -> bool:
         """Wait for an announcement; False when the time is over.
 
@@ -223,6 +237,7 @@ class Engine:
     def _note_change(self, version: int) -> None:
         """Called by the listener's thread."""
         if not version or version > self.informer.position:
+            self._announced = version
             self._news.set()
 
     def stop_waiting(self) -> None:
@@ -325,15 +340,30 @@ class Engine:
 
     def _confirm(self) -> None:
         """Record that the loop has acted on every change it has read, and its metrics."""
-        with transaction.atomic(), connection.cursor() as cursor:
-            # may be lost in a crash of the database: the next loop confirms it again
-            cursor.execute("SET LOCAL synchronous_commit = off")
-            self.lease.renew(
-                consumed_version=self.informer.position, profile_revision=self.revision.revision
-            )
-            note_state(self.scheduler)
-            if self.scheduler.metrics.is_dirty:
-                stored.write(self.cluster.pk, self.scheduler.metrics)
+        with self._confirming():
+            pass
+
+    @contextmanager
+    def _confirming(self) -> Iterator[Exchange]:
+        """The transaction that confirms, for further statements."""
+        renewal = self.lease.renewal(
+            consumed_version=self.informer.position, profile_revision=self.revision.revision
+        )
+        note_state(self.scheduler)
+        metrics = self.scheduler.metrics
+        try:
+            with exchange() as sent:
+                sent.begin()
+                # may be lost in a crash of the database: the next loop confirms it again
+                sent.send("SET LOCAL synchronous_commit = off")
+                send_together(sent, [renewal])
+                if metrics.is_dirty:
+                    send_together(sent, [stored.step(self.cluster.pk, metrics)])
+                yield sent
+                sent.commit()
+                sent.receive()
+        except DataError as error:
+            raise LeaseLost(f"cluster {self.cluster.pk}") from error
         self._confirmed_version = self.informer.position
 
     def _rest(self) -> bool:
@@ -343,27 +373,22 @@ class Engine:
         timers += [datetime.fromtimestamp(deadline, UTC)] if deadline is not None else []
         timer = min((at for at in timers if at is not None), default=None)
         look = BINDING_LOOK_SECONDS if self.scheduler.is_binding else None
-        with transaction.atomic():
-            self._confirm()
-            with connection.cursor() as cursor:
-                # the clock may have been set forward since the last look, as well
-                cursor.execute(
-                    "UPDATE cluster_cluster SET timer_at = %s, "
-                    "due_at = clock_timestamp() + make_interval(secs => %s) "
-                    "WHERE id = %s AND resource_version = %s "
-                    "AND manual_time IS NOT DISTINCT FROM %s "
-                    # made due again since the last look: by a user's wish, or another setting
-                    "AND due_at IS NOT DISTINCT FROM %s",
-                    [
-                        timer,
-                        look,
-                        self.cluster.pk,
-                        self.informer.position,
-                        self.cluster.manual_time,
-                        self.cluster.due_at,
-                    ],
-                )
-                return bool(cursor.rowcount)
+        cluster = self.cluster
+        values = (timer, look, cluster.pk, self.informer.position)
+        with self._confirming() as sent:
+            rested = sent.send(_REST, [*values, cluster.manual_time, cluster.due_at])
+        return bool(rested.rows)
+
+
+#: The clock may have been set forward since the last look; and the cluster may have become due
+#: again, by a user's wish or another setting.
+_REST = """
+    UPDATE cluster_cluster SET timer_at = $1,
+        due_at = clock_timestamp() + make_interval(secs => $2)
+    WHERE id = $3 AND resource_version = $4 AND manual_time IS NOT DISTINCT FROM $5
+        AND due_at IS NOT DISTINCT FROM $6
+    RETURNING 1
+"""
 
 
 def _expect(record: DecisionRecord) -> Expected:

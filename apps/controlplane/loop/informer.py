@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from django.db import connection, transaction
 
 from apps.cluster import kinds
+from apps.cluster.exchange import Answer, Exchange, exchange
 from apps.cluster.log import history
-from apps.cluster.log.changelog import ObjectChange, creations, read_objects_between
+from apps.cluster.log.changelog import ObjectChange, creations, read_objects_after
 from apps.cluster.models import Cluster
 from apps.controlplane.loop.pending_texts import PendingTexts
 from apps.scheduler import objects
@@ -77,6 +78,9 @@ class _OwnWrites(NamedTuple):
     changes: Sequence[ObjectChange] | Sequence[PlacedPod]
 
 
+_NOTHING_AHEAD: Final = (0, None)
+
+
 @dataclass(slots=True)
 class Informer:
     """Feeds a scheduler's event handlers: existing objects first, then every change in order."""
@@ -95,6 +99,8 @@ class Informer:
     #: The committed writes of this loop that are not applied yet.
     _own: deque[_OwnWrites] = field(default_factory=deque)
     _pending: PendingTexts = field(default_factory=PendingTexts)
+    #: The changes after a version, that were read with the state of the cluster.
+    _ahead: tuple[int, Answer | None] = _NOTHING_AHEAD
 
     def load(self, since: int | None = None) -> Mapping[str, PendingPod]:
         """Load all objects at one version; returns the pods without a node, by uid.
@@ -171,15 +177,34 @@ class Informer:
         self._read_log(self._read_version() if upto is None else upto)
         return self.position - start
 
+    def send_look(self, sent: Exchange) -> None:
+        """Read the next changes together with other statements, for the next `catch_up`."""
+        if not self._own:
+            self._ahead = self.position, self._send_read(sent)
+
+    def _send_read(self, sent: Exchange) -> Answer:
+        return read_objects_after(
+            sent, self.cluster_id, self.position, kinds=_WATCHED_NAMES, limit=_BATCH
+        )
+
     def _read_log(self, upto: int) -> None:
         """Apply the changes after `position` up to `upto`, from the log."""
         while self.position < upto:
-            changes = read_objects_between(
-                self.cluster_id, self.position, upto, kinds=_WATCHED_NAMES, limit=_BATCH
-            )
+            rows = self._read_rows()
+            changes = [ObjectChange._make(row) for row in rows if row[0] <= upto]
             for change in changes:
                 self._apply(change)
+            # `upto` was reached before they were read
             self.position = upto if len(changes) < _BATCH else changes[-1].version
+
+    def _read_rows(self) -> list[tuple[Any, ...]]:
+        """The next changes after `position`."""
+        (after, answer), self._ahead = self._ahead, _NOTHING_AHEAD
+        if answer is None or after != self.position:
+            with exchange() as sent:
+                answer = self._send_read(sent)
+                sent.receive()
+        return answer.rows
 
     def _read_version(self) -> int:
         """The current version of the cluster; 0 if it was deleted."""

@@ -42,10 +42,19 @@ class _Bound:
 class Placements:
     """The placements of one batch."""
 
-    def __init__(self, informer: Informer, starts: ImmediateStarts | None, now: datetime) -> None:
+    def __init__(
+        self,
+        informer: Informer,
+        starts: ImmediateStarts | None,
+        now: datetime,
+        batch: Sequence[DecisionRecord],
+    ) -> None:
         self._informer = informer
         self._starts = starts
         self.now = now
+        self._batch = batch
+        #: the pods of the batch, and their JSON text
+        self._found: list[tuple[Pod, str]] = []
         self._pods: list[_Bound] = []
 
     @property
@@ -53,19 +62,30 @@ class Placements:
         """What the statement writes."""
         return [each.placement for each in self._pods]
 
-    def add_all(self, batch: Sequence[DecisionRecord], events: Sequence[Create]) -> bool:
-        """Add these bindings with their events; False if one needs the general way."""
-        pods = [self._informer.pending_pod(_key(record)) for record in batch]
+    def find_pods(self) -> bool:
+        """Find the pods of the batch; False if one needs the general way."""
+        pods = [self._informer.pending_pod(_key(record)) for record in self._batch]
         known = [pod for pod in pods if pod is not None]
-        if len(known) < len(batch):
+        if len(known) < len(self._batch):
             return False
         texts = self._informer.pending_texts(known)
-        for record, pod, event in zip(batch, known, events, strict=True):
+        for record, pod in zip(self._batch, known, strict=True):
             text = texts.get(pod.metadata.uid)
             if text is None or pod.metadata.uid != record.decision.pod_uid:
                 return False
             if not self._informer.is_open(pod.metadata.namespace):
                 return False
+            self._found.append((pod, text))
+        return True
+
+    def add_all(self, events: Sequence[Create]) -> bool:
+        """Build the bindings with their events; False if one needs the general way.
+
+        The database is not read.
+        """
+        if len(events) < len(self._batch):
+            return False
+        for record, (pod, text), event in zip(self._batch, self._found, events, strict=True):
             try:
                 self._pods.append(self._place(record, pod, StoredPod(text), event))
             except ApiError:

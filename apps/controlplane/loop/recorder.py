@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from django.db import transaction
+from django.db import DataError, transaction
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
-from apps.cluster.log.announce import announcer
+from apps.cluster.exchange import exchange
+from apps.cluster.log.announce import ANNOUNCE, announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
-from apps.cluster.prepared import execute_together, sent_together
+from apps.cluster.prepared import Step, execute_together, send_together
 from apps.cluster.writes import Actor, Create, Update, Write
 from apps.cluster.writing import store
-from apps.cluster.writing.placement_statement import write_placements
+from apps.cluster.writing.placement_statement import send_placements
 from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.controllers.registry import KUBELET
 from apps.controlplane.events.writer import EventWriter
@@ -123,7 +124,7 @@ class Recorder:
         activations: Sequence[int],
     ) -> list[tuple[Decision, ApiError]]:
         """Try to commit; if bindings are rejected, return them and write nothing."""
-        bound = {r.decision.pod_uid for r in batch if r.decision.result == Result.SCHEDULED}
+        bound = _bound(batch)
         saved = {
             uid: entry
             for uid, entry in changed.items()
@@ -132,40 +133,29 @@ class Recorder:
         removed = [
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
-        with transaction.atomic():
-            final = [record for record in batch if record.decision.result.is_final]
-            steps = [
-                self._lease.renewal(
-                    consumed_version=informer.position, profile_revision=self._profile_revision
-                ),
-                *self._ledger.steps(final),
-                *self._queue_rows.steps([*saved.values()], removed),
-                *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
-            ]
-            with sent_together(steps) as receive:
-                # built while the database inserts the rows
-                placements = self._build_placements(informer, batch, intents)
-                results = receive()
-            self._lease.check(results)
-            self._ledger.complete(final, results)
-            if activations:
-                activation.delete(activations)
-            note_writes = self._place(informer, placements) if placements is not None else None
-            rejected: list[tuple[Decision, ApiError]] = []
-            if note_writes is None:
-                journal: list[ObjectChange] = []
+        final = [record for record in batch if record.decision.result.is_final]
+        steps = [
+            self._lease.renewal(
+                consumed_version=informer.position, profile_revision=self._profile_revision
+            ),
+            *self._ledger.steps(final),
+            *self._queue_rows.steps([*saved.values()], removed),
+            *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
+        ]
+        rejected: list[tuple[Decision, ApiError]] = []
+        note_writes = None
+        if not (intents or activations):
+            note_writes = self._commit_placements(scheduler, informer, batch, steps)
+        if note_writes is None:
+            journal: list[ObjectChange] = []
+            with transaction.atomic():
+                self._record_decisions(final, steps, activations)
                 rejected = self._write_objects(informer, batch, intents, journal)
-                note_writes = partial(informer.note_own_writes, journal)
-                if not journal:
-                    # pages show the queue, which is not in the change log
-                    announce = partial(
-                        announcer.announce, self._cluster.pk, informer.position, due=False
-                    )
-                    transaction.on_commit(announce)
-            if rejected:
-                transaction.set_rollback(True)
-            else:
-                self._write_metrics(scheduler, batch, bound)
+                if rejected:
+                    transaction.set_rollback(True)
+                else:
+                    self._write_metrics(scheduler, batch)
+            note_writes = partial(informer.note_own_writes, journal)
         if not rejected:
             note_writes()
             self._events.confirm()
@@ -173,9 +163,82 @@ class Recorder:
             self._queue_rows.mark_committed(saved, removed)
         return rejected
 
-    def _write_metrics(
-        self, scheduler: Scheduler, batch: Sequence[DecisionRecord], bound: Collection[str]
+    def _record_decisions(
+        self, final: Sequence[DecisionRecord], steps: Sequence[Step], activations: Sequence[int]
     ) -> None:
+        """Execute the steps, in the caller's transaction."""
+        results = execute_together(steps)
+        self._lease.check(results)
+        self._ledger.complete(final, results)
+        if activations:
+            activation.delete(activations)
+
+    def _write_metrics(self, scheduler: Scheduler, batch: Sequence[DecisionRecord]) -> None:
+        self._note_metrics(scheduler, batch)
+        if scheduler.metrics.is_dirty:
+            stored.write(self._cluster.pk, scheduler.metrics)
+
+    def _commit_placements(
+        self,
+        scheduler: Scheduler,
+        informer: Informer,
+        batch: Sequence[DecisionRecord],
+        steps: Sequence[Step],
+    ) -> Callable[[], None] | None:
+        """Commit a batch that only binds pods, in one round trip; returns what to call then.
+
+        None, and nothing is written, if the batch needs the general way. The server executes each
+        statement while the next one is built.
+        """
+        placements = self._find_pods(informer, batch)
+        if placements is None:
+            return None
+        before = scheduler.metrics.mark()
+        try:
+            with exchange() as sent:
+                sent.begin()
+                send_together(sent, steps)
+                sent.flush()
+                if not placements.add_all(self._new_events(batch)):
+                    return None
+                base = send_placements(
+                    sent,
+                    self._cluster,
+                    placements.all,
+                    read_version=informer.position,
+                    now=placements.now,
+                    users=(USER, KUBELET),
+                )
+                sent.flush()
+                self._note_metrics(scheduler, batch)
+                send_together(sent, [stored.step(self._cluster.pk, scheduler.metrics)])
+                sent.commit()
+                sent.send_afterwards(ANNOUNCE, [self._cluster.pk])
+                sent.receive()
+        except DataError:
+            # a lost lease, a pod that has changed: the general way finds out which
+            scheduler.metrics.return_to(before)
+            return None
+        ((version, _),) = base.rows
+        return partial(informer.note_placements, version, placements.committed(version))
+
+    def _find_pods(self, informer: Informer, batch: Sequence[DecisionRecord]) -> Placements | None:
+        """What a batch that only binds pods writes; None if the batch needs the general way."""
+        if not batch or self._cluster.quotas or not all(map(is_plain, batch)):
+            return None
+        placements = Placements(
+            informer, self._controllers.immediate_starts(), self._cluster.now(), batch
+        )
+        return placements if placements.find_pods() else None
+
+    def _new_events(self, batch: Sequence[DecisionRecord]) -> list[Create]:
+        """The events of these bindings, as far as they are new."""
+        self._events.begin()
+        events = [write for record in batch for write in scheduled_event(self._events, record)]
+        return [write for write in events if isinstance(write, Create)]
+
+    def _note_metrics(self, scheduler: Scheduler, batch: Sequence[DecisionRecord]) -> None:
+        """Add the attempts of a batch that is being committed."""
         note_attempts(
             scheduler.metrics,
             (
@@ -186,40 +249,7 @@ class Recorder:
             now_ns=time.perf_counter_ns(),
             points=lambda profile: scheduler.profiles[profile].profile.plugins,
         )
-        note_state(scheduler, bound)
-        if scheduler.metrics.is_dirty:
-            stored.write(self._cluster.pk, scheduler.metrics)
-
-    def _build_placements(
-        self, informer: Informer, batch: Sequence[DecisionRecord], intents: Sequence[Intent]
-    ) -> Placements | None:
-        """What a batch that only binds pods writes; None if the batch needs the general way."""
-        if not batch or intents or self._cluster.quotas or not all(map(is_plain, batch)):
-            return None
-        starts = self._controllers.immediate_starts()
-        placements = Placements(informer, starts, self._cluster.now())
-        self._events.begin()
-        events = [write for record in batch for write in scheduled_event(self._events, record)]
-        created = [write for write in events if isinstance(write, Create)]
-        if len(created) < len(batch) or not placements.add_all(batch, created):
-            return None
-        return placements
-
-    def _place(self, informer: Informer, placements: Placements) -> Callable[[], None] | None:
-        """Write a batch of bindings; returns what to call after the commit.
-
-        None, and nothing is written, if the batch needs the general way.
-        """
-        base = write_placements(
-            self._cluster,
-            placements.all,
-            read_version=informer.position,
-            now=placements.now,
-            users=(USER, KUBELET),
-        )
-        if base is None:
-            return None
-        return partial(informer.note_placements, base, placements.committed(base))
+        note_state(scheduler, _bound(batch))
 
     def _write_objects(
         self,
@@ -246,6 +276,10 @@ class Recorder:
             wake=False,
             journal=journal,
         )
+        if not journal:
+            # pages show the queue, which is not in the change log
+            announce = partial(announcer.announce, self._cluster.pk, informer.position, due=False)
+            transaction.on_commit(announce)
         rejected = []
         for (decision, write), outcome in zip(planned, outcomes, strict=True):
             if not isinstance(outcome, ApiError):
@@ -257,6 +291,11 @@ class Recorder:
             elif _must_succeed(decision, write):
                 rejected.append((decision, outcome))
         return rejected
+
+
+def _bound(batch: Sequence[DecisionRecord]) -> set[str]:
+    """The uids of the pods that get their nodes."""
+    return {r.decision.pod_uid for r in batch if r.decision.result == Result.SCHEDULED}
 
 
 def _must_succeed(decision: Decision, write: Write) -> bool:

@@ -30,8 +30,13 @@ _WRITE = (
 
 def write(cluster_id: int, metrics: MetricsRegistry) -> None:
     """Store all series, in the caller's transaction, which holds the cluster's lease."""
+    execute_together([step(cluster_id, metrics)])
+
+
+def step(cluster_id: int, metrics: MetricsRegistry) -> Step:
+    """The step that stores all series."""
     series = _compressor.compress(msgspec.msgpack.encode(metrics.dump()))
-    execute_together([Step("metrics", _WRITE, [Int8(cluster_id), series])])
+    return Step("metrics", _WRITE, [Int8(cluster_id), series])
 
 
 def load(cluster_id: int) -> Values:

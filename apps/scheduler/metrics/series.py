@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -70,6 +71,24 @@ class SavedValues(Values, frozen=True, kw_only=True):
         )
 
 
+class HistogramMark(NamedTuple):
+    """The state of a histogram at some moment."""
+
+    labels: list[Labels]
+    counts: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    observed_rows: list[int]
+    observed: list[float]
+
+
+class MetricsMark(NamedTuple):
+    """The state of all series at some moment."""
+
+    counters: dict[str, Counter[Labels]]
+    histograms: dict[str, HistogramMark]
+    turn: int
+
+
 class Histogram:
     """The series of one histogram metric; observations are summed when they are dumped."""
 
@@ -113,6 +132,17 @@ class Histogram:
         self._counts = np.array(counts, dtype=np.int64).reshape(shape)
         self._sums = np.array([each.sum for each in known], dtype=np.float64)
 
+    def mark(self) -> HistogramMark:
+        """The present state, for `return_to`."""
+        observed = [*self._observed_rows], [*self._observed]
+        return HistogramMark([*self._rows], self._counts, self._sums, *observed)
+
+    def return_to(self, mark: HistogramMark) -> None:
+        """Forget what was observed after the mark."""
+        self._rows = {labels: row for row, labels in enumerate(mark.labels)}
+        self._counts, self._sums = mark.counts, mark.sums
+        self._observed_rows, self._observed = mark.observed_rows, mark.observed
+
     def _fold(self) -> None:
         width = len(self._bounds) + 1
         new = len(self._rows) - len(self._sums)
@@ -124,8 +154,10 @@ class Histogram:
         rows, values = np.array(self._observed_rows), np.array(self._observed)
         # A bucket counts what is less than or equal to its bound.
         places = rows * width + np.searchsorted(self._bounds, values, side="left")
-        self._counts += np.bincount(places, minlength=self._counts.size).reshape(-1, width)
-        self._sums += np.bincount(rows, weights=values, minlength=len(self._sums))
+        # new arrays: a mark may hold the present ones
+        added = np.bincount(places, minlength=self._counts.size).reshape(-1, width)
+        self._counts = self._counts + added
+        self._sums = self._sums + np.bincount(rows, weights=values, minlength=len(self._sums))
         self._observed_rows, self._observed = [], []
 
 
@@ -182,6 +214,21 @@ class MetricsRegistry:
             gauges={name: [*series.items()] for name, series in gauges if series},
             columns={name: each.dump() for name, each in self._histograms.items() if each},
         )
+
+    def mark(self) -> MetricsMark:
+        """The present counters and histograms, for `return_to`."""
+        counters = {name: series.copy() for name, series in self._counters.items() if series}
+        histograms = {name: each.mark() for name, each in self._histograms.items()}
+        return MetricsMark(counters, histograms, self._turn)
+
+    def return_to(self, mark: MetricsMark) -> None:
+        """Forget what was counted and observed after the mark."""
+        for name in self._counters:
+            self._counters[name] = mark.counters.get(name) or Counter()
+        for name, histogram in mark.histograms.items():
+            self._histograms[name].return_to(histogram)
+        self._turn = mark.turn
+        self.is_dirty = True
 
     def restore(self, values: Values) -> None:
         """Continue from the dump of another scheduler of this cluster."""

@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db.models import F
 
-from apps.cluster.models import Cluster
+from apps.cluster import kinds
+from apps.cluster.models import Cluster, Pod
 from apps.cluster.prepared import prepared_cursor
+from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.ledger.records import DecisionRecord
 from apps.controlplane.loop.engine import Engine
-from apps.controlplane.models import QueueMove, SchedulingDecision
+from apps.controlplane.metrics import stored
+from apps.controlplane.models import LoopLease, QueueMove, SchedulingDecision
 from apps.controlplane.workers import lease
-from tests.controlplane.driving import create_pods, pod
+from apps.scheduler.metrics.definitions import ATTEMPT_DURATION, SCHEDULE_ATTEMPTS
+from tests.controlplane.driving import ACTOR, Traffic, create_pods, pod, traffic
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,21 +33,13 @@ def cluster() -> Cluster:
     return create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
 
 
-class Statements:
-    """The statements of a block, with their parameters."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, Any]] = []
-
-    def __call__(self, execute: Callable[..., Any], sql: Any, params: Any, *more: Any) -> Any:
-        self.sent.append((str(sql), params))
-        return execute(sql, params, *more)
-
-    def of_recording(self) -> list[tuple[str, Any]]:
-        return [each for each in self.sent if any(f"plane_{t}" in each[0] for t in RECORDED)]
+def of_recording(found: Traffic) -> list[tuple[str, Any]]:
+    return found.about(*(f"plane_{table}" for table in RECORDED))
 
 
-def record(cluster: Cluster, engine: Engine, pods: int) -> Statements:
+def record(
+    cluster: Cluster, engine: Engine, pods: int, meanwhile: Callable[[], object] = lambda: None
+) -> Traffic:
     """Schedule so many pods and record them as one batch."""
     create_pods(cluster, *(pod(f"p{pods}-{number}", cpu="1m") for number in range(pods)))
     engine.informer.catch_up()
@@ -60,10 +56,10 @@ def record(cluster: Cluster, engine: Engine, pods: int) -> Statements:
         for sequence, decision in enumerate(decisions)
         if decision is not None
     ]
-    statements = Statements()
-    with connection.execute_wrapper(statements):
+    meanwhile()
+    with traffic() as found:
         engine.recorder.record(scheduler, informer, batch, scheduler.queue.take_changes())
-    return statements
+    return found
 
 
 @pytest.fixture
@@ -92,16 +88,19 @@ def count_wal_records(sql: str, parameters: Any) -> int:
 
 
 @pytest.mark.parametrize("pods", [1, 100])
-def test_a_batch_is_recorded_by_two_statements(cluster: Cluster, engine: Engine, pods: int) -> None:
-    statements = record(cluster, engine, pods)
+def test_a_batch_is_recorded_in_one_round_trip(cluster: Cluster, engine: Engine, pods: int) -> None:
+    found = record(cluster, engine, pods)
+    assert found.round_trips == 1
+    # and BEGIN, COMMIT, the announcement; for few pods, the choice of the plan
+    assert len(found.statements) == (7 if pods == 1 else 6)
     assert SchedulingDecision.objects.filter(cluster=cluster).count() == pods + 2
     assert QueueMove.objects.filter(cluster=cluster, event="Done").count() == pods + 2
-    settled, metrics = statements.of_recording()
+    settled, metrics = of_recording(found)
     assert "schedulingdecision" in settled[0] and "schedulermetrics" in metrics[0]
 
 
 def test_bytes_of_a_decision(cluster: Cluster, engine: Engine) -> None:
-    (_, parameters), _ = record(cluster, engine, 100).of_recording()
+    (_, parameters), _ = of_recording(record(cluster, engine, 100))
     assert sum(len(each) for each in parameters if isinstance(each, bytes)) < 100 * 850
 
 
@@ -110,5 +109,50 @@ def test_records_of_the_write_ahead_log(
     cluster: Cluster, engine: Engine, pods: int, limit: int
 ) -> None:
     """A decision and three moves in the queue, each with the entries of its indexes."""
-    (sql, parameters), _ = record(cluster, engine, pods).of_recording()
+    (sql, parameters), _ = of_recording(record(cluster, engine, pods))
     assert 0 < count_wal_records(sql, parameters) <= pods * limit
+
+
+def attempts(cluster: Cluster) -> float:
+    """The attempts that the stored metrics count."""
+    return sum(count for _, count in stored.load(cluster.pk).counters[SCHEDULE_ATTEMPTS.name])
+
+
+def observed(cluster: Cluster) -> int:
+    series = stored.load(cluster.pk).histograms[ATTEMPT_DURATION.name]
+    return sum(sum(each.counts) for each in series)
+
+
+def test_an_attempt_is_counted_once_if_its_pod_has_changed(
+    cluster: Cluster, engine: Engine
+) -> None:
+    def label(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "metadata": {**body["metadata"], "labels": {"changed": "yes"}}}
+
+    def change() -> None:
+        store.patch(cluster, kinds.POD, "default", "p1-0", label, actor=ACTOR)
+
+    before = attempts(cluster), observed(cluster)
+    found = record(cluster, engine, 1, change)
+    assert found.round_trips > 1
+    assert (attempts(cluster), observed(cluster)) == (before[0] + 1, before[1] + 1)
+    pod = Pod.objects.get(cluster=cluster, name="p1-0")
+    assert pod.node_name
+    assert pod.labels["changed"] == "yes"
+    assert SchedulingDecision.objects.filter(cluster=cluster, name="p1-0").count() == 1
+    record(cluster, engine, 3)
+    assert attempts(cluster) == before[0] + 4
+
+
+def test_a_holder_that_has_lost_its_lease_records_nothing(cluster: Cluster, engine: Engine) -> None:
+    before = Cluster.objects.get(pk=cluster.pk).resource_version
+
+    def take_over() -> None:
+        LoopLease.objects.filter(cluster=cluster).update(epoch=F("epoch") + 1)
+
+    with pytest.raises(lease.LeaseLost):
+        record(cluster, engine, 1, take_over)
+    assert SchedulingDecision.objects.filter(cluster=cluster).count() == 2
+    assert not Pod.objects.get(cluster=cluster, name="p1-0").node_name
+    # the creation of the pod
+    assert Cluster.objects.get(pk=cluster.pk).resource_version == before + 1

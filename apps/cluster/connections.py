@@ -10,6 +10,7 @@ import asyncio
 import select
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -34,6 +35,16 @@ class Statement:
     binary: tuple[bool, ...]
 
 
+def settle(done: asyncio.Future[Rows], outcome: Outcome) -> None:
+    """Complete a future, unless it was cancelled."""
+    if done.done():
+        return
+    if isinstance(outcome, Exception):
+        done.set_exception(outcome)
+    else:
+        done.set_result(outcome)
+
+
 class Channel:
     """One connection: executes one statement at a time, each of them prepared once."""
 
@@ -46,6 +57,9 @@ class Channel:
         self._on_outcome: OnOutcome | None = None
         self._result: pq.abc.PGresult | None = None
         self.closed = False
+        #: called with the payload of each notification, and after the connection was lost
+        self._on_notification: Callable[[str], None] | None = None
+        self._on_loss: Callable[[], None] = lambda: None
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self._loop.add_reader(self._socket, self._read)
@@ -71,11 +85,25 @@ class Channel:
             formats = [int(binary) for binary in statement.binary]
             self._send(lambda: self._pgconn.send_query_prepared(name, values, formats), on_outcome)
 
+    def query(self, statement: Statement, values: Sequence[bytes | None]) -> asyncio.Future[Rows]:
+        """The rows of a statement; no other one is under way."""
+        done: asyncio.Future[Rows] = self._loop.create_future()
+        self.execute(statement, values, partial(settle, done))
+        return done
+
+    def listen(self, on_notification: Callable[[str], None], on_loss: Callable[[], None]) -> None:
+        """Call `on_notification` with the payload of each notification that arrives.
+
+        `on_loss` is called when the connection is lost.
+        """
+        self._on_notification, self._on_loss = on_notification, on_loss
+
     def is_usable(self) -> bool:
         """Whether a statement can be sent; asked while none is under way.
 
-        The database sends nothing to an idle connection, except that it ends it. The event loop may
-        not have read that yet, and the statement would fail without having been executed.
+        The database sends nothing to an idle connection, unless that listens, except that it ends
+        it. The event loop may not have read that yet, and the statement would fail without having
+        been executed.
         """
         if not self.closed and self._poll.poll(0):
             self.close()
@@ -88,6 +116,7 @@ class Channel:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
             self._pgconn.finish()
+            self._on_loss()
             self._finish(psycopg.OperationalError("the connection is closed"))
 
     def _send(self, send: Callable[[], None], on_outcome: OnOutcome) -> None:
@@ -112,11 +141,13 @@ class Channel:
             self._fail(error)
 
     def _read(self) -> None:
-        if self._on_outcome is None:
+        if self._on_outcome is None and self._on_notification is None:
             self.close()
             return
         try:
             self._pgconn.consume_input()
+            if self._on_notification is not None:
+                self._take_notifications(self._on_notification)
             while self._on_outcome is not None and not self._pgconn.is_busy():
                 result = self._pgconn.get_result()
                 if result is None:
@@ -125,6 +156,10 @@ class Channel:
                 self._result = result
         except psycopg.Error as error:
             self._fail(error)
+
+    def _take_notifications(self, take: Callable[[str], None]) -> None:
+        while (notification := self._pgconn.notifies()) is not None:
+            take(notification.extra.decode())
 
     def _outcome(self) -> Outcome:
         result = self._result
@@ -192,14 +227,7 @@ class Connections:
     def execute(self, statement: Statement, values: Sequence[bytes | None]) -> asyncio.Future[Rows]:
         """The rows of a statement."""
         done: asyncio.Future[Rows] = asyncio.get_running_loop().create_future()
-
-        def finish(outcome: Outcome) -> None:
-            if done.done():
-                return
-            if isinstance(outcome, Exception):
-                done.set_exception(outcome)
-            else:
-                done.set_result(outcome)
+        finish = partial(settle, done)
 
         def use(channel: Channel) -> None:
             def receive(outcome: Outcome) -> None:
