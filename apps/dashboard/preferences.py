@@ -1,15 +1,12 @@
-"""What a user prefers in a browser: the theme and the time zone, kept in cookies."""
+"""What a user prefers in a browser: the theme and the time zone, stored in cookies."""
 
 from __future__ import annotations
 
-from functools import cache
-from zoneinfo import available_timezones
-
 from django.http import HttpRequest, HttpResponse
 
+from apps.dashboard.zones import chosen_zone
+
 THEME_COOKIE = "schedweb-theme"
-#: An IANA name; without it times are in UTC.
-ZONE_COOKIE = "schedweb-zone"
 #: Theme -> for which systems the dark scheme is used, as a media query.
 THEMES = {"auto": "(prefers-color-scheme: dark)", "light": "not all", "dark": "all"}
 _YEAR_SECONDS = 31_536_000
@@ -19,15 +16,8 @@ def preferences(request: HttpRequest) -> dict[str, str]:
     """Context processor: `theme`, `dark_media` and `zone` ("" if none was chosen)."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     theme = theme if theme in THEMES else "auto"
-    zone = request.COOKIES.get(ZONE_COOKIE, "")
-    zone = zone if zone in zones() else ""
-    return {"theme": theme, "dark_media": THEMES[theme], "zone": zone}
-
-
-@cache
-def zones() -> frozenset[str]:
-    """The names of all time zones."""
-    return frozenset(available_timezones())
+    zone = chosen_zone(request)
+    return {"theme": theme, "dark_media": THEMES[theme], "zone": zone.key if zone else ""}
 
 
 def set_preference(request: HttpRequest, response: HttpResponse, cookie: str, value: str) -> None:

@@ -20,6 +20,9 @@ _BUDGETS = "poddisruptionbudgets.policy"
 #: name of the screenshot -> path of the page
 PAGES = {
     "clusters": "/",
+    "deleted-clusters": "/deleted-clusters",
+    "forget-cluster": "/deleted-clusters/{past}/delete",
+    "past-changes": "/clusters/old~{past}/changes?since=1h",
     "new-cluster": "/new-cluster",
     "new-cluster-yaml": "/new-cluster?way=yaml",
     "new-cluster-trace": "/new-cluster?way=trace",
@@ -60,6 +63,7 @@ PAGES = {
     "new-pod": "/clusters/lab/new-pod",
     "queue": "/clusters/lab/queue",
     "queue-empty": "/clusters/bare/queue",
+    "queue-past": "/clusters/lab/queue?decision={preempting}",
     "queue-history": "/clusters/lab/queue/history",
     "decisions": "/clusters/lab/decisions?size=25",
     "decisions-none": "/clusters/lab/decisions?node=nothing",
@@ -86,6 +90,7 @@ PAGES = {
     ),
     "explanation-unknown": "/clusters/lab/decisions/{scheduled}/explanation?node=nobody",
     "refused-nodes": "/clusters/lab/decisions/{failed}/refused/1",
+    "decision-state": "/clusters/lab/decisions/{preempting}/state?size=25",
     "events": "/clusters/lab/events?size=25",
     "events-empty": "/clusters/bare/events",
     "changes": "/clusters/lab/changes?size=25",
@@ -122,7 +127,7 @@ MISTAKEN = {
     "no-pod": "/clusters/lab/pods/default/nobody",
     "no-decision": "/clusters/lab/decisions/7",
     "no-operation": "/operations/7777",
-    "filter-refused": "/clusters/lab/decisions?since=yesterday&attempt=many",
+    "filter-refused": "/clusters/lab/decisions?since=sometime&attempt=many",
     "charts-refused": "/clusters/lab/charts?since=soon",
     "grouping-refused": "/clusters/lab/decisions?group=plugin&then=reason",
     "no-view": "/clusters/lab/views/7777",
@@ -160,6 +165,7 @@ NOT_PAGES = {
     "change-nodes": _POSTED,
     "set-condition": _POSTED,
     "change-pods": _POSTED,
+    "undo-nodes": _POSTED,
     "cancel-operation": _POSTED,
     "edit-profile": "the form of the page of the profile editor, for htmx",
     "start-preview": _POSTED,
@@ -211,7 +217,7 @@ def list_checked_routes() -> set[str]:
     numbers = dict.fromkeys(
         (
             *("failed_operation", "operation", "scheduled", "failed", "preempting", "change"),
-            *("moving", "preview", "view", "webhook"),
+            *("moving", "preview", "view", "webhook", "past"),
         ),
         1,
     )

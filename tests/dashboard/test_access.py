@@ -24,8 +24,11 @@ _ARGUMENTS = {
     "resource": "pods",
     "uid": "00000000-0000-0000-0000-000000000001",
     "version": 1,
+    "plugin": "NodeAffinity",
+    "document": "walk",
 }
 _POST_ONLY = {
+    "undo-nodes",
     "activate-pod",
     "cancel-operation",
     "change-nodes",
@@ -48,6 +51,7 @@ _FORMS = {
     "account",
     "password",
     "webhooks",
+    "forget-cluster",
     "new-cluster",
     "cluster-settings",
     "delete-cluster",

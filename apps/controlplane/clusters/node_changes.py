@@ -14,6 +14,7 @@ from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, Cause, Invalid
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
@@ -43,6 +44,8 @@ class BulkResult:
     done: int
     #: Messages of the writes that the store refused.
     refusals: Sequence[str]
+    #: The versions of the nodes that really changed; empty if all had the state already.
+    versions: Sequence[int] = ()
 
 
 def change_nodes(
@@ -161,6 +164,8 @@ def _matches(taint: Mapping[str, Any], key: str, effect: str) -> bool:
 
 
 def _write(cluster: Cluster, writes: Sequence[Write], actor: Actor) -> BulkResult:
-    outcomes = store.write(cluster, writes, actor=actor, collect_refusals=True)
+    journal: list[ObjectChange] = []
+    outcomes = store.write(cluster, writes, actor=actor, collect_refusals=True, journal=journal)
     refusals = [outcome.message for outcome in outcomes if isinstance(outcome, ApiError)]
-    return BulkResult(len(outcomes) - len(refusals), refusals)
+    versions = [each.version for each in journal if each.kind == kinds.NODE.name]
+    return BulkResult(len(outcomes) - len(refusals), refusals, versions)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.controlplane.periods import find_zone
 from apps.dashboard.forms.lines import SuggestedField
-from apps.dashboard.preferences import zones
 
 
 class PreferencesForm(forms.Form):
@@ -21,7 +22,7 @@ class PreferencesForm(forms.Form):
         label="Time zone",
         required=False,
         help_text="An IANA name such as Europe/Berlin, for times on pages and in filters. "
-        "Empty: UTC.",
+        "Empty: the zone of the browser.",
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
     )
 
@@ -29,14 +30,15 @@ class PreferencesForm(forms.Form):
         super().__init__(*args, **kwargs)
         zone = self.fields["zone"]
         assert isinstance(zone, SuggestedField)
-        zone.suggest(sorted(zones()), list_id="zones")
+        zone.suggest(sorted(available_timezones()), list_id="zones")
 
     def clean_zone(self) -> str:
         """The name of the zone in its usual spelling."""
         entered = str(self.cleaned_data["zone"]).strip()
-        by_name = {name.lower(): name for name in zones()}
-        if entered and entered.lower() not in by_name:
+        by_name = {name.lower(): name for name in available_timezones()}
+        zone = find_zone(by_name.get(entered.lower(), ""))
+        if entered and zone is None:
             raise ValidationError(
                 f"{entered!r} is not the name of a time zone, such as Europe/Berlin or UTC"
             )
-        return by_name.get(entered.lower(), "")
+        return zone.key if zone else ""

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Node, Pod, Taint
 from apps.controlplane import queries
+from apps.controlplane.clusters.evictions import find_controller
 from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import running_drain
@@ -201,19 +202,39 @@ def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
 
 
 def existing_names(
-    cluster: Cluster, names: Sequence[str], *, cordoned: bool | None = None
+    cluster: Cluster, names: Sequence[str], *, versions: Sequence[int] | None = None
 ) -> list[str]:
-    """The names that nodes have, sorted; with `cordoned`, only of nodes in that state."""
+    """The names that nodes have, sorted; with `versions`, only of nodes in these versions."""
     found = Node.objects.filter(cluster=cluster, name__in=names)
-    if cordoned is not None:
-        found = found.filter(unschedulable=cordoned)
+    if versions is not None:
+        found = found.filter(resource_version__in=versions)
     return list(found.order_by("name").values_list("name", flat=True))
 
 
-def count_stranded_pods(cluster: Cluster, names: Sequence[str]) -> int:
-    """The number of pods that lose their node when these nodes are deleted."""
+def node_condition(cluster: Cluster, name: str, condition: str) -> str:
+    """The status of a node's condition; "" if it has none."""
+    node = Node.objects.filter(cluster=cluster, name=name).first()
+    listed = (node.body.get("status") or {}).get("conditions") if node is not None else None
+    found = [each for each in listed or () if each.get("type") == condition]
+    return str(found[0].get("status") or "") if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StrandedPods:
+    """The pods that lose their node when nodes are deleted."""
+
+    count: int
+    #: `namespace/name` of those that no controller re-creates.
+    lost: Sequence[str]
+
+
+def stranded_pods(cluster: Cluster, names: Sequence[str]) -> StrandedPods:
+    """The pods that are bound to these nodes and have not terminated."""
     bound = Pod.objects.filter(cluster=cluster, node_name__in=names)
-    return bound.exclude(phase__in=("Succeeded", "Failed")).count()
+    bound = bound.exclude(phase__in=("Succeeded", "Failed")).order_by("namespace", "name")
+    pods = list(bound)
+    lost = [f"{pod.namespace}/{pod.name}" for pod in pods if not find_controller(pod.body)]
+    return StrandedPods(len(pods), lost)
 
 
 def _resources(

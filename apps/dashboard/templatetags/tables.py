@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
+from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
+from apps.controlplane.periods import PRESETS, Period
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
 from apps.dashboard.tables import Field, Sorting
 
@@ -22,6 +26,8 @@ def filter_form(context: template.Context, region: str, fields: Sequence[Field])
     """The filter form of the table in the region with this id."""
     request = context["request"]
     names = {field.name for field in fields}
+    if any(field.period for field in fields):
+        names |= {"since", "until"}
     hidden = [
         (name, value)
         for name, value in request.GET.items()
@@ -31,8 +37,56 @@ def filter_form(context: template.Context, region: str, fields: Sequence[Field])
         "region": region,
         "path": request.path,
         "fields": [(field, request.GET.get(field.name, "")) for field in fields],
+        "until": request.GET.get("until", ""),
+        "chosen": _describe_period(request),
+        "presets": _build_presets(request),
+        "zone": timezone.get_current_timezone_name(),
         "hidden": hidden,
     }
+
+
+@register.inclusion_tag("dashboard/inc/period.html", takes_context=True)
+def period(context: template.Context, region: str, selected: Period) -> dict[str, Any]:
+    """The period that a list shows, in full and relative to the cluster's clock.
+
+    Also updates the filter form of the region, which an htmx request does not replace.
+    """
+    request = context["request"]
+    return {
+        "region": region,
+        "period": selected,
+        "cluster": context.get("cluster"),
+        "chosen": _describe_period(request) if request.htmx else "",
+    }
+
+
+def _build_presets(request: HttpRequest) -> list[dict[str, str]]:
+    """The presets with the addresses of the list for these periods."""
+    query = request.GET.copy()
+    for name in (*_POSITION, "since", "until"):
+        query.pop(name, None)
+    presets = (("Any time", "", ""), *PRESETS)
+    rest = f"{query.urlencode()}&" if query else ""
+    return [
+        {
+            "label": label,
+            "since": since,
+            "until": until,
+            "address": "?" + rest + urlencode({"since": since, "until": until}),
+        }
+        for label, since, until in presets
+    ]
+
+
+def _describe_period(request: HttpRequest) -> str:
+    """The label of a preset, or the limits as they were written."""
+    since, until = (request.GET.get(name, "").strip() for name in ("since", "until"))
+    for label, first, last in PRESETS:
+        if (first, last) == (since, until):
+            return label
+    if since and until:
+        return f"{since} to {until}"
+    return f"since {since}" if since else f"until {until}" if until else "any time"
 
 
 @register.inclusion_tag("dashboard/inc/column.html", takes_context=True)

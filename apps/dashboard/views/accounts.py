@@ -18,12 +18,12 @@ from django_htmx.http import HttpResponseClientRedirect
 from apps.cluster.auth import delete_token, find_token, replace_token
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters.kubeconfig import build_kubeconfig
+from apps.dashboard import zones
 from apps.dashboard.forms.account import PreferencesForm
 from apps.dashboard.notices import get_next_address
 from apps.dashboard.preferences import (
     THEME_COOKIE,
     THEMES,
-    ZONE_COOKIE,
     preferences,
     set_preference,
 )
@@ -53,7 +53,7 @@ def account(request: Request) -> HttpResponse:
         messages.success(request, "Preferences saved.")
         response = redirect("account")
         set_preference(request, response, THEME_COOKIE, form.cleaned_data["theme"])
-        set_preference(request, response, ZONE_COOKIE, form.cleaned_data["zone"])
+        set_preference(request, response, zones.COOKIE, form.cleaned_data["zone"])
         return response
     context = {"form": form, "token": find_token(request.user), "names": cluster_names()}
     return render_page(request, "account", context, status=422 if form.errors else 200)

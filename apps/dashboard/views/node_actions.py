@@ -8,20 +8,29 @@ from dataclasses import replace
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster import kinds, queries
+from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import drains, node_changes
 from apps.controlplane.clusters.bulk import BulkAction
+from apps.controlplane.clusters.evictions import Evictions, plan_evictions, plan_not_ready
 from apps.controlplane.clusters.node_changes import BulkResult
+from apps.controlplane.clusters.undoing import undo_node_changes
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.paging import parse_whole_number
-from apps.dashboard.queries.nodes import count_stranded_pods, existing_names, matching_nodes
+from apps.dashboard.queries.nodes import (
+    existing_names,
+    matching_nodes,
+    node_condition,
+    stranded_pods,
+)
 from apps.dashboard.recipes.actions import bulk_recipes, drain_recipe
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 from apps.dashboard.selections import Selection, read_selection, reject_action
@@ -33,7 +42,8 @@ from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
 def change(request: Request, cluster: Cluster) -> HttpResponse:
     """Apply `action` to each `node`, or with `matching` to all nodes that `filter` matches.
 
-    Deleting and draining ask for confirmation, others can be undone. Many nodes are an operation.
+    Deleting, draining and evicting ask for confirmation, others can be undone. Many nodes are an
+    operation.
     """
     back = get_next_address(request, reverse("nodes", args=[cluster.name]))
     selection = read_selection(request, "node", lambda query: matching_nodes(cluster, query))
@@ -58,46 +68,91 @@ def _apply(request: Request, cluster: Cluster, selection: Selection, back: str) 
     if name == "delete" and "sure" not in request.POST:
         return _confirm_deletion(request, cluster, selection)
     check_action(request, cluster, action, names)
+    if name == "taint" and "sure" not in request.POST:
+        evictions = plan_evictions(cluster, names, node_changes.change_taint(action.text))
+        if evictions:
+            return _ask_to_evict(request, cluster, selection, evictions, back)
     if len(names) > MAX_IN_REQUEST:
         return start_bulk(request, cluster, action, names)
     if name == "delete":
         return _delete(request, cluster, names)
-    _change(request, cluster, name, names, back)
+    _change(request, cluster, names, *_read_action(action), back)
     return redirect(back)
 
 
-def _change(
-    request: Request, cluster: Cluster, action: str, names: Sequence[str], back: str
-) -> None:
-    text = request.POST.get("text", "").strip()
-    undo: dict[str, str | Sequence[str]] = {"node": names, "next": back}
-    match action:
+def _read_action(action: BulkAction) -> tuple[node_changes.Change, str]:
+    """The change of a node, and what the notice says about the nodes."""
+    text = action.text
+    match action.name:
         case "cordon" | "uncordon":
-            update = node_changes.cordon(action == "cordon")
-            undo["action"] = "uncordon" if action == "cordon" else "cordon"
-            # nodes that have this state already are not changed, so that undo leaves them alone
-            names = existing_names(cluster, names, cordoned=action != "cordon")
-            undo["node"] = names
-            words = f"{action}ed"
+            return node_changes.cordon(action.name == "cordon"), action.done_word
         case "taint":
-            update, words = node_changes.change_taint(text), _describe_change("taint", text)
-            undo |= {"action": action, "text": f"{_strip_value(text)}-"}
+            return node_changes.change_taint(text), _describe_change("taint", text)
         case "label":
-            update, words = node_changes.change_label(text), _describe_change("label", text)
-            undo |= {"action": action, "text": f"{text.partition('=')[0]}-"}
+            return node_changes.change_label(text), _describe_change("label", text)
         case "annotate":
-            update = node_changes.change_annotation(text)
-            words = _describe_change("annotation", text)
-            undo |= {"action": action, "text": f"{text.partition('=')[0]}-"}
-        case _:
-            update, words = node_changes.remove_taint(text), f"updated: taint {text} removed"
+            return node_changes.change_annotation(text), _describe_change("annotation", text)
+    return node_changes.remove_taint(text), f"updated: taint {text.removesuffix('-')} removed"
+
+
+def _ask_to_evict(
+    request: Request, cluster: Cluster, selection: Selection, evictions: Evictions, back: str
+) -> HttpResponse:
+    context = {
+        "cluster": cluster,
+        "selection": selection,
+        "text": request.POST.get("text", "").strip(),
+        "evictions": evictions,
+        "next": back,
+    }
+    return render_page(request, "evict_pods", context)
+
+
+def _change(
+    request: Request,
+    cluster: Cluster,
+    names: Sequence[str],
+    update: node_changes.Change,
+    words: str,
+    back: str,
+) -> None:
     result = node_changes.change_nodes(cluster, names, update, actor=actor(request))
-    summary = f"{_count_nodes(result.done, names)} {words}."
-    if not result.done or text.endswith("-") or action == "untaint":
-        messages.success(request, summary)
+    versions = result.versions
+    if not versions:
+        if result.done:
+            messages.info(request, "Nothing changed: the selected nodes are already in this state.")
     else:
-        add_undo_notice(request, summary, reverse("change-nodes", args=[cluster.name]), undo)
+        changed = existing_names(cluster, names, versions=versions)
+        summary = f"{_count_nodes(len(versions), changed)} {words}."
+        undo = {
+            "first": str(min(versions)),
+            "last": str(max(versions)),
+            "request": current_request_id(),
+            "next": back,
+        }
+        add_undo_notice(request, summary, reverse("undo-nodes", args=[cluster.name]), undo)
     _show_refusals(request, result)
+
+
+@require_POST
+@cluster_page
+def undo(request: Request, cluster: Cluster) -> HttpResponse:
+    """Undo a change of nodes, and say what was restored and what was not."""
+    back = get_next_address(request, reverse("nodes", args=[cluster.name]))
+    first, last = (parse_whole_number(request.POST, name) for name in ("first", "last"))
+    if first is None or last is None:
+        raise BadRequest("first and last: the versions of the change are required")
+    request_id = request.POST.get("request", "")
+    try:
+        result = undo_node_changes(cluster, first, last, request_id, actor=actor(request))
+    except BadRequest as refusal:
+        messages.error(request, refusal.message)
+        return redirect(back)
+    context = {"cluster": cluster, "result": result}
+    text = render_to_string("dashboard/inc/undone.html", context, request)
+    is_complete = bool(result.nodes) and not result.kept and not result.evictions
+    (messages.success if is_complete else messages.warning)(request, text)
+    return redirect(back)
 
 
 @require_POST
@@ -106,13 +161,39 @@ def set_condition(request: Request, cluster: Cluster, name: str) -> HttpResponse
     """Set one of the node's conditions."""
     condition, status = request.POST.get("type", ""), request.POST.get("status", "")
     update = node_changes.change_condition(condition, status, cluster.now())
+    before = node_condition(cluster, name, condition)
+    not_ready = condition == "Ready" and status != "True"
+    evictions = plan_not_ready(cluster, name, status) if not_ready else Evictions()
     result = node_changes.change_nodes(
         cluster, [name], update, actor=actor(request), subresource="status"
     )
-    if result.done:
-        messages.success(request, f"Condition {condition} of node {name} set to {status}.")
+    if result.versions:
+        text = f"Condition {condition} of node {name} set to {status}."
+        text = " ".join(filter(None, (text, _describe_evictions(cluster, evictions))))
+        fields = {"type": condition, "status": before}
+        if before in node_changes.STATUSES:
+            address = reverse("set-condition", args=[cluster.name, name])
+            add_undo_notice(request, text, address, fields)
+        else:
+            messages.success(request, text)
     _show_refusals(request, result)
     return redirect("node", cluster=cluster.name, name=name)
+
+
+def _describe_evictions(cluster: Cluster, evictions: Evictions) -> str:
+    """What happens to the pods of a node that is not ready; "" if none is evicted."""
+    if not evictions:
+        return ""
+    if not cluster.controllers:
+        return "The controllers are off, so its pods are not evicted."
+    soonest = min(pod.seconds for pod in evictions.pods)
+    number, lost = len(evictions.pods), evictions.lost
+    text = f"{number} pod{'' if number == 1 else 's'} will be evicted after {soonest:,.0f} s"
+    if not lost:
+        return f"{text}; their controllers re-create them."
+    names = ", ".join(pod.key for pod in lost[:5])
+    more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+    return f"{text}. No controller re-creates {names}{more}, and undo does not, either."
 
 
 @require_http_methods(["GET", "POST"])
@@ -163,7 +244,7 @@ def _confirm_deletion(request: Request, cluster: Cluster, selection: Selection) 
     context = {
         "cluster": cluster,
         "selection": replace(selection, names=present),
-        "stranded": count_stranded_pods(cluster, present),
+        "stranded": stranded_pods(cluster, present),
     }
     return render_page(request, "delete_nodes", context)
 
@@ -205,11 +286,6 @@ def _drain_many(request: Request, cluster: Cluster, selection: Selection) -> Htt
 def _read_timeout(request: Request) -> int:
     seconds = parse_whole_number(request.POST, "timeout") or DEFAULT_TIMEOUT
     return min(seconds, LONGEST_TIMEOUT)
-
-
-def _strip_value(taint: str) -> str:
-    rest, _, effect = taint.rpartition(":")
-    return f"{rest.partition('=')[0]}:{effect}"
 
 
 def _describe_change(what: str, text: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -15,6 +17,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters import editing, manifests
+from apps.controlplane.clusters.evictions import Evictions, plan_evictions
 from apps.controlplane.clusters.manifests import ManifestError
 from apps.controlplane.history.story import find_last_body
 from apps.controlplane.operations import service
@@ -80,8 +83,11 @@ def edit(
             ],
         )
     if request.method == "POST" and form.is_valid():
+        body = form.cleaned_data["manifest"]
+        if evictions := _planned_evictions(request, cluster, kind, name, body):
+            context = {"cluster": cluster, "kind": kind, "object": found, "form": form}
+            return render_page(request, "edit_object", {**context, "evictions": evictions})
         try:
-            body = form.cleaned_data["manifest"]
             editing.edit(cluster, kind, namespace, name, body, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
@@ -169,6 +175,19 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
             return _redirect_to_created(request, cluster, created)
     context = {"cluster": cluster, "form": form}
     return render_page(request, "import", context, status=422 if form.errors else 200)
+
+
+def _planned_evictions(
+    request: Request, cluster: Cluster, kind: Kind, name: str, body: dict[str, Any]
+) -> Evictions:
+    """The pods that an edited node would evict, until the user has confirmed it."""
+    if kind is not kinds.NODE or "sure" in request.POST:
+        return Evictions()
+    try:
+        return plan_evictions(cluster, [name], lambda _: body)
+    except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
+        # the store rejects the body with the field
+        return Evictions()
 
 
 def _load_start(cluster: Cluster, kind: Kind, like: str) -> str:

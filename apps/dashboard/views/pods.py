@@ -24,7 +24,14 @@ from apps.dashboard.queries.consequences import pods_to_delete
 from apps.dashboard.queries.pod import namesakes, one_pod, pod_story
 from apps.dashboard.queries.pods import matching_pods, pod_list
 from apps.dashboard.recipes.actions import bulk_recipes, create_recipes
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_recipes
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    cluster_page,
+    recorded_page,
+    render_page,
+    render_recipes,
+)
 from apps.dashboard.selections import read_selection, reject_action, take_rejected
 from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
 
@@ -43,20 +50,22 @@ def pods(request: Request, cluster: Cluster) -> HttpResponse:
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
     """A pod; if there is none, links to the timelines of deleted pods with its name."""
     try:
         one = one_pod(cluster, namespace, name)
     except NotFound:
         known = namesakes(cluster, namespace, name)
+        if cluster.deleted_at is not None and len(known) == 1:
+            return redirect("pod-story", cluster=cluster.name, uid=known[0].uid)
         context = {"cluster": cluster, "namespace": namespace, "name": name, "namesakes": known}
         return render_page(request, "deleted_pod", context, status=404)
     return render_page(request, "pod", {"cluster": cluster, "one": one})
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
     """A pod by its uid, also if it is deleted."""
     return render_page(request, "pod", {"cluster": cluster, "one": pod_story(cluster, uid)})
