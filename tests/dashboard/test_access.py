@@ -24,14 +24,20 @@ _ARGUMENTS = {
     "resource": "pods",
     "uid": "00000000-0000-0000-0000-000000000001",
     "version": 1,
+    "plugin": "NodeAffinity",
+    "document": "walk",
 }
 _POST_ONLY = {
+    "undo-nodes",
     "activate-pod",
     "cancel-operation",
     "change-nodes",
+    "change-token",
+    "change-webhook",
+    "set-theme",
     "clock",
+    "change-pods",
     "delete-draft",
-    "delete-pods",
     "edit-profile",
     "export",
     "pause",
@@ -42,6 +48,10 @@ _POST_ONLY = {
     "switch",
 }
 _FORMS = {
+    "account",
+    "password",
+    "webhooks",
+    "forget-cluster",
     "new-cluster",
     "cluster-settings",
     "delete-cluster",

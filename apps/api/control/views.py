@@ -25,7 +25,7 @@ from apps.api.control.serializers import (
     ImportedSerializer,
     TokenSerializer,
 )
-from apps.cluster.auth import replace_token, token_of
+from apps.cluster.auth import delete_token, replace_token, token_of
 from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
@@ -142,7 +142,7 @@ class ClusterViewSet(
 
     @extend_schema(
         request={"application/yaml": OpenApiTypes.STR},
-        responses={201: ImportedSerializer, **_REFUSALS},
+        responses={201: ImportedSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
         tags=[Area.OBJECTS.title],
     )
     @action(detail=True, methods=["post"], url_path="import", parser_classes=[YamlParser])
@@ -199,3 +199,13 @@ class TokenView(ControlView):
         user: Any = request.user
         body = {"user": request.user.get_username(), "token": replace_token(user)}
         return Response(body, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request) -> Response:
+        """Delete your token.
+
+        It is invalid at once. A browser's session stays valid.
+        """
+        user: Any = request.user
+        delete_token(user)
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -17,6 +17,7 @@ from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.operations import previewing, running, service
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.series import sampling
+from apps.controlplane.webhooks import service as service_of_webhooks
 from tests.controlplane.driving import pod
 
 ACTOR = Actor("alice", "d550dd9be1634a03ba89449d5c75b217")
@@ -37,7 +38,7 @@ def furnish(user: User) -> dict[str, Any]:
     bare = create_cluster("bare", user=user.username)
     old = create_cluster("old", user=user.username, nodes=1)
     _schedule(old, pod("web-0"))
-    values = {"past_cluster": old.pk}
+    values = {"past_cluster": old.pk, "past_decision": _find_decisions(old)["scheduled"]}
     delete_cluster(old, user=user.username)
     lab = create_cluster("lab", user=user.username, nodes=3, zones=3, tie_break="first-name")
     _schedule(lab, pod("web-0"), pod("huge", cpu="64"))
@@ -48,7 +49,16 @@ def furnish(user: User) -> dict[str, Any]:
     drafts.save_draft(lab, "spread", PACKING.replace("Most", "Least"), user=user.username)
     draining = create_cluster("draining", user=user.username, nodes=2)
     service.start("drain", "Drain node-0", actor=ACTOR, cluster=draining)
-    values |= _find_decisions(lab) | _save_views(lab) | _start_operations(lab, bare)
+    webhook = service_of_webhooks.add_webhook(
+        lab, "https://hooks.example.com/pods", ["pod.unschedulable"], user=user.username
+    )
+    service_of_webhooks.send_test(webhook)
+    values |= (
+        {"webhook": webhook.pk}
+        | _find_decisions(lab)
+        | _save_views(lab)
+        | _start_operations(lab, bare)
+    )
     return values
 
 
@@ -60,7 +70,8 @@ def _schedule(cluster: Cluster, *pods: dict[str, Any]) -> None:
 def _find_decisions(cluster: Cluster) -> dict[str, int]:
     results = SchedulingDecision.Result
     ids = dict(SchedulingDecision.objects.filter(cluster_id=cluster.pk).values_list("result", "id"))
-    return {"scheduled": ids[results.SCHEDULED], "unschedulable": ids[results.UNSCHEDULABLE]}
+    names = {"scheduled": results.SCHEDULED, "unschedulable": results.UNSCHEDULABLE}
+    return {name: ids[result] for name, result in names.items() if result in ids}
 
 
 def _save_views(cluster: Cluster) -> dict[str, int]:

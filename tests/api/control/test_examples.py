@@ -29,6 +29,8 @@ from tests.api.control.conftest import Api
 from tests.api.control.furnishing import furnish
 
 JSON = "application/json"
+#: Parameters of which only one can be sent.
+MOMENTS = ("at", "version", "decision")
 Operations = dict[str, Any]
 
 
@@ -79,9 +81,8 @@ def test_every_response_and_every_body_has_a_valid_example(
         assert {"401", "429"} <= documented, name
         assert "404" in documented or "{" not in name, f"{name} has no 404"
         assert "400" in documented or "requestBody" not in operation, f"{name} has no 400"
-        contents = (
-            [(f"{name} body", operation["requestBody"])] if "requestBody" in operation else []
-        )
+        bodies = [operation["requestBody"]] if "requestBody" in operation else []
+        contents = [(f"{name} body", body) for body in bodies]
         contents += [(f"{name} {code}", each) for code, each in operation["responses"].items()]
         for where, content in contents:
             assert content.get("content") or where.endswith(" 204"), f"{where} has no content"
@@ -135,6 +136,8 @@ def send_every_parameter(api: Api, name: str, operation: Any, values: dict[str, 
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "query" and parameter["name"] in IN_QUERIES:
             query = {**first.get("query", {}), parameter["name"]: IN_QUERIES[parameter["name"]]}
+            if parameter["name"] in MOMENTS:
+                query = {parameter["name"]: IN_QUERIES[parameter["name"]]}
             query |= {"node": "node-1"} if parameter["name"] == "against" else {}
             query |= {"format": "csv"} if name.endswith("/export") else {}
             answer = send(api, name, {**first, "query": query}, values)
@@ -166,7 +169,7 @@ def send(api: Api, name: str, call: examples.Call, values: dict[str, Any]) -> An
             encode(call.get("body")),
             content_type=call.get("type", JSON),
             headers=api.headers,
-            query_params=call.get("query", {}),
+            query_params=examples.resolve(call.get("query", {}), values),
         )
         if answer.streaming:
             # the rows are read before the rollback

@@ -28,6 +28,8 @@ class Area(Enum):
         "Explanations",
         "Why a pod was scheduled to a node, why not to another one, and why a pod is pending.",
     )
+    CHANGES = ("Changes", "The change log: who changed which object, with every version of it.")
+    EVENTS = ("Events", "The events of a cluster, those that have expired as well.")
     PROFILES = (
         "Profiles",
         "The revisions of a cluster's KubeSchedulerConfiguration, drafts of new ones, and previews "
@@ -39,8 +41,13 @@ class Area(Enum):
         "Long-running work: imports, exports, copies, drains and previews. The request that starts "
         "an operation is answered with 202; the operation reports its progress.",
     )
-    HISTORY = ("History", "Deleted clusters whose decisions and changes are retained.")
+    HISTORY = (
+        "History",
+        "Deleted clusters whose decisions, changes and events are retained. Their lists are those of "
+        "a present cluster, below the id of the deleted one.",
+    )
     SAVED_VIEWS = ("Saved views", "Named filters, grouping and sorting of decisions.")
+    WEBHOOKS = ("Webhooks", "Addresses that receive the events of a cluster.")
     ACCOUNT = ("Account", "The token of the user who sends the request.")
 
     def __init__(self, title: str, description: str) -> None:

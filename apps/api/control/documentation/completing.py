@@ -22,6 +22,7 @@ _MEANINGS: Final = {
     403: "The user may not do this, or the request of a browser lacks its CSRF token.",
     404: "What the address names does not exist.",
     409: "The request conflicts with the present state.",
+    410: "The change log no longer reaches back so far.",
     422: "A value is invalid; every error is a cause.",
     429: "The site has too many requests in hand; send it again after `Retry-After` seconds.",
     501: "The site lacks a package that this needs.",
@@ -52,7 +53,7 @@ def _describe_parameters(operation: Any, calls: list[Call]) -> None:
             continue
         parameter.setdefault("description", parameters.DESCRIPTIONS.get(name, ""))
         if name in parameters.IN_QUERIES:
-            example = parameters.IN_QUERIES[name]
+            example = resolve(parameters.IN_QUERIES[name], load_common()["values"])
             # not `example`: the page would fill in every filter at once
             parameter["schema"]["examples"] = [example]
             if parameter.get("required"):

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
+from apps.api.control.documentation.areas import Area
 from apps.api.control.documentation.parameters import IN_PATHS
 
 
@@ -15,11 +16,13 @@ class ControlSchema(AutoSchema):
     """Describes an operation by its view's `area` and `path_help`, and its method's docstring.
 
     The first paragraph of the docstring is the summary, the others are the description.
+    Lists of a deleted cluster are in the area HISTORY, whatever their view.
     `extend_schema(summary=…, description=…)` describes methods that a view inherits.
     """
 
     def get_tags(self) -> list[str]:
-        return [self.view.area.title]
+        is_past = "{cluster_id}" in self.path
+        return [Area.HISTORY.title if is_past else self.view.area.title]
 
     def get_summary(self) -> str:
         return self._paragraphs()[0].rstrip(".")
