@@ -168,6 +168,8 @@ SPECTACULAR_SETTINGS = {
         "persistAuthorization": True,
         "displayRequestDuration": True,
         "tryItOutEnabled": True,
+        # no request leaves the site
+        "validatorUrl": None,
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -186,7 +186,7 @@ def encode(body: Any) -> bytes:
 
 def read(answer: Any) -> Any:
     kind = answer.headers["Content-Type"].partition(";")[0]
-    text = answer.getvalue()
+    text = answer.getvalue().replace(b"http://testserver", b"http://localhost:8000")
     return msgspec.json.decode(text) if kind == JSON else text.decode()
 
 
