@@ -37,7 +37,7 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add what detail pages need: an object without a page, operations, a view, a deleted cluster."""
+    """Add what detail pages need: an object, operations, a view, a deleted cluster."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
