@@ -26,6 +26,7 @@ _ARGUMENTS = {
     "version": 1,
     "plugin": "NodeAffinity",
     "document": "walk",
+    "view": 1,
 }
 _POST_ONLY = {
     "undo-nodes",
@@ -33,6 +34,7 @@ _POST_ONLY = {
     "cancel-operation",
     "change-nodes",
     "change-token",
+    "delete-view",
     "change-webhook",
     "set-theme",
     "clock",
@@ -49,6 +51,8 @@ _POST_ONLY = {
 }
 _FORMS = {
     "account",
+    "new-view",
+    "edit-view",
     "password",
     "webhooks",
     "forget-cluster",
