@@ -32,6 +32,17 @@ class NewestFirst(CursorPagination):
     page_size_query_param = "page_size"
     max_page_size = MAX_PAGE
 
+    def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of a page, whose addresses may be null."""
+        described: dict[str, Any] = super().get_paginated_response_schema(schema)
+        for name in ("next", "previous"):
+            described["properties"][name] = {
+                "type": ["string", "null"],
+                "format": "uri",
+                "description": f"Address of the {name} page; null: there is none.",
+            }
+        return described
+
 
 class ControlView(ReleasingView):
     """A view whose errors have the common format of this API.

@@ -98,7 +98,10 @@ class ProfileViewSet(
         )
         return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=ProfileLabelsSerializer, responses={200: ProfileSerializer, **_REFUSALS})
+    @extend_schema(
+        request={"application/json": ProfileLabelsSerializer},
+        responses={200: ProfileSerializer, **_REFUSALS},
+    )
     def partial_update(self, request: Request, cluster: str, revision: str) -> Response:
         """Rename a revision.
 

@@ -1,4 +1,4 @@
-"""The documentation of the API: complete, with examples that a real site answers.
+"""The documentation of the REST API: complete, with examples that a real site answers.
 
     RECORD_EXAMPLES=1 pytest tests/api/control/test_examples.py
 
@@ -139,6 +139,7 @@ def send_every_parameter(api: Api, name: str, operation: Any, values: dict[str, 
             if parameter["name"] in MOMENTS:
                 query = {parameter["name"]: IN_QUERIES[parameter["name"]]}
             query |= {"node": "node-1"} if parameter["name"] == "against" else {}
+            query |= {"scope": "namespace"} if parameter["name"] == "name" else {}
             query |= {"format": "csv"} if name.endswith("/export") else {}
             answer = send(api, name, {**first, "query": query}, values)
             assert answer.status_code == 200, (name, query, answer.getvalue())

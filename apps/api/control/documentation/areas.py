@@ -43,8 +43,8 @@ class Area(Enum):
     )
     HISTORY = (
         "History",
-        "Deleted clusters whose decisions, changes and events are retained. Their lists are those of "
-        "a present cluster, below the id of the deleted one.",
+        "Deleted clusters whose decisions, changes and events are retained. Their lists are those "
+        "of a present cluster, below the id of the deleted one.",
     )
     SAVED_VIEWS = ("Saved views", "Named filters, grouping and sorting of decisions.")
     WEBHOOKS = ("Webhooks", "Addresses that receive the events of a cluster.")

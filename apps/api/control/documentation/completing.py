@@ -11,6 +11,7 @@ from apps.api.control.documentation.examples import Call, load_common, load_exam
 PREFIX: Final = "/api/v1"
 _JSON: Final = "application/json"
 _ERROR: Final = {"$ref": "#/components/schemas/Error"}
+_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 _UNSAFE: Final = ("post", "put", "patch", "delete")
 _MEANINGS: Final = {
     200: "Success.",
@@ -37,6 +38,8 @@ def complete_document(result: Any, **context: Any) -> Any:
         for method, operation in operations.items():
             calls = load_examples().get(f"{method.upper()} {path.removeprefix(PREFIX)}", [])
             _describe_parameters(operation, calls)
+            _omit_forms(operation)
+            _describe_errors(operation)
             _add_common_errors(method, operation)
             for number, call in enumerate(calls, 1):
                 _add_example(operation, f"example-{number}", call)
@@ -52,6 +55,7 @@ def _describe_parameters(operation: Any, calls: list[Call]) -> None:
             parameter["example"] = shown.get("path", {}).get(name)
             continue
         parameter.setdefault("description", parameters.DESCRIPTIONS.get(name, ""))
+        parameter |= {"description": parameters.OF_PAGES.get(name, parameter["description"])}
         if name in parameters.IN_QUERIES:
             example = resolve(parameters.IN_QUERIES[name], load_common()["values"])
             # not `example`: the page would fill in every filter at once
@@ -60,6 +64,20 @@ def _describe_parameters(operation: Any, calls: list[Call]) -> None:
                 parameter["example"] = example
             elif "enum" not in parameter["schema"]:
                 parameter["description"] += f" Example: `{example}`"
+
+
+def _omit_forms(operation: Any) -> None:
+    """Describe JSON bodies only as JSON; the framework reads forms as well."""
+    content = operation.get("requestBody", {}).get("content", {})
+    for kind in _FORMS:
+        content.pop(kind, None)
+
+
+def _describe_errors(operation: Any) -> None:
+    """Errors are JSON, whatever the format of a success."""
+    for code, response in operation["responses"].items():
+        if int(code) >= 400:
+            response["content"] = {_JSON: {"schema": _ERROR}}
 
 
 def _add_common_errors(method: str, operation: Any) -> None:

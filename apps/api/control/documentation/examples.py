@@ -12,7 +12,8 @@ The files in `examples/` have a list of calls for each operation, by method and 
 `body` is the request's, as JSON or as text (`type`: its media type). The first call of an operation
 is a success; the others have its path and its body unless they state their own. `response` (and
 `response_type` if it is not JSON) is recorded: `tests/api/control/test_examples.py` sends every
-call, unless it is `static`, to a real cluster and compares. A value such as `$scheduled` is one of `values` in `common.yaml`.
+call, unless it is `static`, to a real cluster and compares. A value such as
+`$scheduled` is one of `values` in `common.yaml`.
 """
 
 from __future__ import annotations

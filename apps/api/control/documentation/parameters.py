@@ -27,6 +27,8 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "before": 1,
     "chart": "pods",
     "cluster": "lab",
+    "cluster_id": "$past_cluster",
+    "cursor": "cD00Mg==",
     "decision": "$unschedulable",
     "event": "NodeAdd",
     "expired": True,
@@ -35,6 +37,7 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "kind": "Pod",
     "limit": 10,
     "min_attempt": 2,
+    "name": "default",
     "namespace": "default",
     "node": "node-1",
     "offset": 10,
@@ -66,10 +69,14 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "zone": "Europe/Berlin",
 }
 
-#: Meanings of parameters that the framework describes poorly.
-DESCRIPTIONS: Final = {
+#: Meanings of the parameters of pages, instead of the framework's.
+OF_PAGES: Final = {
     "cursor": "Where a page starts: use the addresses in `next` and `previous` of a response.",
     "page_size": "Maximum number of rows of a page, up to 1000; default: 100.",
+}
+
+#: Meanings of parameters that their view does not describe.
+DESCRIPTIONS: Final = {
     "limit": "Maximum number of rows.",
     "offset": "Number of rows to leave out at the start.",
     "format": "The format of the response; the header `Accept` selects it, too.",
