@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
 from apps.api.control.documentation.areas import Area
-from apps.api.control.recorded import FILES, create_renderer, recorded_cluster
+from apps.api.control.recorded import create_renderer, describe_files, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger import export, finding
@@ -28,7 +28,7 @@ _QUERY = [
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 501: ErrorSerializer}
 
 
-@extend_schema(parameters=_QUERY, responses={**FILES, **_REFUSALS})
+@extend_schema(parameters=_QUERY, responses={**describe_files(export.FORMATS), **_REFUSALS})
 class DecisionExportView(ControlView):
     """Decisions of all clusters, newest first; `cluster` or `cluster_id` selects one."""
 

@@ -1,4 +1,4 @@
-"""The documentation of the REST API: complete, with examples that a real site answers.
+"""The documentation of the REST API is complete, and a real site answers its examples.
 
     RECORD_EXAMPLES=1 pytest tests/api/control/test_examples.py
 
