@@ -1,4 +1,4 @@
-"""The documentation of the REST API: read, and used to send requests, with a session and a token."""
+"""The documentation of the REST API sends requests, with a session and with a token."""
 
 from __future__ import annotations
 

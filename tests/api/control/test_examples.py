@@ -16,6 +16,7 @@ import pytest
 import yaml
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.http import HttpResponse
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
@@ -174,7 +175,9 @@ def send(api: Api, name: str, call: examples.Call, values: dict[str, Any]) -> An
         )
         if answer.streaming:
             # the rows are read before the rollback
-            answer.streaming_content = [b"".join(answer.streaming_content)]
+            answer = HttpResponse(
+                answer.getvalue(), status=answer.status_code, headers=dict(answer.headers)
+            )
         transaction.set_rollback(True)
     return answer
 
