@@ -25,7 +25,7 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     create_cluster("lab", user="admin")
     seen.log_in("admin", "open sesame")
     page = seen.page
-    seen.open("/documents")
+    seen.open("/docs")
     page.get_by_role("link", name="REST API").click()
     areas = page.locator(".opblock-tag h3, h3.opblock-tag")
     expect(areas.first).to_contain_text("Clusters")

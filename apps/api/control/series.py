@@ -86,7 +86,7 @@ class SeriesView(ControlView):
     @extend_schema(
         parameters=[
             OpenApiParameter("scope", str, enum=SCOPES, default="cluster"),
-            OpenApiParameter("name", str, description="Of the namespace, profile or node."),
+            OpenApiParameter("name", str, description="Name of the namespace, profile or node."),
             OpenApiParameter("chart", str, description="The id of one chart; default: all."),
             OpenApiParameter(
                 "since",

@@ -24,7 +24,7 @@ from jsonschema import Draft202012Validator
 from apps.api.control.documentation import examples
 from apps.api.control.documentation.areas import Area
 from apps.api.control.documentation.completing import PREFIX
-from apps.api.control.documentation.parameters import IN_QUERIES
+from apps.api.control.documentation.parameters import find_example
 from schedweb.front import threads
 from tests.api.control.conftest import Api
 from tests.api.control.furnishing import furnish
@@ -32,6 +32,8 @@ from tests.api.control.furnishing import furnish
 JSON = "application/json"
 #: Parameters of which only one can be sent.
 MOMENTS = ("at", "version", "decision")
+#: parameter -> other parameters that it needs
+NEEDED = {"against": {"node": "node-1"}, "name": {"scope": "namespace", "chart": "pods"}}
 Operations = dict[str, Any]
 
 
@@ -133,16 +135,15 @@ def test_a_real_site_answers_the_calls_as_documented(
 
 def send_every_parameter(api: Api, name: str, operation: Any, values: dict[str, Any]) -> None:
     """The example of each query parameter is valid."""
-    first = examples.load_examples()[name][0]
-    for parameter in operation.get("parameters", []):
-        if parameter["in"] == "query" and parameter["name"] in IN_QUERIES:
-            query = {**first.get("query", {}), parameter["name"]: IN_QUERIES[parameter["name"]]}
-            if parameter["name"] in MOMENTS:
-                query = {parameter["name"]: IN_QUERIES[parameter["name"]]}
-            query |= {"node": "node-1"} if parameter["name"] == "against" else {}
-            query |= {"scope": "namespace"} if parameter["name"] == "name" else {}
-            query |= {"format": "csv"} if name.endswith("/export") else {}
-            answer = send(api, name, {**first, "query": query}, values)
+    call = examples.load_examples()[name][0]
+    known = call.get("query", {})
+    described = operation.get("parameters", [])
+    for parameter in (each["name"] for each in described if each["in"] == "query"):
+        example = find_example(name, parameter, known)
+        if example is not None and parameter not in known:
+            query = {} if parameter in MOMENTS else known
+            query = {**query, parameter: example, **NEEDED.get(parameter, {})}
+            answer = send(api, name, {**call, "query": query}, values)
             assert answer.status_code == 200, (name, query, answer.getvalue())
 
 
@@ -171,7 +172,7 @@ def send(api: Api, name: str, call: examples.Call, values: dict[str, Any]) -> An
             encode(call.get("body")),
             content_type=call.get("type", JSON),
             headers=api.headers,
-            query_params=examples.resolve(call.get("query", {}), values),
+            query_params=encode_query(examples.resolve(call.get("query", {}), values)),
         )
         if answer.streaming:
             # the rows are read before the rollback
@@ -180,6 +181,14 @@ def send(api: Api, name: str, call: examples.Call, values: dict[str, Any]) -> An
             )
         transaction.set_rollback(True)
     return answer
+
+
+def encode_query(query: dict[str, Any]) -> dict[str, str]:
+    """The parameters of a query as text; booleans are written as in JSON."""
+    return {
+        name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for name, value in query.items()
+    }
 
 
 def encode(body: Any) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from apps.api.control.documentation import parameters
 from apps.api.control.documentation.areas import Area
 from apps.api.control.documentation.examples import Call, load_common, load_examples, resolve
@@ -37,7 +39,7 @@ def complete_document(result: Any, **context: Any) -> Any:
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             calls = load_examples().get(f"{method.upper()} {path.removeprefix(PREFIX)}", [])
-            _describe_parameters(operation, calls)
+            _describe_parameters(path, operation, calls)
             _omit_forms(operation)
             _describe_errors(operation)
             _add_common_errors(method, operation)
@@ -47,23 +49,29 @@ def complete_document(result: Any, **context: Any) -> Any:
     return result
 
 
-def _describe_parameters(operation: Any, calls: list[Call]) -> None:
-    shown = resolve(calls[0], load_common()["values"]) if calls else {}
+def _describe_parameters(path: str, operation: Any, calls: list[Call]) -> None:
+    values = load_common()["values"]
+    first = calls[0] if calls else {}
     for parameter in operation.get("parameters", []):
         name = parameter["name"]
         if parameter["in"] == "path":
-            parameter["example"] = shown.get("path", {}).get(name)
+            parameter["example"] = resolve(first.get("path", {}), values).get(name)
             continue
         parameter.setdefault("description", parameters.DESCRIPTIONS.get(name, ""))
         parameter |= {"description": parameters.OF_PAGES.get(name, parameter["description"])}
-        if name in parameters.IN_QUERIES:
-            example = resolve(parameters.IN_QUERIES[name], load_common()["values"])
-            # not `example`: the page would fill in every filter at once
-            parameter["schema"]["examples"] = [example]
-            if parameter.get("required"):
-                parameter["example"] = example
-            elif "enum" not in parameter["schema"]:
-                parameter["description"] += f" Example: `{example}`"
+        example = parameters.find_example(path, name, first.get("query", {}))
+        if example is not None:
+            _add_parameter_example(parameter, resolve(example, values))
+
+
+def _add_parameter_example(parameter: Any, example: Any) -> None:
+    """The schema has the example: Swagger UI would send an example of the parameter itself."""
+    parameter["schema"]["examples"] = [example]
+    if parameter.get("required"):
+        parameter["example"] = example
+    elif "enum" not in parameter["schema"] and "`" not in parameter["description"]:
+        text = example if isinstance(example, str) else msgspec.json.encode(example).decode()
+        parameter["description"] += f" Example: `{text}`"
 
 
 def _omit_forms(operation: Any) -> None:

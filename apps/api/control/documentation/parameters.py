@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 
@@ -19,7 +20,7 @@ IN_PATHS: Final = {
     "revision": Meaning("Number of the revision.", 1),
 }
 
-#: Examples of query parameters. Each is sent to every operation that has the parameter.
+#: Examples of query parameters, for operations whose first recorded call has none.
 IN_QUERIES: Final[dict[str, Any]] = {
     "against": "node-2",
     "at": "1m",
@@ -69,6 +70,9 @@ IN_QUERIES: Final[dict[str, Any]] = {
     "zone": "Europe/Berlin",
 }
 
+#: Examples of parameters of events, instead of those in `IN_QUERIES`.
+OF_EVENTS: Final = {"reason": "FailedScheduling"}
+
 #: Meanings of the parameters of pages, instead of the framework's.
 OF_PAGES: Final = {
     "cursor": "Where a page starts: use the addresses in `next` and `previous` of a response.",
@@ -82,11 +86,14 @@ DESCRIPTIONS: Final = {
     "format": "The format of the response; the header `Accept` selects it, too.",
     "namespace": "Namespace of the pods.",
     "state": "Only operations in this state.",
-    "q": "web",
     "queue": "The part of the queue to list.",
     "with_history": "Delete the decisions and changes of the cluster, too.",
     "pod_uid": "The uid of the pod.",
-    "cluster": "Name of a cluster.",
     "scope": "What the figures are about.",
-    "name": "Name of the namespace, profile or node.",
 }
+
+
+def find_example(path: str, name: str, query: Mapping[str, Any]) -> Any:
+    """An example of a query parameter, or None; *query* is the first recorded call's."""
+    of_events = OF_EVENTS if "/events" in path else {}
+    return query.get(name, of_events.get(name, IN_QUERIES.get(name)))
