@@ -28,7 +28,7 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     seen.open("/docs")
     page.get_by_role("link", name="REST API").click()
     areas = page.locator(".opblock-tag h3, h3.opblock-tag")
-    expect(areas.first).to_contain_text("Clusters")
+    expect(areas.first).to_contain_text("Clusters", timeout=30_000)
     names = [text.split("\n")[0] for text in areas.all_inner_texts()]
     assert names.index("Queue") < names.index("Decisions") < names.index("Explanations")
 
@@ -42,14 +42,14 @@ def test_the_documentation_sends_requests_with_a_session_and_with_a_token(
     bob = token_of(User.objects.create_user("bob", password="the builder"))
     page.get_by_role("button", name="Authorize").first.click()
     dialog = page.locator(".modal-ux")
-    dialog.get_by_role("textbox").fill(bob)
-    dialog.get_by_role("button", name="Apply credentials").click()
+    dialog.get_by_label("auth-bearer-value").fill(bob)
+    dialog.get_by_role("button", name="Apply credentials").first.click()
     dialog.get_by_role("button", name="Close").last.click()
     token = open_operation(page, "token_retrieve", "Account")
     execute(token)
     expect(token.locator(".live-responses-table")).to_contain_text('"user": "bob"')
-    page.get_by_role("link", name="Clusters", exact=True).click()
-    expect(page.get_by_role("heading", name="Clusters")).to_be_visible()
+    page.get_by_label("Pages").get_by_role("link", name="Clusters").click()
+    expect(page.get_by_role("heading", name="Clusters", exact=True)).to_be_visible()
     assert not seen.problems
 
     look_on_a_phone_in_the_dark(seen, chromium)
