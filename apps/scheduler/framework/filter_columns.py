@@ -70,7 +70,7 @@ class FilterColumns:
 
     def at(self, row: int) -> RowVerdicts:
         """The verdicts on a row."""
-        return tuple([0 if each is None else int(each.ids[row]) for each in self._columns])
+        return tuple([0 if each is None else each.ids.item(row) for each in self._columns])
 
     def set(self, row: int, verdicts: RowVerdicts) -> None:
         """Enter what ``at`` returned for a row on which the filters answer the same."""
