@@ -156,13 +156,22 @@ class LiveScores:
 
     def change_each(self, changes: Iterable[RowChange]) -> None:
         """Enter new scores one by one; rows that are not feasible are ignored."""
-        total, place_of = self._total, self.place_of
+        total, all_there, rows = self._total, self._row_places is None, len(self._rows)
         for row, scores, gain in changes:
-            place = place_of(row)
-            if place >= 0:
-                old: int = total.item(place)
-                if old != _OUT:
-                    self._enter(place, row, scores, old, old + gain)
+            place = row if all_there and row < rows else self.place_of(row)
+            if place < 0:
+                continue
+            old: int = total.item(place)
+            if old == _OUT:
+                continue
+            new = old + gain
+            if new < self.best and old < self.best:
+                # Most rows are not among the best, neither before nor after.
+                total[place] = new
+                self._places.append(place)
+                self._values.append((*scores, new))
+            else:
+                self._enter(place, row, scores, old, new)
 
     def change_all(
         self, rows: Int64Array, columns: Sequence[Int64Array], gains: Int64Array
@@ -199,16 +208,15 @@ class LiveScores:
         self._total[place] = new
         self._places.append(place)
         self._values.append((*scores, new))
-        best = self.best
-        if new < best and old < best or new == old:
-            return
         # Without ties the greatest total is not known any more.
-        if not len(self.ties):
+        if not len(self.ties) or new == old:
             return
-        if new > best:
+        if new > self.best:
             self.best, self.ties = new, [row]
-        else:
-            self._tie(row, leaves=old == best)
+        elif old == self.best:
+            self._tie(row, leaves=True)
+        elif new == self.best:
+            self._tie(row, leaves=False)
 
     def _tie(self, row: int, *, leaves: bool) -> None:
         ties = self.ties
