@@ -38,10 +38,13 @@
   /* Updates of live regions come without a request of the user: no sign, no disabled buttons. */
   const isLive = (detail) => (detail.requestConfig.triggeringEvent?.type || "").startsWith("sse:");
 
+  /* A request of a changed field may begin while a button is being pressed: it disables none. */
+  const isPressed = (detail) => ["click", "submit"].includes(detail.requestConfig.triggeringEvent?.type);
+
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
     if (isLive(detail)) return;
-    const form = detail.elt.closest("form");
-    const buttons = form && !form.matches(".filters, .search") ? [...form.querySelectorAll("button")] : [];
+    const form = isPressed(detail) && detail.elt.closest("form:not(.filters, .search)");
+    const buttons = form ? [...form.querySelectorAll("button")] : [];
     begin(detail.xhr, detail.target, buttons);
   });
   for (const name of ["htmx:afterRequest", "htmx:sendAbort", "htmx:sendError", "htmx:timeout"])

@@ -160,7 +160,7 @@ def test_an_error_in_yaml_is_marked_and_pods_are_selected_and_deleted(
     expect(page.get_by_text("Pod web created.")).to_be_visible()
 
     seen.open("/clusters/lab/pods")
-    delete = page.get_by_role("button", name="Delete selected")
+    delete = page.get_by_role("button", name="Delete…")
     expect(delete).to_be_disabled()
     page.get_by_label("Select all on this page").focus()
     page.keyboard.press("Space")

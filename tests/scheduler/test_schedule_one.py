@@ -40,6 +40,8 @@ def test_decision_tells_what_each_extension_point_took(scheduler: Scheduler) -> 
     assert placed is not None and refused is not None
     assert list(placed.durations)[:4] == ["PreFilter", "Filter", "PreScore", "Score"]
     assert list(refused.durations) == ["PreFilter", "Filter", "PostFilter"]
+    # no plugin of the default profile has Permit
+    assert placed.durations.pop("Permit") == 0
     assert all(nanoseconds > 0 for nanoseconds in placed.durations.values())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,12 +181,13 @@ class Snapshot(NodeColumns):
             self._changes = (state, ChangedRows(self, self.rows_changed_since(position)))
         return self._changes[1]
 
-    def amounts_of(self, row: int) -> int:
+    def amounts_of(self, rows: Iterable[int]) -> list[int]:
         """Rows with equal values have equal allocatable and requested amounts and pod counts.
 
-        The value is never given to other amounts.
+        A value is never given to other amounts.
         """
-        return self._amounts[row]
+        amounts = self._amounts
+        return [amounts[row] for row in rows]
 
     def fork(self, rows: Int64Array) -> Overlay:
         """The same as ``select``: no pod is added or removed in a snapshot itself."""

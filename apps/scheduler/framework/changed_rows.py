@@ -35,6 +35,12 @@ class ChangedRows:
         return np.array(self.listed, dtype=np.int64)
 
     @lazy
+    def amounts(self) -> list[int]:
+        """By row, if the rows are listed: see ``Snapshot.amounts_of``."""
+        assert self.listed is not None
+        return self._snapshot.amounts_of(self.listed)
+
+    @lazy
     def nodes(self) -> RecomputingOverlay:
         """The k rows, for plugins."""
         return RecomputingOverlay(self._snapshot, self.rows)

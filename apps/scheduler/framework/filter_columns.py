@@ -32,6 +32,8 @@ class FilterColumns:
         self._names = names
         #: by filter: a column of its own, None while it passes all rows
         self._columns: list[Verdicts | None] = [None] * len(names)
+        #: whether all of them are None, and what ``at`` returns then
+        self._passes_all, self._passing = True, (0,) * len(names)
         #: by filter: verdict -> the id of its status
         self._numbers: list[dict[int, int]] = []
         #: how many rows have each of the statuses; None if not counted yet
@@ -66,11 +68,14 @@ class FilterColumns:
         if column is None:
             ids = np.zeros(len(self.below.ids), dtype=like.ids.dtype)
             column = self._columns[place] = Verdicts(ids, like.statuses)
+            self._passes_all = False
         return column
 
     def at(self, row: int) -> RowVerdicts:
         """The verdicts on a row."""
-        return tuple([0 if each is None else int(each.ids[row]) for each in self._columns])
+        if self._passes_all:
+            return self._passing
+        return tuple([0 if each is None else each.ids.item(row) for each in self._columns])
 
     def set(self, row: int, verdicts: RowVerdicts) -> None:
         """Enter what ``at`` returned for a row on which the filters answer the same."""

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from apps.scheduler.framework.cycle_state import CycleState
 
 _KEY = "Intents"
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(msgspec.Struct, frozen=True):
     """Set ``spec.nodeName`` of a pod."""
 
     namespace: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,9 @@ _MAX_CHANGES: Final = 64
 #: the total of a row that is not feasible now, less than any other
 _OUT: Final = -(1 << 62)
 
+#: a row, its scores, and how much its total gains
+RowChange = tuple[int, tuple[int, ...], int]
+
 
 class Moment:
     """Columns as they were; each array is built when it is first read, and read-only.
@@ -23,21 +26,35 @@ class Moment:
     is ``_OUT``, the row was not feasible, and no array has it.
     """
 
-    __slots__ = ("_bases", "_built", "_count", "_inside", "_places", "_some_out", "_values")
+    __slots__ = (
+        "_bases",
+        "_built",
+        "_count",
+        "_first_total",
+        "_inside",
+        "_places",
+        "_some_out",
+        "_values",
+    )
 
     def __init__(
         self,
         bases: Sequence[Int64Array],
         places: list[int],
         values: list[tuple[int, ...]],
+        first_total: int,
         *,
         some_out: bool,
     ) -> None:
-        """The first ``len(places)`` of the changes apply; ``some_out``: rows are not feasible."""
+        """The first ``len(places)`` of the changes apply; ``some_out``: rows are not feasible.
+
+        To the totals only those from ``first_total`` on apply.
+        """
         self._bases = bases
         self._places = places
         self._values = values
         self._count = len(places)
+        self._first_total = first_total
         self._some_out = some_out
         self._inside: BoolArray | None = None
         self._built: dict[int, Int64Array] = {}
@@ -54,12 +71,13 @@ class Moment:
 
     def whole(self, index: int) -> Int64Array:
         """With the rows that are not feasible."""
-        if not self._count:
+        first = self._first_total if index == -1 else 0
+        if first == self._count:
             return self._bases[index]
         built = self._bases[index].copy()
         # Of several values for one place the last one stays.
-        changes = [values[index] for values in self._values[: self._count]]
-        built[self._places[: self._count]] = changes
+        changes = [values[index] for values in self._values[first : self._count]]
+        built[self._places[first : self._count]] = changes
         built.setflags(write=False)
         return built
 
@@ -80,6 +98,7 @@ class LiveScores:
 
     __slots__ = (
         "_bases",
+        "_first_total",
         "_is_ranked",
         "_places",
         "_row_places",
@@ -103,6 +122,8 @@ class LiveScores:
         #: changes: the place, and the values of all columns there
         self._places: list[int] = []
         self._values: list[tuple[int, ...]] = []
+        #: the first change that the base of the totals does not contain
+        self._first_total = 0
         #: row -> its place among ``rows``, -1 if it is not there; None if all rows are there
         self._row_places: Int64Array | None = None
         size = int(rows[-1]) + 1
@@ -125,21 +146,32 @@ class LiveScores:
         if len(self._places) > _MAX_CHANGES:
             # The lists stay what they are: earlier moments refer to them.
             now = self._now()
-            self._bases = [now.whole(index) for index in range(len(self._bases))]
-            self._places, self._values = [], []
-        return Moment(self._bases, self._places, self._values, some_out=self.out > 0)
+            self._bases = [now.whole(index) for index in (*range(len(self._bases) - 1), -1)]
+            self._places, self._values, self._first_total = [], [], 0
+        return self._now()
 
     def _now(self) -> Moment:
-        return Moment(self._bases, self._places, self._values, some_out=self.out > 0)
+        places, values = self._places, self._values
+        return Moment(self._bases, places, values, self._first_total, some_out=self.out > 0)
 
-    def change(self, row: int, scores: tuple[int, ...], gain: int) -> None:
-        """Enter the scores of ``row``, whose total gains so much; ignored if it is not feasible."""
-        place = self.place_of(row)
-        if place < 0:
-            return
-        old = int(self._total[place])
-        if old != _OUT:
-            self._enter(place, row, scores, old, old + gain)
+    def change_each(self, changes: Iterable[RowChange]) -> None:
+        """Enter new scores one by one; rows that are not feasible are ignored."""
+        total, all_there, rows = self._total, self._row_places is None, len(self._rows)
+        for row, scores, gain in changes:
+            place = row if all_there and row < rows else self.place_of(row)
+            if place < 0:
+                continue
+            old: int = total.item(place)
+            if old == _OUT:
+                continue
+            new = old + gain
+            if new < self.best and old < self.best:
+                # Most rows are not among the best, neither before nor after.
+                total[place] = new
+                self._places.append(place)
+                self._values.append((*scores, new))
+            else:
+                self._enter(place, row, scores, old, new)
 
     def change_all(
         self, rows: Int64Array, columns: Sequence[Int64Array], gains: Int64Array
@@ -203,9 +235,12 @@ class LiveScores:
 
     def add(self, gains: Int64Array) -> None:
         """The totals gain so much, (n,) int64; no row may have left."""
-        now = self._now()
         self._total += gains
-        self._rebase([now.whole(index) for index in range(len(self._bases) - 1)])
+        total = self._total.copy()
+        total.setflags(write=False)
+        self._bases = [*self._bases[:-1], total]
+        self._first_total = len(self._places)
+        self._rank()
 
     def _rebase(self, columns: Sequence[Int64Array]) -> None:
         """These are the columns now, with ``_total``; what earlier moments refer to stays."""
@@ -213,7 +248,7 @@ class LiveScores:
         self._bases = [*columns, total]
         for base in self._bases:
             base.setflags(write=False)
-        self._places, self._values = [], []
+        self._places, self._values, self._first_total = [], [], 0
         self._rank()
 
     def place_of(self, row: int) -> int:

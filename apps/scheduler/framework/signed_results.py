@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -143,14 +143,18 @@ class SignedResults:
         asked = self.pre_score.ask(pre_score, state.skip_score)
         return asked and state.skip_score == self._skipped[1]
 
-    def _note_times(self, state: CycleState, moments: Sequence[int]) -> None:
+    def _note_times(self, state: CycleState, moments: tuple[int, int, int, int, int]) -> None:
         """``moments``: nanoseconds before and after each of the four points."""
-        points = {
-            "PreFilter": self.pre_filter.spent,
-            "Filter": self.verdicts.spent,
-            "PreScore": self.pre_score.spent,
-            "Score": self.scores.spent,
+        begun, allowed, filtered, prepared, scored = moments
+        state.durations |= {
+            "PreFilter": allowed - begun,
+            "Filter": filtered - allowed,
+            "PreScore": prepared - filtered,
+            "Score": scored - prepared,
         }
-        for (point, spent), start, end in zip(points.items(), moments, moments[1:], strict=False):
-            state.durations[point] = end - start
-            state.plugin_durations[point] = spent(end - start)
+        state.plugin_durations |= {
+            "PreFilter": self.pre_filter.spent(allowed - begun),
+            "Filter": self.verdicts.spent(filtered - allowed),
+            "PreScore": self.pre_score.spent(prepared - filtered),
+            "Score": self.scores.spent(scored - prepared),
+        }

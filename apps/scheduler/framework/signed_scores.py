@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.feasible_rows import Extremes, difference, extremes_of
-from apps.scheduler.framework.live_scores import LiveScores
+from apps.scheduler.framework.live_scores import LiveScores, RowChange
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.score_plan import ScorePlan
@@ -203,38 +203,37 @@ class SignedScores:
         known, plan = self._by_amounts, self._plan
         if len(known) > _MAX_AMOUNTS:
             known.clear()
-        amounts = list(map(cycle.snapshot.amounts_of, rows))
-        found = list(map(known.get, amounts))
-        if None in found:
-            unseen = [row for row, scores in zip(rows, found, strict=True) if scores is None]
+        amounts = changed.amounts
+        unseen = [row for row, number in zip(rows, amounts, strict=True) if number not in known]
+        if unseen:
             if len(unseen) > _MAX_UNSEEN:
                 return None
             part = changed.only(unseen)
             raw = [cycle.raw(each, part.nodes, part.every).tolist() for each in plan.by_amounts]
             of_rows = zip(*raw, strict=True) if raw else repeat((), len(unseen))
-            numbers = map(cycle.snapshot.amounts_of, unseen)
-            known.update(zip(numbers, map(plan.with_sum, of_rows), strict=True))
+            known.update(zip(part.amounts, map(plan.with_sum, of_rows), strict=True))
         return [known[number] for number in amounts]
 
     def _enter(self, rows: Sequence[int], scores: Sequence[tuple[int, ...]]) -> None:
         """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""
-        live = self._live
-        if not self._plan.is_plain:
-            self.rows = None
+        entered, with_sum, changes = self._entered, self._plan.with_sum, list[RowChange]()
         columns = [self._raw[each.name] for each in self._plan.changing]
         for row, new in zip(rows, scores, strict=True):
-            old = self._entered.get(row)
+            old = entered.get(row)
             if old is None:
-                old = self._plan.with_sum([int(column[row]) for column in columns])
-            if new == old:
+                old = with_sum([column.item(row) for column in columns])
+            if new is old or new == old:
                 continue
-            self._entered[row] = new
+            entered[row] = new
             for column, score in zip(columns, new, strict=False):
                 column[row] = score
                 if not 0 <= score <= 100:
                     self.rows = None
-            if self.rows is not None and live is not None:
-                live.change(row, new[:-1], new[-1] - old[-1])
+            changes.append((row, new[:-1], new[-1] - old[-1]))
+        if not self._plan.is_plain:
+            self.rows = None
+        elif self.rows is not None and self._live is not None:
+            self._live.change_each(changes)
 
     # -- columns of the feasible rows ----------------------------------------------------------
 
@@ -314,8 +313,8 @@ class SignedScores:
             if len(places) > _MAX_STEPS:
                 live.add(gains)
                 continue
-            for row, gain in zip(rows[places].tolist(), gains[places].tolist(), strict=True):
-                live.change(row, self._scores_at(row), gain)
+            changed = zip(rows[places].tolist(), gains[places].tolist(), strict=True)
+            live.change_each([(row, self._scores_at(row), gain) for row, gain in changed])
 
     def _scores_at(self, row: int) -> tuple[int, ...]:
         """The raw scores of ``ScorePlan.changing``."""

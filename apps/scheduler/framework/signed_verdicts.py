@@ -71,6 +71,8 @@ class SignedVerdicts:
         self._columns = FilterColumns(self.statuses, ())
         #: the amounts of a row -> the verdicts there, if these filters read nothing else
         self._by_amounts: dict[int, RowVerdicts] = {}
+        #: row -> the verdicts there, of rows that were looked up by amounts
+        self._entered: dict[int, RowVerdicts] = {}
         #: (n,) int64, the rows that pass, ascending
         self.feasible: Int64Array = np.empty(0, dtype=np.int64)
         self.summary = NOTHING_REFUSED
@@ -176,10 +178,11 @@ class SignedVerdicts:
         changed = snapshot.changes_since(self.position)
         columns, listed = self._columns, changed.listed
         if listed is None or len(listed) > _MAX_STEPS or not self._by_amounts_only:
+            self._entered.clear()
             found = self._ask_about(changed, run)
             rows = None if found is None else found.tolist()
         else:
-            rows = self._enter_by_amounts(changed, listed, snapshot, run)
+            rows = self._enter_by_amounts(changed, listed, run)
         if rows is None:
             return False
         if rows:
@@ -191,28 +194,35 @@ class SignedVerdicts:
         return True
 
     def _enter_by_amounts(
-        self, changed: ChangedRows, rows: Sequence[int], snapshot: Snapshot, run: Run
+        self, changed: ChangedRows, rows: Sequence[int], run: Run
     ) -> list[int] | None:
         """Which of ``rows`` have another verdict now; None as FilterColumns.replace."""
-        columns, known, amounts_of = self._columns, self._by_amounts, snapshot.amounts_of
+        columns, known, entered = self._columns, self._by_amounts, self._entered
         if len(known) > _MAX_AMOUNTS:
             known.clear()
         ids = columns.below.ids
-        answers = [
-            (row, known.get(amounts_of(row))) for row in rows if ids[row] == NodeStatuses.FEASIBLE
-        ]
-        unseen = [row for row, verdicts in answers if verdicts is None]
-        differing: list[int] = []
+        unseen, differing = list[int](), list[int]()
+        for row, amounts in zip(rows, changed.amounts, strict=True):
+            before = entered.get(row)
+            if before is None:
+                if ids[row] != NodeStatuses.FEASIBLE:
+                    continue
+                before = entered[row] = columns.at(row)
+            verdicts = known.get(amounts)
+            if verdicts is None:
+                unseen.append(row)
+            elif verdicts is not before and verdicts != before:
+                columns.set(row, verdicts)
+                entered[row] = verdicts
+                differing.append(row)
         if unseen:
-            found = self._ask_about(changed.only(unseen), run)
+            part = changed.only(unseen)
+            found = self._ask_about(part, run)
             if found is None:
                 return None
-            differing = found.tolist()
-            known.update((amounts_of(row), columns.at(row)) for row in unseen)
-        for row, verdicts in answers:
-            if verdicts is not None and verdicts != columns.at(row):
-                columns.set(row, verdicts)
-                differing.append(row)
+            differing += found.tolist()
+            for row, amounts in zip(unseen, part.amounts, strict=True):
+                known[amounts] = entered[row] = columns.at(row)
         return differing
 
     def _ask_about(self, changed: ChangedRows, run: Run) -> Int64Array | None:
@@ -231,6 +241,7 @@ class SignedVerdicts:
             self._reads[each.name] == "amounts" for each in filters[self._of_nodes :]
         )
         self._by_amounts.clear()
+        self._entered.clear()
         statuses, answers = NodeStatuses.untouched(snapshot.alive), list[Verdicts | None]()
         self._ran = run(filters[: self._of_nodes], statuses, snapshot, watch)
         below = statuses.copy()

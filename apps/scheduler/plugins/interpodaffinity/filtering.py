@@ -28,6 +28,9 @@ from apps.scheduler.plugins.interpodaffinity.totals import (
 
 FlagArray = NDArray[np.uint8]
 
+#: domains with more pods that are entered one by one; more than these are worth new tables
+_MAX_SLOTS: Final = 16
+
 REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
 REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 REASON_EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -116,6 +119,30 @@ class RequiredCounts:
             self.__dict__["whole"] = before.whole
         return self
 
+    def with_flag(self, domains: Domains, slot: int, flag: int) -> RequiredCounts | None:
+        """With a flag in the table of ``domains``; None if nothing there has it yet.
+
+        The counts are the same objects: they have changed already.
+        """
+        counts = self.anti_affinity if flag == _ANTI_AFFINITY else self.existing
+        place = next((i for i, (each, _) in enumerate(self.tables) if each is domains), -1)
+        if (
+            place < 0
+            or self.whole is None
+            or all(c.domains is not domains for c in counts.values())
+        ):
+            return None
+        table = self.tables[place][1]
+        if table[slot] & flag:
+            return self
+        table, tables, ids = table.copy(), self.tables.copy(), self.whole.ids.copy()
+        table[slot] |= flag
+        tables[place] = (domains, table)
+        ids[domains.rows_in(slot)] |= flag
+        changed = replace(self)
+        changed.__dict__.update(tables=tables, whole=Verdicts(ids, _STATUSES))
+        return changed
+
     def _is_first_of_its_kind(self) -> bool:
         """Whether no running pod matches the affinity terms, but the pod itself does.
 
@@ -184,16 +211,34 @@ class AffinityFilter:
             totals_of_terms(snapshot, self._existing.anti_affinity),
         )
         seen = [(sums, sums.position) for each in totals for _, sums in each]
-        same_nodes = self._node_version == snapshot.node_version
-        if self._counts is None or seen != self._seen or not same_nodes:
-            found = self._count(*totals)
-            if self._counts is not None and same_nodes:
-                found = found.after(self._counts)
-            self._counts, self._seen = found, seen
-            self._node_version = snapshot.node_version
+        if self._counts is None or self._node_version != snapshot.node_version:
+            self._counts, self._node_version = self._count(*totals), snapshot.node_version
+        elif seen != self._seen:
+            known = self._follow(self._counts, totals)
+            self._counts = self._count(*totals).after(self._counts) if known is None else known
+        self._seen = seen
         if not self._counts.existing and self._asks_nothing:
             return None
         return self._counts
+
+    def _follow(
+        self, known: RequiredCounts, totals: tuple[Sequence[Totals], ...]
+    ) -> RequiredCounts | None:
+        """``known`` after pods were added to a few domains; None if more has changed."""
+        before = iter(self._seen)
+        if len(self._seen) != sum(map(len, totals)) or totals[0]:
+            return None
+        for flag, group in ((_ANTI_AFFINITY, totals[1]), (_EXISTING_ANTI_AFFINITY, totals[2])):
+            for (domains, sums), (seen, position) in zip(group, before, strict=False):
+                slots = sums.log.since(position) if sums is seen else None
+                if slots is None or len(slots) > _MAX_SLOTS:
+                    return None
+                for slot in slots:
+                    changed = known.with_flag(domains, slot, flag)
+                    if changed is None or not sums.values[slot]:
+                        return None
+                    known = changed
+        return known
 
     def _count(
         self, affinity: Sequence[Totals], anti: Sequence[Totals], existing: Sequence[Totals]

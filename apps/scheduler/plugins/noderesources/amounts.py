@@ -19,7 +19,7 @@ from apps.scheduler.framework.resources import is_scalar
 _SAFE = np.iinfo(np.int64).max // 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Amounts:
     """One resource on every row; ``allocatable`` 0 = does not count there."""
 

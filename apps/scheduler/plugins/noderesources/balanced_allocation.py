@@ -109,8 +109,10 @@ def evenness(columns: Sequence[Amounts], rows: int) -> Int64Array:
     truncated.
     """
     deviation = np.zeros((2, rows))
-    if len(columns) >= 2:
-        shares = [_shares(column) for column in columns]
+    shares = [_shares(column) for column in columns]
+    if len(columns) == 2 and all(column.allocatable.all() for column in columns):
+        deviation = _half_difference(shares, ())
+    elif len(columns) >= 2:
         present = [column.allocatable != 0 for column in columns]
         count = np.sum(present, axis=0)
         if len(columns) > 2:
@@ -122,6 +124,8 @@ def evenness(columns: Sequence[Amounts], rows: int) -> Int64Array:
 def _shares(column: Amounts) -> _Float64Array:
     """(2, n) float64 in 0..1, without and with the pod; 0 where the capacity is 0."""
     requested = np.array([column.requested, column.requested + column.pod])
+    if column.allocatable.all():
+        return np.minimum(requested / column.allocatable, 1.0)
     share = np.minimum(requested / np.maximum(column.allocatable, 1), 1.0)
     share[:, column.allocatable == 0] = 0.0
     return share

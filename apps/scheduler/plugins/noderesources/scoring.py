@@ -100,7 +100,12 @@ def _weighted_mean(
     capacity = np.array([each.allocatable for each in resources])
     requested = np.array([each.requested for each in resources])
     requested += np.array([[each.pod] for each in resources], dtype=np.int64)
+    if capacity.all():
+        listed = [each.weight for each in resources]
+        # The usual case: a few operations matter for a few rows.
+        mean: Int64Array = np.array(listed).dot(share(requested, capacity, capacity))
+        mean //= sum(listed)
+        return mean
     weights = np.array([[each.weight] for each in resources], dtype=np.int64) * (capacity != 0)
     total = (share(requested, capacity, np.maximum(capacity, 1)) * weights).sum(axis=0)
-    mean: Int64Array = total // np.maximum(weights.sum(axis=0), 1)
-    return mean
+    return np.asarray(total // np.maximum(weights.sum(axis=0), 1))

@@ -151,8 +151,8 @@ class VolumeBinding:
             self._handle.listers.assumed_claims.restore(claim)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        assumption = state.find(_ASSUMPTION, Assumption) or Assumption()
-        for patch in assumption.patches():
+        assumption = state.find(_ASSUMPTION, Assumption)
+        for patch in assumption.patches() if assumption is not None else ():
             intents.add(state, patch)
         return None
 
