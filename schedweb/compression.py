@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.http import HttpRequest
+from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import patch_vary_headers
 from django.utils.text import compress_string
-from whitenoise.middleware import WhiteNoiseFileResponse
+from whitenoise.middleware import WhiteNoiseFileResponse  # type: ignore[import-untyped]
 
 #: The Kubernetes API compresses as kube-apiserver does: lists above 128 KiB only.
 _KUBERNETES: Final = "/k8s/"
@@ -39,9 +39,7 @@ class CompressionMiddleware(GZipMiddleware):
         compressed: HttpResponseBase = super().process_response(request, response)
         return compressed
 
-    def _compress_file(
-        self, request: HttpRequest, response: WhiteNoiseFileResponse
-    ) -> HttpResponseBase:
+    def _compress_file(self, request: HttpRequest, response: FileResponse) -> HttpResponseBase:
         patch_vary_headers(response, ("Accept-Encoding",))
         is_whole = request.method == "GET" and response.status_code == 200
         if not is_whole or "gzip" not in request.headers.get("Accept-Encoding", ""):
@@ -54,7 +52,7 @@ class CompressionMiddleware(GZipMiddleware):
         response.headers["Content-Length"] = str(len(content))
         return response
 
-    def _compress_once(self, path: str, response: WhiteNoiseFileResponse) -> bytes:
+    def _compress_once(self, path: str, response: FileResponse) -> bytes:
         version = response.headers.get("Last-Modified", "")
         known = self._files.get(path)
         if known is None or known[0] != version:

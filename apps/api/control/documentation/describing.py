@@ -22,12 +22,13 @@ class ControlSchema(AutoSchema):
 
     def get_tags(self) -> list[str]:
         is_past = "{cluster_id}" in self.path
-        return [Area.HISTORY.title if is_past else self.view.area.title]
+        view: Any = self.view
+        return [Area.HISTORY.title if is_past else view.area.title]
 
     def get_summary(self) -> str:
         return self._paragraphs()[0].rstrip(".")
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as in drf-spectacular
         return "\n\n".join(self._paragraphs()[1:])
 
     def _paragraphs(self) -> list[str]:

@@ -54,7 +54,7 @@ def load_common() -> dict[str, Any]:
 def complete(call: Call, first: Call) -> Call:
     """A call with the path and the body of the operation's first one, where it states none."""
     path = {**first.get("path", {}), **call.get("path", {})}
-    inherited = {name: first[name] for name in ("body", "type", "query") if name in first}
+    inherited: Call = {name: first[name] for name in ("body", "type", "query") if name in first}
     return {**inherited, **call, "path": path}
 
 
