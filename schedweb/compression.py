@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import patch_vary_headers
 from django.utils.text import compress_string
-from whitenoise.middleware import WhiteNoiseFileResponse  # type: ignore[import-untyped]
+from whitenoise.middleware import WhiteNoiseFileResponse
 
 #: The Kubernetes API compresses as kube-apiserver does: lists above 128 KiB only.
 _KUBERNETES: Final = "/k8s/"
@@ -56,7 +56,7 @@ class CompressionMiddleware(GZipMiddleware):
         version = response.headers.get("Last-Modified", "")
         known = self._files.get(path)
         if known is None or known[0] != version:
-            content = compress_string(b"".join(response.streaming_content))
+            content = compress_string(response.getvalue())
             known = self._files[path] = (version, content)
         return known[1]
 
