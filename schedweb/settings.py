@@ -44,6 +44,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "schedweb.middleware.request_id",
     "django.middleware.security.SecurityMiddleware",
+    "schedweb.compression.CompressionMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -146,7 +147,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "apps.api.control.documentation.describing.ControlSchema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 
@@ -154,10 +155,26 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "schedweb",
     "DESCRIPTION": "Mock Kubernetes clusters and all scheduling decisions in them.",
     "VERSION": VERSION,
+    # schemas of this version are JSON Schema
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "docExpansion": "none",
+        "filter": True,
+        "persistAuthorization": True,
+        "displayRequestDuration": True,
+        "tryItOutEnabled": True,
+        # no request leaves the site
+        "validatorUrl": None,
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "apps.api.control.documentation.completing.complete_document",
+    ],
     # one schema for the choices that source and target of a move share
     "ENUM_NAME_OVERRIDES": {"QueuePlaceEnum": "apps.controlplane.models.QueueMove.Place"},
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
@@ -46,7 +45,7 @@ from apps.api.control.queue import (
     QueueListView,
 )
 from apps.api.control.saved_views import SavedViewViewSet
-from apps.api.control.schema import SchemaView
+from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
 from apps.api.control.views import ClusterViewSet, TokenView
 from apps.api.control.webhooks import WebhookViewSet
@@ -152,7 +151,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema", SchemaView.as_view(**_members), name="api-schema"),
     path(
         "api/docs",
-        SpectacularSwaggerView.as_view(url_name="api-schema", **_members),
+        DocumentationView.as_view(url_name="api-schema", **_members),
         name="api-docs",
     ),
     re_path(

@@ -38,7 +38,8 @@ T = TypeVar("T")
 #: Bytes of a response that are buffered before they are sent.
 PIECE = 256 * 1024
 
-_TOO_MANY = b"Too many requests, please try again later.\n"
+#: The body of a response 429.
+TOO_MANY = b"Too many requests, please try again later.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class WsgiInThreads:
         """Let `answer` respond, if the request is within the limits."""
         reserved = reserved_bytes(scope)
         if not self._has_room_for(reserved):
-            await respond(send, 429, _TOO_MANY, headers={"retry-after": "1"})
+            await respond(send, 429, TOO_MANY, headers={"retry-after": "1"})
             return
         self._requests += 1
         self._body_bytes += reserved

@@ -18,6 +18,7 @@ from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
+from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
@@ -122,14 +123,16 @@ _QUERY = [
     parameters=_QUERY,
     responses={
         (200, "application/json"): AggregationSerializer,
-        (200, "text/csv"): OpenApiTypes.BINARY,
+        (200, "text/csv"): OpenApiTypes.STR,
         400: ErrorSerializer,
+        404: ErrorSerializer,
         504: ErrorSerializer,
     },
 )
 class DecisionAggregateView(ControlView):
     """Decisions of all clusters in groups; `cluster` or `cluster_id` selects one."""
 
+    area = Area.DECISIONS
     renderer_classes = [JSONRenderer, CsvRenderer]
     parameters = frozenset(
         {"group", "sort", "limit", "offset", "format", *DecisionViewSet.parameters}
@@ -138,7 +141,10 @@ class DecisionAggregateView(ControlView):
     dimensions: Sequence[str] = ()
 
     def get(self, request: Request, **names: Any) -> Response:
-        """How many decisions and pods each group has, when, and how long they took."""
+        """Group decisions.
+
+        How many decisions and pods each group has, when, and how long the attempts took.
+        """
         reject_unknown(request, self.parameters)
         query = request.query_params
         by = grouping.parse_grouping(query.get("group", ""))
@@ -178,6 +184,7 @@ class DecisionAggregateView(ControlView):
         return done  # type: ignore[no-any-return]
 
 
+@extend_schema(summary="Group the decisions of a cluster")
 class ClusterDecisionAggregateView(DecisionAggregateView):
     """Decisions of one cluster, which may be deleted, in groups."""
 

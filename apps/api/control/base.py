@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound as NoSuchAddress
@@ -11,6 +11,7 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from apps.api.control.documentation.areas import Area
 from apps.api.control.errors import handle
 from apps.api.releasing import ReleasingView
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
@@ -31,9 +32,27 @@ class NewestFirst(CursorPagination):
     page_size_query_param = "page_size"
     max_page_size = MAX_PAGE
 
+    def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
+        """The schema of a page, whose addresses may be null."""
+        described: dict[str, Any] = super().get_paginated_response_schema(schema)
+        for name in ("next", "previous"):
+            described["properties"][name] = {
+                "type": ["string", "null"],
+                "format": "uri",
+                "description": f"Address of the {name} page; null: there is none.",
+            }
+        return described
+
 
 class ControlView(ReleasingView):
-    """A view whose errors have the common format of this API."""
+    """A view whose errors have the common format of this API.
+
+    A documented view names its area, and in `path_help` the meaning of parameters in its path that
+    `documentation/parameters.py` does not have.
+    """
+
+    area: ClassVar[Area]
+    path_help: ClassVar[Mapping[str, str]] = {}
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
         return handle

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import Change
@@ -39,6 +40,7 @@ class _NewestVersionFirst(NewestFirst):
 class ChangeListView(ControlView, ListAPIView[Change]):
     """Who changed what, newest first."""
 
+    area = Area.CHANGES
     queryset = Change.objects.none()
     serializer_class = ChangeSerializer
     pagination_class = _NewestVersionFirst
@@ -53,13 +55,17 @@ class ChangeListView(ControlView, ListAPIView[Change]):
         responses={200: ChangeSerializer(many=True), **_REFUSALS},
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The changes of objects that match all filters."""
+        """List changes.
+
+        Who changed which object, newest first: the changes that match all filters.
+        """
         return self.list(request, *args, **kwargs)
 
 
 class ChangeExportView(FileView):
     """Changes as a file, each with the paths of the fields that it updated."""
 
+    area = Area.CHANGES
     file_name = "changes"
     columns = changes.FIELDS
     parameters = changes.PARAMETERS
@@ -67,5 +73,8 @@ class ChangeExportView(FileView):
 
     @extend_schema(parameters=[FORMAT, *_FILTERS, *PERIOD], responses={**FILES, **_REFUSALS})
     def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
-        """A row for each change that the filters select, newest first."""
+        """Export changes.
+
+        A file with a row for each change that the filters select, newest first.
+        """
         return self.stream(request, kwargs)

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
@@ -49,6 +50,11 @@ FILTERS = [
     )
     for each in finding.PARAMETERS
 ]
+_REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
+_LIST = (
+    "Attempts to schedule a pod that match all filters, newest first. `next` is the address of the "
+    "next page, or null."
+)
 _CLUSTER_PARAMETERS = [
     OpenApiParameter("cluster", str, description="Name of a cluster."),
     OpenApiParameter("cluster_id", int, description="Id of a cluster, which may be deleted."),
@@ -58,6 +64,7 @@ _CLUSTER_PARAMETERS = [
 class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDecision]):
     """Decisions, newest first, of the clusters that `cluster_id` names."""
 
+    area = Area.DECISIONS
     queryset = SchedulingDecision.objects.none()
     serializer_class = DecisionSerializer
     pagination_class = NewestFirst
@@ -80,19 +87,30 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
         return {**super().get_serializer_context(), "cluster_names": names}
 
 
-@extend_schema_view(list=extend_schema(parameters=FILTERS, responses={400: ErrorSerializer}))
+@extend_schema_view(
+    list=extend_schema(
+        summary="List the decisions of a cluster",
+        description=_LIST,
+        parameters=FILTERS,
+        responses={200: DecisionSerializer(many=True), **_REFUSALS},
+    )
+)
 class ClusterDecisionViewSet(_Decisions):
     """Attempts to schedule the pods of one cluster, which may be deleted."""
 
 
 @extend_schema_view(
     list=extend_schema(
-        parameters=[*_CLUSTER_PARAMETERS, *FILTERS], responses={400: ErrorSerializer}
+        summary="List decisions",
+        description=f"Of all clusters, or of the one that `cluster` or `cluster_id` names. {_LIST}",
+        parameters=[*_CLUSTER_PARAMETERS, *FILTERS],
+        responses={200: DecisionSerializer(many=True), **_REFUSALS},
     )
 )
 class DecisionViewSet(_Decisions):
     """Attempts to schedule a pod; retained when the pod or the cluster is deleted."""
 
+    path_help = {"id": "Id of the decision."}
     lookup_value_regex = r"\d{1,18}"
     parameters = _Decisions.parameters | {each.name for each in _CLUSTER_PARAMETERS}
 
@@ -101,7 +119,11 @@ class DecisionViewSet(_Decisions):
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
-        """One decision with the refusals of nodes, and the scores of the feasible ones."""
+        """Read a decision.
+
+        With the refusals of nodes, the scores of the feasible ones, preemption, and the durations
+        of extension points and plugins.
+        """
         row = queries.decision_numbered(int(pk))
         record = read(row)
         decision = record.decision
@@ -128,7 +150,10 @@ class DecisionViewSet(_Decisions):
     @extend_schema(responses={200: NodeResultSerializer, 404: ErrorSerializer})
     @action(detail=True, methods=["get"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, pk: str, node: str) -> Response:
-        """The result of one node in this decision: its refusal, or its scores."""
+        """Read the result of a node in a decision.
+
+        Its refusal, or its scores and its rank.
+        """
         decision = read(queries.decision_numbered(int(pk))).decision
         try:
             return Response(presenting.present_node(decision, node))

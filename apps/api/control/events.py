@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.controlplane.events import finding
@@ -47,6 +48,7 @@ class EventSerializer(serializers.Serializer[Any]):
 class EventListView(ControlView, GenericAPIView[Any]):
     """Events, newest first."""
 
+    area = Area.EVENTS
     serializer_class = EventSerializer
     pagination_class = NewestFirst
 
@@ -55,7 +57,10 @@ class EventListView(ControlView, GenericAPIView[Any]):
         responses={200: EventSerializer(many=True), **_REFUSALS},
     )
     def get(self, request: Request, **kwargs: Any) -> Response:
-        """The events that match all filters; with a period, those that were seen in it."""
+        """List events.
+
+        The events that match all filters, newest first; with a period, those that were seen in it.
+        """
         reject_unknown(request, {*finding.PARAMETERS, "cursor", "page_size", "format"})
         found = finding.find_events(recorded_cluster(kwargs), request.query_params)
         rows: list[Any] = self.paginate_queryset(found.rows) or []
@@ -66,6 +71,7 @@ class EventListView(ControlView, GenericAPIView[Any]):
 class EventExportView(FileView):
     """Events as a file."""
 
+    area = Area.EVENTS
     file_name = "events"
     columns = finding.FIELDS
     parameters = finding.PARAMETERS
@@ -73,5 +79,8 @@ class EventExportView(FileView):
 
     @extend_schema(parameters=[FORMAT, *_FILTERS, *PERIOD], responses={**FILES, **_REFUSALS})
     def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
-        """A row for each event that the filters select, newest first."""
+        """Export events.
+
+        A file with a row for each event that the filters select, newest first.
+        """
         return self.stream(request, kwargs)

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView
+from apps.api.control.documentation.areas import Area
 from apps.api.control.explanation_serializers import (
     DecisionExplanationSerializer,
     PodExplanationSerializer,
@@ -34,6 +35,9 @@ _NODES = (
 class DecisionExplanationView(ControlView):
     """Why a pod was scheduled to its node, and why not to another one."""
 
+    area = Area.EXPLANATIONS
+    path_help = {"number": "Id of the decision."}
+
     @extend_schema(
         parameters=[*_NODES],
         responses={
@@ -43,7 +47,10 @@ class DecisionExplanationView(ControlView):
         },
     )
     def get(self, request: Request, cluster: str, number: str) -> Response:
-        """The choice as a sentence and as the share of each plugin; with `node`, why not that node.
+        """Explain a decision.
+
+        The choice as a sentence and as the share of each plugin; with `node`, why that node was
+        not selected.
 
         The figures of a refusal are those at the time of the decision, not the current ones.
         """
@@ -95,9 +102,16 @@ class StateAroundSerializer(serializers.Serializer[Any]):
 class DecisionStateView(ControlView):
     """Nodes and pods as a decision saw them."""
 
+    area = Area.EXPLANATIONS
+    path_help = {"number": "Id of the decision."}
+
     @extend_schema(responses={200: StateAroundSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, number: str) -> Response:
-        """The state around a decision, rebuilt from the change log."""
+        """Read the state around a decision.
+
+        The nodes with their pods, and the pending pods, as the decision saw them; rebuilt from the
+        change log.
+        """
         row = queries.decision_numbered(_parse_number(number), cluster_named(cluster))
         return Response(StateAroundSerializer(read_state_around(row, read(row).decision)).data)
 
@@ -111,8 +125,15 @@ def _parse_number(number: str) -> int:
 class PodExplanationView(ControlView):
     """Why a pod is pending, what would make it schedulable, and when it is retried."""
 
+    area = Area.EXPLANATIONS
+    path_help = {"name": "Name of the pod."}
+
     @extend_schema(responses={200: PodExplanationSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, namespace: str, name: str) -> Response:
-        """All fields are empty for a pod that is not pending."""
+        """Explain why a pod is pending.
+
+        The reason, the changes that would make it schedulable, its place in the queue, and the
+        events that would activate it. All fields are empty for a pod that is not pending.
+        """
         explained = explain_pod(cluster_named(cluster), namespace, name)
         return Response(PodExplanationSerializer(explained).data)

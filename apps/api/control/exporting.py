@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
 from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
-from apps.api.control.recorded import create_renderer, recorded_cluster
+from apps.api.control.documentation.areas import Area
+from apps.api.control.recorded import create_renderer, describe_files, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.models import Cluster
 from apps.controlplane.ledger import export, finding
@@ -25,18 +25,22 @@ _QUERY = [
     OpenApiParameter("limit", int, description="Maximum number of decisions; the newest ones."),
     *FILTERS,
 ]
-_FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in export.FORMATS.values()}
+_REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 501: ErrorSerializer}
 
 
-@extend_schema(parameters=_QUERY, responses={**_FILES, 400: ErrorSerializer, 501: ErrorSerializer})
+@extend_schema(parameters=_QUERY, responses={**describe_files(export.FORMATS), **_REFUSALS})
 class DecisionExportView(ControlView):
     """Decisions of all clusters, newest first; `cluster` or `cluster_id` selects one."""
 
+    area = Area.DECISIONS
     renderer_classes = [create_renderer(each) for each in export.FORMATS.values()]
     parameters = frozenset({"format", "limit", *DecisionViewSet.parameters})
 
     def get(self, request: Request, **names: Any) -> StreamingHttpResponse:
-        """A file with a row for each decision that the filters select."""
+        """Export decisions.
+
+        A file with a row for each decision that the filters select, newest first.
+        """
         reject_unknown(request, self.parameters)
         chosen = export.FORMATS[request.accepted_renderer.format]
         limit = parse_whole_number(request, "limit", 0, highest=_MAX_LIMIT) or None
@@ -58,6 +62,7 @@ class DecisionExportView(ControlView):
         return response
 
 
+@extend_schema(summary="Export the decisions of a cluster")
 class ClusterDecisionExportView(DecisionExportView):
     """Decisions of one cluster, which may be deleted."""
 

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import MAX_PAGE, ControlView, parse_whole_number
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster import kinds, queries
 from apps.cluster.context import current_request_id
@@ -26,6 +27,7 @@ from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 
+_MISSING = {404: ErrorSerializer}
 #: Maximum number of objects of one action.
 MAX_BULK = 50_000
 _REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
@@ -79,21 +81,30 @@ class DrainSerializer(serializers.Serializer[Any]):
 class OperationViewSet(ControlView, GenericViewSet[Operation]):
     """Long-running operations, newest first."""
 
+    area = Area.OPERATIONS
+    path_help = {"id": "Id of the operation."}
     queryset = Operation.objects.none()
     serializer_class = OperationSerializer
     lookup_value_regex = r"\d{1,18}"
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("cluster", str),
+            OpenApiParameter("cluster", str, description="Name of a cluster."),
             OpenApiParameter("state", str, enum=Operation.State.values),
             OpenApiParameter("limit", int, default=100),
             OpenApiParameter("before", int, description="Only those with a smaller id."),
         ],
-        responses=OperationSerializer(many=True),
+        responses={
+            200: OperationSerializer(many=True),
+            400: ErrorSerializer,
+            404: ErrorSerializer,
+        },
     )
     def list(self, request: Request) -> Response:
-        """Unfinished operations, and those of the last 30 days."""
+        """List operations.
+
+        Those that have not ended, and those of the last 30 days, newest first.
+        """
         found = service.operations()
         if name := request.query_params.get("cluster"):
             found = found.filter(cluster=cluster_named(name))
@@ -108,21 +119,34 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
         limit = parse_whole_number(request, "limit", 100, highest=MAX_PAGE)
         return Response(self.get_serializer(found[:limit], many=True).data)
 
+    @extend_schema(responses={200: OperationSerializer, **_MISSING})
     def retrieve(self, request: Request, pk: str) -> Response:
-        """One operation."""
+        """Read an operation.
+
+        Its state, its progress (`done` of `total`), and the `cause` of a failure.
+        """
         return Response(self.get_serializer(service.get_operation(int(pk))).data)
 
-    @extend_schema(request=None, responses={200: OperationSerializer, **_REFUSALS})
+    @extend_schema(
+        request=None, responses={200: OperationSerializer, **_MISSING, 409: ErrorSerializer}
+    )
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
-        """Stop the operation at its next step; imports and copies are rolled back."""
+        """Cancel an operation.
+
+        It ends at its next step. Imports and copies are rolled back; a drain leaves the node
+        cordoned.
+        """
         operation = service.cancel(service.get_operation(int(pk)))
         return Response(self.get_serializer(operation).data)
 
     @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR, 404: ErrorSerializer})
     @action(detail=True, methods=["get"])
     def output(self, request: Request, pk: str) -> HttpResponse:
-        """The file that an export wrote."""
+        """Download the output of an operation.
+
+        The file that an export wrote.
+        """
         name, text = service.output_of(int(pk))
         return HttpResponse(text, content_type=service.content_type_of(name))
 
@@ -130,9 +154,18 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
 class CopyView(ControlView):
     """Copies of a cluster."""
 
-    @extend_schema(request=CopySerializer, responses={202: OperationSerializer, **_REFUSALS})
+    area = Area.CLUSTERS
+
+    @extend_schema(
+        request=CopySerializer,
+        responses={202: OperationSerializer, 400: ErrorSerializer, **_REFUSALS},
+    )
     def post(self, request: Request, cluster: str) -> Response:
-        """Start to copy the objects and the active profile, as they are at one version."""
+        """Copy a cluster.
+
+        Starts an operation that copies the objects and the active profile, as they are at one
+        version, to a new cluster.
+        """
         source = cluster_named(cluster)
         wanted = CopySerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -145,9 +178,15 @@ class CopyView(ControlView):
 class ExportView(ControlView):
     """Exports of a cluster as an operation."""
 
-    @extend_schema(request=None, responses={202: OperationSerializer, **_REFUSALS})
+    area = Area.OBJECTS
+
+    @extend_schema(request=None, responses={202: OperationSerializer, **_MISSING})
     def post(self, request: Request, cluster: str) -> Response:
-        """Start to export every object as YAML; `/operations/{id}/output` returns the result."""
+        """Export all objects as an operation.
+
+        Starts an operation that writes every object as YAML; `/operations/{id}/output` returns the
+        file.
+        """
         found = cluster_named(cluster)
         title = f"Export cluster {found.name} as YAML"
         return _accept(service.start("export", title, actor=get_actor(request), cluster=found))
@@ -182,12 +221,18 @@ class BulkSerializer(serializers.Serializer[Any]):
 class BulkView(ControlView):
     """One action on many nodes or pods."""
 
+    area = Area.OBJECTS
+
     @extend_schema(
         request=BulkSerializer,
         responses={202: OperationSerializer, 400: ErrorSerializer, **_REFUSALS},
     )
     def post(self, request: Request, cluster: str) -> Response:
-        """Start the action on all of these objects; those whose update is refused are counted."""
+        """Act on many objects.
+
+        Starts an operation that cordons, drains, labels, evicts or deletes nodes or pods. Objects
+        whose update is rejected are counted; the others are updated.
+        """
         found = cluster_named(cluster)
         wanted = BulkSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -214,9 +259,23 @@ class BulkView(ControlView):
 class DrainView(ControlView):
     """Drains of a node."""
 
-    @extend_schema(request=DrainSerializer, responses={202: OperationSerializer, **_REFUSALS})
+    area = Area.NODES
+
+    @extend_schema(
+        request=DrainSerializer,
+        responses={
+            202: OperationSerializer,
+            400: ErrorSerializer,
+            404: ErrorSerializer,
+            409: ErrorSerializer,
+        },
+    )
     def post(self, request: Request, cluster: str, node: str) -> Response:
-        """Cordon the node and evict its pods as their disruption budgets allow."""
+        """Drain a node.
+
+        Starts an operation that cordons the node and evicts its pods as their disruption budgets
+        allow. Only one node of a cluster is drained at a time.
+        """
         found = cluster_named(cluster)
         queries.get(found, kinds.NODE, "", node)
         wanted = DrainSerializer(data=request.data)

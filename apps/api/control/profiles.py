@@ -6,7 +6,7 @@ from difflib import unified_diff
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.parsers import JSONParser
@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView, YamlParser, parse_whole_number
+from apps.api.control.documentation.areas import Area
 from apps.api.control.operations import OperationSerializer, get_actor
 from apps.api.control.profile_serializers import (
     CheckedSerializer,
@@ -38,9 +39,23 @@ from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.profiles.differences import compare_configurations
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
+_MISSING = {404: ErrorSerializer}
 _YAML_OR = "application/yaml"
 
 
+@extend_schema_view(
+    list=extend_schema(
+        summary="List the revisions of a configuration",
+        description="All revisions of the cluster's KubeSchedulerConfiguration, newest first. One "
+        "is active.",
+        responses={200: ProfileSerializer(many=True), **_MISSING},
+    ),
+    retrieve=extend_schema(
+        summary="Read a revision",
+        description="A revision with its text, which never changes.",
+        responses={200: ProfileSerializer, **_MISSING},
+    ),
+)
 class ProfileViewSet(
     ControlView,
     mixins.ListModelMixin,
@@ -49,6 +64,7 @@ class ProfileViewSet(
 ):
     """The revisions of a cluster's KubeSchedulerConfiguration; the text of one never changes."""
 
+    area = Area.PROFILES
     queryset = ConfigurationRevision.objects.none()
     serializer_class = ProfileSerializer
     parser_classes = [JSONParser, YamlParser]
@@ -63,7 +79,11 @@ class ProfileViewSet(
         responses={201: ProfileSerializer, **_REFUSALS},
     )
     def create(self, request: Request, cluster: str) -> Response:
-        """Check a configuration and store it as a revision, by default as the active one."""
+        """Store a configuration as a revision.
+
+        The revision is activated unless `activate` is false. An invalid configuration is answered
+        with all its errors, and nothing is stored. A body of YAML is the configuration itself.
+        """
         wanted = NewProfileSerializer(data=_read_configuration(request))
         wanted.is_valid(raise_exception=True)
         typed = wanted.validated_data
@@ -78,18 +98,27 @@ class ProfileViewSet(
         )
         return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=ProfileLabelsSerializer, responses={200: ProfileSerializer, **_REFUSALS})
+    @extend_schema(
+        request={"application/json": ProfileLabelsSerializer},
+        responses={200: ProfileSerializer, **_REFUSALS},
+    )
     def partial_update(self, request: Request, cluster: str, revision: str) -> Response:
-        """Set the name and the note of a revision."""
+        """Rename a revision.
+
+        Sets its name and its note; the configuration of a revision never changes.
+        """
         wanted = ProfileLabelsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         renamed = revisions.rename(cluster_named(cluster), int(revision), **wanted.validated_data)
         return Response(self.get_serializer(renamed).data)
 
-    @extend_schema(request=None)
+    @extend_schema(request=None, responses={200: ProfileSerializer, **_MISSING})
     @action(detail=True, methods=["post"])
     def activate(self, request: Request, cluster: str, revision: str) -> Response:
-        """Activate a revision; the scheduler uses it from its next pod on."""
+        """Activate a revision.
+
+        The scheduler uses it from its next pod on.
+        """
         activated = revisions.activate(cluster_named(cluster), int(revision))
         return Response(self.get_serializer(activated).data)
 
@@ -99,7 +128,11 @@ class ProfileViewSet(
     )
     @action(detail=False, methods=["post"])
     def check(self, request: Request, cluster: str) -> Response:
-        """Check a configuration without storing it; 422 has all errors."""
+        """Check a configuration.
+
+        Stores nothing. The response has what would change compared with the active revision, and
+        the pending pods that no profile would schedule; or all errors.
+        """
         found = cluster_named(cluster)
         wanted = ConfigurationSerializer(data=_read_configuration(request))
         wanted.is_valid(raise_exception=True)
@@ -116,11 +149,15 @@ class ProfileViewSet(
         parameters=[
             OpenApiParameter("before", int, description="The other revision; default: the active.")
         ],
-        responses={200: RevisionDiffSerializer, **_REFUSALS},
+        responses={200: RevisionDiffSerializer, 400: ErrorSerializer, **_MISSING},
     )
     @action(detail=True, methods=["get"])
     def diff(self, request: Request, cluster: str, revision: str) -> Response:
-        """What changes from another revision to this one."""
+        """Compare two revisions.
+
+        What the scheduler does differently from revision `before` to this one, and the unified
+        diff of the texts.
+        """
         found = cluster_named(cluster)
         number = parse_whole_number(request, "before", 0, highest=10**9)
         before = revisions.get_revision(found, number) if number else revisions.get_active(found)
@@ -142,9 +179,18 @@ class ProfileViewSet(
         return Response(RevisionDiffSerializer(body).data)
 
 
+@extend_schema_view(
+    list=extend_schema(
+        summary="List drafts",
+        description="Configurations that are still being written, the latest first.",
+        responses={200: DraftSerializer(many=True), **_MISSING},
+    ),
+)
 class DraftViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[ConfigurationDraft]):
     """Configurations that are still being written, and may be invalid."""
 
+    area = Area.PROFILES
+    path_help = {"name": "Name of the draft."}
     queryset = ConfigurationDraft.objects.none()
     serializer_class = DraftSerializer
     lookup_field = "name"
@@ -155,12 +201,18 @@ class DraftViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[Configurat
 
     @extend_schema(responses={200: DraftSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, cluster: str, name: str) -> Response:
-        """One draft."""
+        """Read a draft.
+
+        A draft may be invalid.
+        """
         return Response(self.get_serializer(drafts.get_draft(cluster_named(cluster), name)).data)
 
     @extend_schema(request=NewDraftSerializer, responses={200: DraftSerializer, **_REFUSALS})
     def update(self, request: Request, cluster: str, name: str) -> Response:
-        """Create the draft, or replace its content."""
+        """Save a draft.
+
+        Creates the draft, or replaces its content. The configuration may be invalid.
+        """
         wanted = NewDraftSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         user = request.user.get_username()
@@ -169,7 +221,10 @@ class DraftViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[Configurat
 
     @extend_schema(responses={204: None, 404: ErrorSerializer})
     def destroy(self, request: Request, cluster: str, name: str) -> Response:
-        """Delete a draft."""
+        """Delete a draft.
+
+        Revisions that were created from it stay.
+        """
         drafts.delete_draft(cluster_named(cluster), name)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -177,9 +232,15 @@ class DraftViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[Configurat
 class PreviewListView(ControlView):
     """Previews of a configuration."""
 
+    area = Area.PROFILES
+
     @extend_schema(request=NewPreviewSerializer, responses={202: OperationSerializer, **_REFUSALS})
     def post(self, request: Request, cluster: str) -> Response:
-        """Start to decide the newest decisions again under another configuration."""
+        """Preview a configuration.
+
+        Starts an operation that decides the newest decisions again, each in the state it saw,
+        under one of `configuration`, `revision` and `draft`.
+        """
         found = cluster_named(cluster)
         wanted = NewPreviewSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -200,9 +261,15 @@ class PreviewListView(ControlView):
 class PreviewView(ControlView):
     """One preview."""
 
+    area = Area.PROFILES
+    path_help = {"number": "Id of the operation."}
+
     @extend_schema(responses={200: PreviewSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str, number: int) -> Response:
-        """The progress of a preview, and its result when it has succeeded."""
+        """Read a preview.
+
+        The progress of the operation and, when it has succeeded, which decisions differ.
+        """
         operation, result = previewing.get_preview(cluster_named(cluster), number)
         return Response(PreviewSerializer({"operation": operation, "result": result}).data)
 

@@ -20,6 +20,7 @@ from apps.api.control.base import (
     parse_whole_number,
     reject_unknown,
 )
+from apps.api.control.documentation.areas import Area
 from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
@@ -96,6 +97,8 @@ class ActivationSerializer(serializers.Serializer[Any]):
 class QueueListView(ControlView):
     """The pods in the scheduling queue."""
 
+    area = Area.QUEUE
+
     @extend_schema(
         parameters=[
             OpenApiParameter("queue", str, enum=[*QueueEntry.Queue.values, "all"], default="all"),
@@ -112,7 +115,11 @@ class QueueListView(ControlView):
         responses={200: QueueSerializer, **_REFUSALS},
     )
     def get(self, request: Request, cluster: str) -> Response:
-        """The pods of all queues, or of one, in order; and the size of each queue."""
+        """List the pods in the queue.
+
+        The pods of all parts of the queue, or of one, in the order in which they leave it; and the
+        size of each part.
+        """
         found = cluster_named(cluster)
         query = request.query_params
         if any("\x00" in value for value in query.values()):
@@ -158,6 +165,7 @@ _HISTORY = [
 class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
     """Moves between the queues; retained when the pod is deleted."""
 
+    area = Area.QUEUE
     queryset = QueueMove.objects.none()
     serializer_class = QueueMoveSerializer
     pagination_class = NewestFirst
@@ -166,15 +174,22 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
         reject_unknown(self.request, {*history.PARAMETERS, "cursor", "page_size", "format"})
         return history.find_moves(recorded_cluster(self.kwargs), self.request.query_params)
 
-    @extend_schema(parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True)})
+    @extend_schema(
+        parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True), **_REFUSALS}
+    )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Every move, newest first: source, target, event, and the plugin and hint that decided."""
+        """List moves in the queue.
+
+        Every move of a pod between the parts of the queue, newest first: source, target, event,
+        and the plugin and hint that decided. Moves are retained after their pod is deleted.
+        """
         return self.list(request, *args, **kwargs)
 
 
 class QueueHistoryExportView(FileView):
     """Moves between the queues as a file."""
 
+    area = Area.QUEUE
     file_name = "queue-history"
     columns = history.FIELDS
     parameters = history.PARAMETERS
@@ -182,7 +197,10 @@ class QueueHistoryExportView(FileView):
 
     @extend_schema(parameters=[FORMAT, *_HISTORY], responses={**FILES, **_REFUSALS})
     def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
-        """A row for each move that the filters select, newest first."""
+        """Export moves in the queue.
+
+        A file with a row for each move that the filters select, newest first.
+        """
         return self.stream(request, kwargs)
 
 
@@ -221,6 +239,8 @@ class PastQueueSerializer(serializers.Serializer[Any]):
 class PastQueueView(ControlView):
     """The scheduling queue at a past moment."""
 
+    area = Area.QUEUE
+
     @extend_schema(
         parameters=[
             OpenApiParameter("at", str, description="A time: `1h` ago, `2026-11-22T09:00`."),
@@ -235,7 +255,11 @@ class PastQueueView(ControlView):
         responses={200: PastQueueSerializer, 410: ErrorSerializer, **_REFUSALS},
     )
     def get(self, request: Request, **kwargs: Any) -> Response:
-        """The pods in each queue at that time, from the history of moves."""
+        """Read the queue at a past moment.
+
+        The pods in each part of the queue at a time, at a version of the cluster, or at the time
+        of a decision, from the history of moves.
+        """
         reject_unknown(request, {*past.PARAMETERS, "limit", "offset", "format"})
         cluster, query = recorded_cluster(kwargs), request.query_params
         moment = past.parse_past_moment(cluster, query)
@@ -264,12 +288,18 @@ class PastQueueView(ControlView):
 class QueueActivateView(ControlView):
     """Manual activation."""
 
+    area = Area.QUEUE
+
     @extend_schema(
         request=ActivationSerializer,
         responses={202: ActivationSerializer, 422: ErrorSerializer, **_REFUSALS},
     )
     def post(self, request: Request, cluster: str) -> Response:
-        """Activate waiting pods; the history records the event ManualActivate."""
+        """Activate pods.
+
+        Moves waiting pods to activeQ, or none if one of them cannot be activated. The history
+        records the event `ManualActivate`.
+        """
         found = cluster_named(cluster)
         wanted = ActivationSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

@@ -64,7 +64,18 @@ def create_renderer(known: files.Format) -> type[FileRenderer]:
 
 #: The parameter `format`, and the responses of an export.
 FORMAT = OpenApiParameter("format", str, enum=list(files.FORMATS), default="csv")
-FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in files.FORMATS.values()}
+
+
+def describe_files(formats: Mapping[str, files.Format]) -> dict[tuple[int, str], Any]:
+    """The responses of an export in these formats; Parquet is binary."""
+    rows = {"type": "array", "items": {"type": "object", "additionalProperties": {}}}
+    kinds: dict[str, Any] = {"parquet": OpenApiTypes.BINARY, "json": rows}
+    return {
+        (200, each.media_type): kinds.get(each.name, OpenApiTypes.STR) for each in formats.values()
+    }
+
+
+FILES = describe_files(files.FORMATS)
 
 
 class FileView(ControlView):

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView, NewestFirst
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.controlplane.ledger import saved_views
@@ -39,14 +40,24 @@ class NewSavedViewSerializer(serializers.Serializer[Any]):
 
 
 @extend_schema_view(
-    list=extend_schema(responses={200: SavedViewSerializer(many=True), 404: ErrorSerializer}),
-    retrieve=extend_schema(responses={200: SavedViewSerializer, 404: ErrorSerializer}),
+    list=extend_schema(
+        summary="List saved views",
+        description="Your saved views of the cluster's decisions, and those that others share.",
+        responses={200: SavedViewSerializer(many=True), 404: ErrorSerializer},
+    ),
+    retrieve=extend_schema(
+        summary="Read a saved view",
+        description="A view of your own, or one that its user shares.",
+        responses={200: SavedViewSerializer, 404: ErrorSerializer},
+    ),
 )
 class SavedViewViewSet(
     ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[SavedView]
 ):
     """Your saved views of the decisions of a cluster, and those that others share."""
 
+    area = Area.SAVED_VIEWS
+    path_help = {"id": "Id of the saved view."}
     queryset = SavedView.objects.none()
     serializer_class = SavedViewSerializer
     pagination_class = NewestFirst
@@ -64,7 +75,10 @@ class SavedViewViewSet(
 
     @extend_schema(request=NewSavedViewSerializer, responses={201: SavedViewSerializer, **_ERRORS})
     def create(self, request: Request, cluster: str) -> Response:
-        """Save a view."""
+        """Save a view.
+
+        A name for filters, grouping and sorting of the cluster's decisions.
+        """
         wanted = NewSavedViewSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         view = saved_views.create_view(
@@ -77,7 +91,10 @@ class SavedViewViewSet(
         responses={200: SavedViewSerializer, 403: ErrorSerializer, **_ERRORS},
     )
     def partial_update(self, request: Request, cluster: str, pk: str) -> Response:
-        """Rename, share or change a view of your own."""
+        """Change a saved view.
+
+        Renames, shares or changes a view of your own.
+        """
         wanted = NewSavedViewSerializer(data=request.data, partial=True)
         wanted.is_valid(raise_exception=True)
         view = saved_views.update_view(
@@ -87,6 +104,9 @@ class SavedViewViewSet(
 
     @extend_schema(responses={204: None, 403: ErrorSerializer, 404: ErrorSerializer})
     def destroy(self, request: Request, cluster: str, pk: str) -> Response:
-        """Delete a view of your own."""
+        """Delete a saved view.
+
+        Only a view of your own can be deleted.
+        """
         saved_views.delete_view(self.get_object(), request.user.get_username())
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,11 +1,8 @@
-"""The OpenAPI description: its view, and extensions."""
+"""The views of the OpenAPI description."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.views import SpectacularAPIView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from apps.api.releasing import ReleasingView
 
@@ -14,11 +11,7 @@ class SchemaView(ReleasingView, SpectacularAPIView):
     """The description of the control-plane API."""
 
 
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # has no types
-    """`Authorization: Bearer KEY`, in the description."""
+class DocumentationView(SpectacularSwaggerView):
+    """The page that shows the description and sends requests."""
 
-    target_class = "apps.cluster.auth.BearerAuthentication"
-    name = "bearer"
-
-    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer"}
+    template_name = "api/docs.html"

@@ -7,13 +7,14 @@ import io
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, reject_unknown
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -76,40 +77,16 @@ class SeriesSerializer(serializers.Serializer[Any]):
     charts = ChartSerializer(many=True)
 
 
-_EXAMPLE = OpenApiExample(
-    "Pods by state over a minute",
-    {
-        "scope": "cluster",
-        "name": "",
-        "since": "2026-11-22T12:00:00Z",
-        "until": "2026-11-22T12:00:20Z",
-        "now": "2026-11-22T12:00:20Z",
-        "step": 10,
-        "known": True,
-        "times": [1795348800, 1795348810],
-        "charts": [
-            {
-                "id": "pods",
-                "title": "Pods by state",
-                "unit": "pods",
-                "help": "Bound pods have a node and have not ended; the others wait in the queue.",
-                "lines": [{"name": "bound", "edge": False, "values": [4, 5]}],
-            }
-        ],
-    },
-    response_only=True,
-)
-
-
 class SeriesView(ControlView):
     """Charts over time."""
 
+    area = Area.SERIES
     renderer_classes = [JSONRenderer, _CsvRenderer]
 
     @extend_schema(
         parameters=[
             OpenApiParameter("scope", str, enum=SCOPES, default="cluster"),
-            OpenApiParameter("name", str, description="Of the namespace, profile or node."),
+            OpenApiParameter("name", str, description="Name of the namespace, profile or node."),
             OpenApiParameter("chart", str, description="The id of one chart; default: all."),
             OpenApiParameter(
                 "since",
@@ -129,14 +106,15 @@ class SeriesView(ControlView):
         ],
         responses={
             (200, "application/json"): SeriesSerializer,
-            (200, "text/csv"): OpenApiTypes.BINARY,
+            (200, "text/csv"): OpenApiTypes.STR,
             400: ErrorSerializer,
             404: ErrorSerializer,
         },
-        examples=[_EXAMPLE],
     )
     def get(self, request: Request, cluster: str) -> Response:
-        """The figures of a cluster, or of one of its namespaces, profiles or nodes.
+        """Read figures over time.
+
+        The figures of a cluster, or of one of its namespaces, profiles or nodes.
 
         Times are those of the cluster's clock.
         """

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -19,6 +19,7 @@ from apps.api.control.cluster_serializers import (
     ClusterSettingsSerializer,
     NewClusterSerializer,
 )
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,
@@ -32,14 +33,28 @@ from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.clusters import settings as cluster_settings
 
+_NEW_REFUSALS = {400: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
 
 
+@extend_schema_view(
+    list=extend_schema(
+        summary="List clusters",
+        description="All clusters with their settings, by name.",
+    ),
+    retrieve=extend_schema(
+        summary="Read a cluster",
+        description="A cluster, its settings, its present version, and the root of its Kubernetes "
+        "API.",
+    ),
+)
 class ClusterViewSet(
     ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Cluster]
 ):
     """Mock clusters."""
 
+    area = Area.CLUSTERS
+    path_help = {"name": "Name of the cluster."}
     queryset = clusters()
     serializer_class = ClusterSerializer
     lookup_field = "name"
@@ -48,9 +63,15 @@ class ClusterViewSet(
     def get_object(self) -> Cluster:
         return cluster_named(self.kwargs["name"])
 
-    @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer, **_REFUSALS})
+    @extend_schema(
+        request=NewClusterSerializer, responses={201: ClusterSerializer, **_NEW_REFUSALS}
+    )
     def create(self, request: Request) -> Response:
-        """Create a cluster with the built-in objects, the built-in profile and some nodes."""
+        """Create a cluster.
+
+        It has the built-in namespaces and priority classes, the default scheduler profile, and
+        `nodes` ready nodes. It is scheduled at once unless it is `paused`.
+        """
         wanted = NewClusterSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         cluster = lifecycle.create_cluster(
@@ -65,7 +86,10 @@ class ClusterViewSet(
         request=ClusterSettingsSerializer, responses={200: ClusterSerializer, **_REFUSALS}
     )
     def partial_update(self, request: Request, name: str) -> Response:
-        """Change settings; running loops use them at once."""
+        """Change the settings of a cluster.
+
+        Settings that the body omits stay as they are. The scheduler uses the new ones at once.
+        """
         cluster = self.get_object()
         wanted = ClusterSettingsSerializer(data=request.data, partial=True)
         wanted.is_valid(raise_exception=True)
@@ -79,7 +103,11 @@ class ClusterViewSet(
         responses={204: None, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def destroy(self, request: Request, name: str) -> Response:
-        """Delete a cluster; its history is retained under its id, or deleted too."""
+        """Delete a cluster.
+
+        Its decisions and changes are retained under its id (see History), unless `with_history`
+        is true.
+        """
         lifecycle.delete_cluster(
             self.get_object(),
             with_history=parse_switch(request, "with_history"),
@@ -90,7 +118,11 @@ class ClusterViewSet(
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, name: str) -> Response:
-        """Stop scheduling; attempts in flight are finished or undone."""
+        """Pause a cluster.
+
+        A paused cluster has no scheduling and no controllers. Attempts in flight are finished or
+        undone. Its Kubernetes API continues to work.
+        """
         cluster = self.get_object()
         lifecycle.pause(cluster)
         cluster.paused = True
@@ -99,7 +131,10 @@ class ClusterViewSet(
     @extend_schema(request=None)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, name: str) -> Response:
-        """Resume scheduling, with all changes made in the meantime."""
+        """Resume a cluster.
+
+        Scheduling continues with all changes since the cluster was paused.
+        """
         cluster = self.get_object()
         lifecycle.resume(cluster)
         cluster.paused = False
@@ -107,11 +142,16 @@ class ClusterViewSet(
 
     @extend_schema(
         request={"application/yaml": OpenApiTypes.STR},
-        responses={201: ImportedSerializer, **_REFUSALS},
+        responses={201: ImportedSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        tags=[Area.OBJECTS.title],
     )
     @action(detail=True, methods=["post"], url_path="import", parser_classes=[YamlParser])
     def import_objects(self, request: Request, name: str) -> Response:
-        """Create every object of a YAML stream, or none; an error names its document and field."""
+        """Import objects.
+
+        Creates every object of a YAML stream of up to 64 MiB, or none. An error names the document
+        and the field.
+        """
         actor = Actor(request.user.get_username(), current_request_id())
         sent: Any = request.data
         created = manifests.import_yaml(self.get_object(), sent["yaml"], actor=actor)
@@ -122,10 +162,16 @@ class ClusterViewSet(
         ]
         return Response({"created": len(names), "objects": names}, status=201)
 
-    @extend_schema(responses={(200, "application/yaml"): OpenApiTypes.STR})
+    @extend_schema(
+        responses={(200, "application/yaml"): OpenApiTypes.STR}, tags=[Area.OBJECTS.title]
+    )
     @action(detail=True, methods=["get"])
     def export(self, request: Request, name: str) -> HttpResponse:
-        """Every object as a YAML stream, which `import` accepts."""
+        """Export all objects.
+
+        A YAML stream that the import accepts. Events are omitted. For large clusters, start an
+        export as an operation instead.
+        """
         text = manifests.export_yaml(self.get_object())
         return HttpResponse(text, content_type="application/yaml")
 
@@ -133,22 +179,33 @@ class ClusterViewSet(
 class TokenView(ControlView):
     """The bearer token of the user."""
 
+    area = Area.ACCOUNT
+
     @extend_schema(responses=TokenSerializer)
     def get(self, request: Request) -> Response:
-        """The user's token; created with the first request."""
+        """Read your token.
+
+        It is created with the first request. Programs send it as `Authorization: Bearer TOKEN`.
+        """
         user: Any = request.user
         return Response({"user": request.user.get_username(), "token": token_of(user)})
 
     @extend_schema(request=None, responses={201: TokenSerializer})
     def post(self, request: Request) -> Response:
-        """Replace the token; the old one is no longer valid."""
+        """Replace your token.
+
+        The old one is invalid at once, in kubeconfigs as well.
+        """
         user: Any = request.user
         body = {"user": request.user.get_username(), "token": replace_token(user)}
         return Response(body, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request) -> Response:
-        """Delete the token; it is no longer valid."""
+        """Delete your token.
+
+        It is invalid at once. A browser's session stays valid.
+        """
         user: Any = request.user
         delete_token(user)
         return Response(status=status.HTTP_204_NO_CONTENT)

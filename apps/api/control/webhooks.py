@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.queries import cluster_named
 from apps.controlplane.models import Webhook, WebhookDelivery
@@ -19,6 +20,7 @@ from apps.controlplane.webhooks import service
 from apps.controlplane.webhooks.events import KINDS
 
 _ABOUT_KINDS = "Some of " + ", ".join(KINDS) + "."
+_INVALID = {400: ErrorSerializer}
 _NOT_FOUND = {404: ErrorSerializer}
 #: Deliveries that are listed.
 _MAX_DELIVERIES = 100
@@ -60,11 +62,25 @@ class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
         )
 
 
+@extend_schema_view(
+    list=extend_schema(
+        summary="List webhooks",
+        description="The webhooks of the cluster.",
+        responses={200: WebhookSerializer(many=True), **_NOT_FOUND},
+    ),
+    retrieve=extend_schema(
+        summary="Read a webhook",
+        description="Its address, the kinds of events that it receives, and its secret.",
+        responses={200: WebhookSerializer, **_NOT_FOUND},
+    ),
+)
 class WebhookViewSet(
     ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Webhook]
 ):
     """Addresses that are told of events of a cluster."""
 
+    area = Area.WEBHOOKS
+    path_help = {"id": "Id of the webhook."}
     queryset = Webhook.objects.none()
     serializer_class = WebhookSerializer
     pagination_class = None
@@ -78,10 +94,13 @@ class WebhookViewSet(
 
     @extend_schema(
         request=NewWebhookSerializer,
-        responses={201: WebhookSerializer, 422: ErrorSerializer, **_NOT_FOUND},
+        responses={201: WebhookSerializer, 422: ErrorSerializer, **_INVALID, **_NOT_FOUND},
     )
     def create(self, request: Request, cluster: str) -> Response:
-        """Add a webhook for events from now on."""
+        """Add a webhook.
+
+        It receives events from now on, each signed with its secret.
+        """
         wanted = NewWebhookSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         added = service.add_webhook(
@@ -89,9 +108,14 @@ class WebhookViewSet(
         )
         return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=EnabledSerializer, responses={200: WebhookSerializer, **_NOT_FOUND})
+    @extend_schema(
+        request=EnabledSerializer, responses={200: WebhookSerializer, **_INVALID, **_NOT_FOUND}
+    )
     def partial_update(self, request: Request, cluster: str, pk: str) -> Response:
-        """Enable or disable a webhook."""
+        """Enable or disable a webhook.
+
+        Events while it is disabled are not sent later.
+        """
         wanted = EnabledSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         found = self.get_object()
@@ -100,20 +124,29 @@ class WebhookViewSet(
 
     @extend_schema(responses={204: None, **_NOT_FOUND})
     def destroy(self, request: Request, cluster: str, pk: str) -> Response:
-        """Delete a webhook and the log of its deliveries."""
+        """Delete a webhook.
+
+        Deletes the log of its deliveries, too.
+        """
         service.delete_webhook(self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None, responses={202: DeliverySerializer, **_NOT_FOUND})
     @action(detail=True, methods=["post"])
     def test(self, request: Request, cluster: str, pk: str) -> Response:
-        """Send a test: one event of the kind `test`."""
+        """Test a webhook.
+
+        Sends one event of the kind `test`; the list of deliveries has the result.
+        """
         delivery = service.send_test(self.get_object())
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(responses={200: DeliverySerializer(many=True), **_NOT_FOUND})
     @action(detail=True, methods=["get"])
     def deliveries(self, request: Request, cluster: str, pk: str) -> Response:
-        """The last 100 deliveries, newest first."""
+        """List the deliveries of a webhook.
+
+        The last 100 deliveries, newest first.
+        """
         found = service.deliveries_of(self.get_object())[:_MAX_DELIVERIES]
         return Response(DeliverySerializer(found, many=True).data)

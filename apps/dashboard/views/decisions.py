@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 from django.http import HttpResponse
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
@@ -65,7 +64,6 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 
 
 @require_GET
-@gzip_page
 @recorded_page
 def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """The whole matrix of scores as the API has it, for the browser to sort."""

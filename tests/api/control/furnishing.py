@@ -1,0 +1,92 @@
+"""A site with everything that the examples of the API's documentation name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from apps.cluster import kinds
+from apps.cluster.models import Cluster
+from apps.cluster.writes import Actor, Create
+from apps.cluster.writing import store
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+from apps.controlplane.ledger import saved_views
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.operations import previewing, running, service
+from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.series import sampling
+from apps.controlplane.webhooks import service as service_of_webhooks
+from tests.controlplane.driving import pod
+
+ACTOR = Actor("alice", "d550dd9be1634a03ba89449d5c75b217")
+PACKING = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}
+"""
+
+
+def furnish(user: User) -> dict[str, Any]:
+    """Create the clusters and their furniture; the values of the examples' placeholders."""
+    bare = create_cluster("bare", user=user.username)
+    old = create_cluster("old", user=user.username, nodes=1)
+    _schedule(old, pod("web-0"))
+    values = {"past_cluster": old.pk, "past_decision": _find_decisions(old)["scheduled"]}
+    delete_cluster(old, user=user.username)
+    lab = create_cluster("lab", user=user.username, nodes=3, zones=3, tie_break="first-name")
+    _schedule(lab, pod("web-0"), pod("huge", cpu="64"))
+    sampling.sample_all()
+    revisions.add_revision(
+        lab, PACKING, user=user.username, name="packing", note="full nodes first", active=False
+    )
+    drafts.save_draft(lab, "spread", PACKING.replace("Most", "Least"), user=user.username)
+    draining = create_cluster("draining", user=user.username, nodes=2)
+    service.start("drain", "Drain node-0", actor=ACTOR, cluster=draining)
+    webhook = service_of_webhooks.add_webhook(
+        lab, "https://hooks.example.com/pods", ["pod.unschedulable"], user=user.username
+    )
+    service_of_webhooks.send_test(webhook)
+    values |= (
+        {"webhook": webhook.pk}
+        | _find_decisions(lab)
+        | _save_views(lab)
+        | _start_operations(lab, bare)
+    )
+    return values
+
+
+def _schedule(cluster: Cluster, *pods: dict[str, Any]) -> None:
+    store.write(cluster, [Create(kinds.POD, each, "default") for each in pods], actor=ACTOR)
+    Engines().run(cluster.pk)
+
+
+def _find_decisions(cluster: Cluster) -> dict[str, int]:
+    results = SchedulingDecision.Result
+    ids = dict(SchedulingDecision.objects.filter(cluster_id=cluster.pk).values_list("result", "id"))
+    names = {"scheduled": results.SCHEDULED, "unschedulable": results.UNSCHEDULABLE}
+    return {name: ids[result] for name, result in names.items() if result in ids}
+
+
+def _save_views(cluster: Cluster) -> dict[str, int]:
+    def save(user: str, name: str, **query: str) -> int:
+        return saved_views.create_view(cluster, user, name=name, query=query, shared=True).pk
+
+    save("alice", "retries", sort="-max_attempt", group="pod")
+    own = save("alice", "failures", result="unschedulable", group="reason")
+    return {"view": own, "foreign_view": save("bob", "slow", sort="-p99_us", group="plugin")}
+
+
+def _start_operations(lab: Cluster, bare: Cluster) -> dict[str, int]:
+    export = service.start("export", "Export cluster bare as YAML", actor=ACTOR, cluster=bare)
+    preview = previewing.start_preview(lab, PACKING, subject="revision 2", actor=ACTOR)
+    for each in (export, preview):
+        running.run(each.pk)
+    waiting = service.start("export", "Export cluster lab as YAML", actor=ACTOR, cluster=lab)
+    return {"export": export.pk, "preview": preview.pk, "waiting": waiting.pk}
