@@ -19,7 +19,7 @@ OPEN = {"/healthz", "/livez", "/readyz", "/login"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 _ARGUMENTS = {
-    **dict.fromkeys(("number", "pk", "revision", "status", "version"), "1"),
+    **dict.fromkeys(("number", "pk", "revision", "status", "version", "view"), "1"),
     "uid": "00000000-0000-4000-8000-000000000001",
     "path": "api/v1/pods",
 }
