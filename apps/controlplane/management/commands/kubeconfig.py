@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 from django.conf import settings
@@ -20,6 +21,15 @@ class Command(ControlPlaneCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
         parser.add_argument("--user", required=True, help="the user whose token it contains")
+        parser.add_argument(
+            "--root",
+            choices=("sni", "host"),
+            nargs="?",
+            const="sni",
+            help="a server URL without a path, for tools that drop it (Helm, kubectl proxy, "
+            "kubectl get --raw before 1.33): the cluster is named by the TLS server name (sni, the "
+            "default), or by the host, which must then resolve",
+        )
 
     def run(self, **options: Any) -> None:
         cluster = self.get_cluster(options["name"])
@@ -28,7 +38,7 @@ class Command(ControlPlaneCommand):
             raise CommandError(f"no user {options['user']!r}")
         name = f"schedweb-{cluster.name}"
         server = {
-            "server": f"{settings.PUBLIC_HTTPS_URL}/k8s/{cluster.name}",
+            **_address(cluster.name, options["root"]),
             "certificate-authority-data": _read_authority(),
         }
         context = {"cluster": name, "user": user.get_username(), "namespace": "default"}
@@ -41,6 +51,18 @@ class Command(ControlPlaneCommand):
             "current-context": name,
         }
         self.stdout.write(yaml.safe_dump(config, sort_keys=False), ending="")
+
+
+def _address(cluster: str, root: str | None) -> dict[str, str]:
+    """The server's URL, and the TLS server name if that is what names the cluster."""
+    base = settings.PUBLIC_HTTPS_URL
+    if root is None:
+        return {"server": f"{base}/k8s/{cluster}"}
+    url = urlsplit(base)
+    name = f"{cluster}.{url.hostname}"
+    if root == "sni":
+        return {"server": f"{url.scheme}://{url.netloc}", "tls-server-name": name}
+    return {"server": f"{url.scheme}://{cluster}.{url.netloc}"}
 
 
 def _read_authority() -> str:
