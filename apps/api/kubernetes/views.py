@@ -29,6 +29,7 @@ from apps.api.kubernetes import (
     paths,
     scale,
     subresources,
+    usage,
     verbs,
 )
 from apps.api.kubernetes.calls import Answer, Call
@@ -121,8 +122,12 @@ class KubernetesView(ReleasingView):
         target = paths.parse(path)
         accept = request.META.get("HTTP_ACCEPT", "")
         if target is None:
-            response = component.answer(request._request, find_cluster(cluster), path)
-            return response or documents.answer(request._request, path, accept)
+            found, plain = find_cluster(cluster), request._request
+            return (
+                component.answer(plain, found, path)
+                or usage.answer(plain, found, path, accept)
+                or documents.answer(plain, found, path, accept)
+            )
         return answer(
             cluster,
             target,
