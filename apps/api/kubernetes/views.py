@@ -23,6 +23,7 @@ from apps.api.kubernetes import (
     bodies,
     component,
     documents,
+    kubelet,
     media,
     params,
     patches,
@@ -74,10 +75,15 @@ _STATUS: Mapping[str, Handler] = {
     "PUT": verbs.update,
     "PATCH": patches.patch,
 }
+_CONNECT: Mapping[str, Handler] = {"GET": kubelet.connect, "POST": kubelet.connect}
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": subresources.bind},
     "eviction": {"POST": subresources.evict_pod},
-    "log": {"GET": subresources.log},
+    "log": {"GET": kubelet.log},
+    "attach": _CONNECT,
+    "exec": _CONNECT,
+    "portforward": _CONNECT,
+    "proxy": dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), kubelet.proxy),
     "finalize": {"PUT": subresources.finalize},
     "scale": {"GET": scale.get, "PUT": scale.update, "PATCH": scale.patch},
     "status": _STATUS,
