@@ -63,6 +63,29 @@ def test_recorded_commands_have_the_recorded_output(site: RunningSite, tmp_path:
     assert set(different) == known, "\n".join(different.values())
 
 
+def test_verbs_that_need_a_running_cluster(site: RunningSite, tmp_path: Path) -> None:
+    kubectl = client(site, "demo", tmp_path)
+
+    def says(*arguments: str, exit: int = 0) -> str:
+        outcome = kubectl.run(*arguments)
+        assert outcome.exit == exit, outcome
+        return outcome.stdout + outcome.stderr
+
+    says("create", "deployment", "web", "--image=nginx")
+    says("set", "resources", "deployment", "web", "--requests=cpu=100m,memory=64Mi")
+    says("rollout", "status", "deployment", "web", "--timeout=30s")
+    assert says("rollout", "history", "deployment", "web").count("<none>") == 2
+    assert "rolled back" in says("rollout", "undo", "deployment", "web")
+    says("run", "alone", "--image=nginx")
+    says("wait", "--for=condition=Ready", "pod/alone", "--timeout=30s")
+    assert re.search(r"alone +alone +\dm +\d+Mi", says("top", "pods", "alone", "--containers"))
+    assert "node-0" in says("top", "nodes", "--sort-by=cpu")
+    assert "started container alone with image nginx" in says("logs", "alone")
+    assert "error dialing backend" in says("exec", "alone", "--", "ls", exit=1)
+    assert "error dialing backend" in says("cp", "alone:/etc/hosts", "hosts", exit=1)
+    assert '"kind":"PodMetricsList"' in says("get", "--raw", "/apis/metrics.k8s.io/v1beta1/pods")
+
+
 def _minor() -> int:
     """The minor version of kubectl, such as 32; 36 for a build that does not tell."""
     assert PROGRAM is not None
