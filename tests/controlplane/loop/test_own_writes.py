@@ -215,10 +215,10 @@ def test_a_pod_that_fits_nowhere_does_not_take_the_others_the_general_way(
     bind_many(cluster, engines, 1)
     small = [pod(f"small-{number}", cpu="1m") for number in range(2 * MIN_BINDINGS)]
     create_pods(cluster, *small[:MIN_BINDINGS], pod("big", cpu="1000"), *small[MIN_BINDINGS:])
-    with statements() as executed:
+    with traffic() as found:
         run(engines, cluster)
     # bindings and their events are one statement, before and after the pod that failed
-    placed = [sql for sql, _ in executed if "cluster_pod" in sql and "cluster_event" in sql]
+    placed = [sql for sql, _ in found.about("cluster_pod") if "cluster_event" in sql]
     assert len(placed) == 2
     bound = Pod.objects.filter(cluster=cluster, name__startswith="small-").exclude(node_name="")
     assert bound.count() == len(small)

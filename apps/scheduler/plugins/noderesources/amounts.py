@@ -23,6 +23,7 @@ _SAFE = np.iinfo(np.int64).max // 100
 class Amounts:
     """One resource on every row; ``allocatable`` 0 = does not count there."""
 
+    name: str
     weight: int
     #: (n,) int64, by the pods on the node
     requested: Int64Array
@@ -56,7 +57,9 @@ def amounts(
         elif nonzero and resource.name == MEMORY_NAME:
             requested = nodes.nonzero_requested[MEMORY]
         columns.append(
-            Amounts(resource.weight, requested, wanted, nodes.allocatable[resource_index])
+            Amounts(
+                resource.name, resource.weight, requested, wanted, nodes.allocatable[resource_index]
+            )
         )
     return columns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.config.resource_args import (
     DEFAULT_RESOURCES,
     Resources,
     resources_with_defaults,
 )
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.plugins.noderesources.amounts import Amounts, amounts
+from apps.scheduler.plugins.noderesources.score_details import describe_balance
 
 NAME: Final = "NodeResourcesBalancedAllocation"
 
@@ -29,8 +32,9 @@ _Float64Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeResourcesBalancedAllocationArgs:
-    #: All weights are 1.
-    resources: Resources = DEFAULT_RESOURCES
+    resources: Resources = described(
+        DEFAULT_RESOURCES, "The resources whose use should be balanced; all weights are 1."
+    )
 
 
 class NodeResourcesBalancedAllocation:
@@ -85,6 +89,14 @@ class NodeResourcesBalancedAllocation:
 
         key = (NAME, self._resources, tuple(wanted))
         return take(nodes.memo(key, scores, depends="pods"), rows)
+
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """The used share of each resource with the pod and without it, and their evenness."""
+        requests = dict(zip((r.name for r in self._resources), self._requests(pod), strict=True))
+        columns = amounts(self._resources, requests, nodes, nonzero=False)
+        with_pod = evenness([(c.requested + c.pod, c.allocatable) for c in columns], nodes)
+        without = evenness([(c.requested, c.allocatable) for c in columns], nodes)
+        return describe_balance(columns, int(with_pod[0]), int(without[0]))
 
     def _requests(self, pod: PodInfo) -> list[int]:
         return [pod.requests.get(resource.name, 0) for resource in self._resources]

@@ -38,6 +38,7 @@ from apps.scheduler.plugins.noderesources.refusals import (
     insufficient,
     missing_room,
 )
+from apps.scheduler.plugins.noderesources.score_details import describe_shares
 from apps.scheduler.plugins.noderesources.scoring import scorer_for
 
 NAME: Final = "NodeResourcesFit"
@@ -116,6 +117,11 @@ class NodeResourcesFit:
 
         key = (NAME, "score", self._strategy, tuple(requests.items()))
         return take(nodes.memo(key, scores, depends="pods"), rows)
+
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """The share of each resource, and their weighted mean."""
+        columns = amounts(self._strategy.resources, pod.fit_scoring_requests, nodes, nonzero=True)
+        return describe_shares(self._strategy.type, columns, self._scorer)
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return fit_hints.EVENTS
