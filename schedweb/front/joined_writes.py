@@ -29,7 +29,7 @@ class JoiningProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         if self._server_name:
-            self.scope[SERVER_NAME] = self._server_name  # type: ignore[typeddict-unknown-key]
+            self.scope[SERVER_NAME] = self._server_name  # type: ignore[literal-required]
 
 
 class JoinedWrites(asyncio.Transport):

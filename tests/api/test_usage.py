@@ -31,7 +31,7 @@ def running(kube: Kube) -> Kube:
         }
         assert kube.post("/api/v1/nodes", node).status_code == 201
     for name in "abc":
-        pod = {
+        pod: dict[str, Any] = {
             "metadata": {"name": name, "labels": {"app": name}},
             "spec": {"containers": [container("main"), container("side")]},
         }
