@@ -30,6 +30,7 @@ from apps.cluster.availability import DatabaseUnavailable, is_database_unavailab
 from apps.cluster.connections import Connections, Rows, Statement, connect
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, Unauthorized
+from apps.cluster.log.announce import announcer
 from apps.cluster.writes import Actor
 from apps.cluster.writing import creation, group_commit
 from apps.cluster.writing.admitted_specs import AdmittedSpecs
@@ -167,12 +168,15 @@ class Creator:
 
     def __init__(self) -> None:
         self._connections = Connections(connect)
+        self._loop = asyncio.get_running_loop()
         self._announcer = LoopAnnouncer(self._connections)
+        announcer.forward_to(self._announce)
         #: Authorization header -> (the user's name, expiry on the monotonic clock)
         self._users: dict[str, tuple[asyncio.Future[str], float]] = {}
         #: cluster's name -> the state, or the reading of it that is under way
         self._states: dict[str, asyncio.Future[AdmissionState]] = {}
         self._specs = AdmittedSpecs()
+        self._closed = False
         #: cluster's id -> its group, as long as a creation is under way
         self._groups: WeakValueDictionary[int, group_commit.GroupCommit] = WeakValueDictionary()
 
@@ -223,7 +227,21 @@ class Creator:
     async def query(self, statement: Statement, values: list[bytes | None]) -> Rows:
         return await self._connections.execute(statement, values)
 
+    def _announce(self, cluster_id: int, version: int, due: bool) -> bool:
+        """Announce what a thread has committed; False once this is closed."""
+        if self._closed:
+            return False
+        try:
+            self._loop.call_soon_threadsafe(self._announcer.announce, cluster_id, version, due)
+        except RuntimeError:
+            # the event loop has ended
+            return False
+        return True
+
     async def close(self) -> None:
+        self._closed = True
+        # what a thread has handed over before
+        await asyncio.sleep(0)
         await self._announcer.flush()
         self._connections.close()
 

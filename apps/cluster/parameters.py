@@ -1,6 +1,7 @@
-"""Arrays as parameters of a statement, in PostgreSQL's binary format.
+"""Parameters of a statement in PostgreSQL's binary format.
 
-They are copied as they are: in text format each quote in a body would be escaped and parsed again.
+The texts in an array are copied as they are: in text format each quote would be escaped and parsed
+again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ _TYPES: Final[dict[str, tuple[int, Callable[[Any], bytes]]]] = {
     "timestamptz": (1184, _time),
     "uuid": (2950, _uuid),
 }
+
+
+def scalar(type_name: str, value: Any) -> bytes:
+    """One value that is not null."""
+    return _TYPES[type_name][1](value)
 
 
 def array(type_name: str, values: Sequence[Any]) -> bytes:

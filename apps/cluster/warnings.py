@@ -35,6 +35,11 @@ def warnings_of(kind: str, body: Body) -> list[str]:
     return []
 
 
+def warnings_of_pod_metadata(metadata: Body) -> list[str]:
+    """The warnings for the creation of a pod whose spec has none."""
+    return [*_name_warnings(metadata["name"]), *_annotation_warnings(metadata, "")]
+
+
 def _name_warnings(name: str) -> Iterator[str]:
     if "." in name:
         yield (
@@ -57,11 +62,7 @@ def _pod_warnings(pod: Body, root: str) -> Iterator[str]:
             yield f"{place}.topologyKey: {key} is {_deprecation(key)}"
         if constraint.get("labelSelector") is None:
             yield f"{place}.labelSelector: {_NO_SELECTOR}"
-    if _CRITICAL in ((pod.get("metadata") or {}).get("annotations") or {}):
-        yield (
-            f"{root}metadata.annotations[{_CRITICAL}]: non-functional in v1.16+; use the "
-            '"priorityClassName" field instead'
-        )
+    yield from _annotation_warnings(pod.get("metadata") or {}, root)
     yield from _fraction_warnings(spec.get("overhead"), f"{path}.overhead")
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
@@ -72,6 +73,14 @@ def _pod_warnings(pod: Body, root: str) -> Iterator[str]:
         yield (
             f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and "
             "will be treated as 1"
+        )
+
+
+def _annotation_warnings(metadata: Body, root: str) -> Iterator[str]:
+    if _CRITICAL in (metadata.get("annotations") or {}):
+        yield (
+            f"{root}metadata.annotations[{_CRITICAL}]: non-functional in v1.16+; use the "
+            '"priorityClassName" field instead'
         )
 
 

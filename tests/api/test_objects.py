@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from apps.api import creation
+from apps.cluster.log import announce
+from apps.cluster.log.listen import listener
 from apps.cluster.models import Change, Cluster
 from schedweb.front.objects import ObjectsInThreads
 from schedweb.front.threads import WsgiInThreads
@@ -207,3 +209,32 @@ def test_other_requests_are_passed_on(
 ) -> None:
     play(lambda: front.send(method, path, None, headers))
     assert front.passed_on == 1
+
+
+def test_threads_leave_announcements_to_the_event_loop(
+    front: ObjectClient, kube: Kube, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kube.post(PODS, pod("p"))
+    by_threads: list[Any] = []
+    notify = announce._notify
+
+    def counted_notify(*arguments: Any) -> bool:
+        by_threads.append(arguments)
+        return notify(*arguments)
+
+    monkeypatch.setattr(announce, "_notify", counted_notify)
+
+    async def scene() -> tuple[int, int]:
+        async with listener().subscribe(cluster.pk) as subscription:
+            await subscription.wait(timeout=10)
+            labels = {"metadata": {"labels": {"a": "b"}}}
+            answer = json.loads((await front.send("PATCH", f"{PODS}/p", labels, MERGE))[2])
+            version = int(answer["metadata"]["resourceVersion"])
+            announced = 0
+            while announced < version:
+                announced = await subscription.wait(timeout=10) or version + 1
+            return version, announced
+
+    version, announced = play(scene)
+    assert announced == version
+    assert not by_threads

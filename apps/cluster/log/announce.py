@@ -1,10 +1,11 @@
 """Announces that a cluster has changed: NOTIFY for readers, a wake-up for the loop.
 
 NOTIFY takes a lock that is global to the database until its transaction commits, so the
-transactions that write objects do not send it. The thread that has committed sends it right after;
-without a connection of its own, a thread of this process does, one message for all commits in the
-meantime; an event loop has `writing.loop_announcer`. What a killed process did not announce,
-readers find when they poll the log, and beat when it queries the due clusters.
+transactions that write objects do not send it. In the web process its event loop does
+(`writing.loop_announcer`), one message for all commits in the meantime. Elsewhere the thread that
+has committed sends it right after; without a connection of its own, a thread of this process does.
+What a killed process did not announce, readers find when they poll the log, and beat when it
+queries the due clusters.
 
 The payload is `<cluster id> <version>`, followed by ` due` if the loop has to be woken.
 """
@@ -29,6 +30,10 @@ ANNOUNCE: Final = (
 
 log = logging.getLogger(__name__)
 
+#: Called with a cluster's id, its version, and whether its loop has to be woken; False if that
+#: cannot be announced any more.
+Forward = Callable[[int, int, bool], bool]
+
 #: Called with the id of a cluster that became due, after the commit.
 wake_hooks: list[Callable[[int], None]] = []
 
@@ -43,6 +48,11 @@ class Announcer:
         self._due: dict[int, bool] = {}
         self._busy = False
         self._thread: threading.Thread | None = None
+        self._forward: Forward | None = None
+
+    def forward_to(self, forward: Forward) -> None:
+        """Let `forward` send the announcements, after the responses to the clients."""
+        self._forward = forward
 
     def announce(self, cluster_id: int, version: int, *, due: bool) -> None:
         """Announce that `cluster_id` is at `version`; with `due`, wake its loop.
@@ -50,6 +60,8 @@ class Announcer:
         Call it after the commit. The loop's message to the broker, and all of the announcement if
         this thread has no database connection, follow in the background.
         """
+        if self._forward is not None and self._forward(cluster_id, version, due):
+            return
         sent = _can_notify() and _notify({cluster_id: version}, {cluster_id} if due else set())
         if sent and not due:
             return

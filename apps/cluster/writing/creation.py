@@ -20,7 +20,7 @@ from apps.cluster.errors import Cause, Invalid
 from apps.cluster.kinds import Kind
 from apps.cluster.validation import validate
 from apps.cluster.validation.metadata import validate_metadata
-from apps.cluster.warnings import warnings_of
+from apps.cluster.warnings import warnings_of, warnings_of_pod_metadata
 from apps.cluster.writes import Actor
 from apps.cluster.writing.admitted_specs import AdmittedSpec, AdmittedSpecs, key_of
 from apps.cluster.writing.lookups import LOOKED_UP
@@ -51,7 +51,7 @@ class Creation:
     columns: Mapping[str, Any]
     #: When it was stamped, by the cluster's clock.
     at: datetime
-    #: Whether the object may have warnings beside those about its metadata.
+    #: False for a pod whose spec has no warnings; its metadata may have some.
     has_warnings: bool = True
 
     @property
@@ -67,8 +67,9 @@ class Creation:
     @property
     def warnings(self) -> list[str]:
         """The warnings that the response contains."""
-        body = self.body if self.has_warnings else {"metadata": self.body["metadata"]}
-        return warnings_of(self.kind.name, body)
+        if self.has_warnings:
+            return warnings_of(self.kind.name, self.body)
+        return warnings_of_pod_metadata(self.body["metadata"])
 
     @property
     def labels(self) -> bytes:

@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds between announcements while changes follow each other.
 INTERVAL: Final = 0.005
+#: The same while several changes share an announcement: each one wakes every process of the site.
+BUSY_INTERVAL: Final = 0.02
 
 _NOTIFY: Final = Statement(
     f"SELECT pg_notify('{CHANNEL}', payload) FROM unnest($1::text[]) AS d(payload)".encode(),
@@ -22,7 +24,7 @@ _NOTIFY: Final = Statement(
 
 
 class LoopAnnouncer:
-    """Sends one NOTIFY for all changes since the one before; at most one per INTERVAL.
+    """Sends one NOTIFY for all changes since the one before; at most one per interval.
 
     A change after a pause, or one that wakes the loop, is announced at once: after what the event
     loop is about to run, the responses to the clients.
@@ -34,6 +36,8 @@ class LoopAnnouncer:
         self._channel: Channel | None = None
         self._versions: dict[int, int] = {}
         self._due: set[int] = set()
+        #: since the last announcement
+        self._changes = 0
         self._sending = False
         self._scheduled: asyncio.Handle | None = None
         #: The next NOTIFY that wakes no loop, on the clock of the event loop.
@@ -55,6 +59,7 @@ class LoopAnnouncer:
             announcer.wake(cluster_id)
             self._due.add(cluster_id)
         self._versions[cluster_id] = max(version, self._versions.get(cluster_id, 0))
+        self._changes += 1
         if not self._sending and (due or self._scheduled is None):
             self._schedule()
 
@@ -69,7 +74,9 @@ class LoopAnnouncer:
 
     def _start(self) -> None:
         self._scheduled, self._sending = None, True
-        self._next_at = asyncio.get_running_loop().time() + INTERVAL
+        interval = BUSY_INTERVAL if self._changes > 1 else INTERVAL
+        self._next_at = asyncio.get_running_loop().time() + interval
+        self._changes = 0
         if self._channel is None or not self._channel.is_usable():
             self._connections.with_new_channel(self._send, self._fail)
         else:
