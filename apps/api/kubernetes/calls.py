@@ -85,6 +85,8 @@ class Answer:
     metadata: Body = field(default_factory=dict)
     #: A list whose objects are read while it is sent.
     page: ListPage[Iterator[str]] | None = None
+    #: Plain text, sent as it is; None for everything else.
+    text: bytes | None = None
 
     @property
     def is_status(self) -> bool:

@@ -8,14 +8,15 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.api.kubernetes import component, discovery, media, openapi, probes, resources
+from apps.api.kubernetes import component, discovery, media, openapi, probes, resources, usage
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.media import Media
+from apps.cluster.models import Cluster
 
 _ROOTS = ("/api", "/apis", "/openapi/v2", "/openapi/v3", "/version")
 
 
-def answer(request: HttpRequest, path: str, accept: str) -> HttpResponse:
+def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> HttpResponse:
     """The document at `path`; UnknownPath if there is none."""
     parts = path.removesuffix("/").split("/")
     if parts[:2] == ["openapi", "v3"]:
@@ -26,7 +27,7 @@ def answer(request: HttpRequest, path: str, accept: str) -> HttpResponse:
         return openapi.answer_v2(request)
     if parts in (["api"], ["apis"]):
         _read_only(request)
-        return _group_document(request, parts == ["api"], accept)
+        return _group_document(request, cluster, parts == ["api"], accept)
     document = _document(parts)
     if document is None:
         raise UnknownPath
@@ -63,17 +64,20 @@ def _all_paths() -> list[str]:
     return sorted({*_ROOTS, *described})
 
 
-def _group_document(request: HttpRequest, core: bool, accept: str) -> HttpResponse:
+def _group_document(
+    request: HttpRequest, cluster: Cluster, core: bool, accept: str
+) -> HttpResponse:
     wanted = _form(request, accept)
-    if wanted.as_ == "APIGroupDiscoveryList":
-        form = f"g=apidiscovery.k8s.io;v={wanted.version};as=APIGroupDiscoveryList"
-        return media.response(
-            discovery.aggregated(core, wanted.version),
-            wanted,
-            content_type=f"application/json;{form}",
-        )
-    document = discovery.core_versions(request.get_host()) if core else discovery.groups()
-    return media.response(document, wanted)
+    aggregated = wanted.as_ == "APIGroupDiscoveryList"
+    if aggregated:
+        document = discovery.aggregated(core, wanted.version)
+    else:
+        document = discovery.core_versions(request.get_host()) if core else discovery.groups()
+    if not core:
+        document = usage.extend(document, cluster)
+    form = f"g=apidiscovery.k8s.io;v={wanted.version};as=APIGroupDiscoveryList"
+    content_type = f"application/json;{form}" if aggregated else ""
+    return media.response(document, wanted, content_type=content_type)
 
 
 def _form(request: HttpRequest, accept: str) -> Media:

@@ -39,11 +39,14 @@ def parse(path: str) -> Target | None:
 def _parse_resource(
     group: str, version: str, rest: list[str], *, watch: bool = False
 ) -> Target | None:
-    if not rest or "" in rest:
-        return None
     namespace: str | None = None
-    if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
+    if rest[:1] == ["namespaces"] and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
+    if rest[2:3] == ["proxy"]:
+        # what follows is a path of the pod, service or node
+        rest = rest[:3]
+    if not rest or "" in (namespace, *rest):
+        return None
     if (group, rest) == ("", ["bindings"]) and namespace is not None and not watch:
         pods = resources.find("", "v1", "pods")
         return Target(pods, namespace, subresource="binding") if pods else None

@@ -30,6 +30,8 @@ def present(call: Call, answer: Answer) -> HttpResponseBase:
 
 def present_object(call: Call, answer: Answer) -> HttpResponse:
     """`present` for an answer that is not a page of a list."""
+    if answer.text is not None:
+        return HttpResponse(answer.text, content_type="text/plain")
     if answer.status == 204:
         response = HttpResponse(status=204)
         del response.headers["Content-Type"]

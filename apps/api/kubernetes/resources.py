@@ -85,17 +85,25 @@ class Resource:
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
+_CONNECT_VERBS = ("create", "get")
+_PROXY_VERBS = ("create", "delete", "get", "patch", "update")
 _SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 _EXTRA: dict[str, tuple[Subresource, ...]] = {
     "Deployment": (_SCALE,),
     "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
+    "Node": (Subresource("proxy", "NodeProxyOptions", _PROXY_VERBS),),
     "Pod": (
+        Subresource("attach", "PodAttachOptions", _CONNECT_VERBS),
         Subresource("binding", "Binding", ("create",)),
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
+        Subresource("exec", "PodExecOptions", _CONNECT_VERBS),
         Subresource("log", "Pod", ("get",)),
+        Subresource("portforward", "PodPortForwardOptions", _CONNECT_VERBS),
+        Subresource("proxy", "PodProxyOptions", _PROXY_VERBS),
     ),
     "ReplicaSet": (_SCALE,),
     "ReplicationController": (_SCALE,),
+    "Service": (Subresource("proxy", "ServiceProxyOptions", _PROXY_VERBS),),
     "StatefulSet": (_SCALE,),
 }
 _RETURNS_DELETED = {

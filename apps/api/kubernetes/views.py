@@ -23,12 +23,14 @@ from apps.api.kubernetes import (
     bodies,
     component,
     documents,
+    kubelet,
     media,
     params,
     patches,
     paths,
     scale,
     subresources,
+    usage,
     verbs,
 )
 from apps.api.kubernetes.calls import Answer, Call
@@ -73,10 +75,15 @@ _STATUS: Mapping[str, Handler] = {
     "PUT": verbs.update,
     "PATCH": patches.patch,
 }
+_CONNECT: Mapping[str, Handler] = {"GET": kubelet.connect, "POST": kubelet.connect}
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": subresources.bind},
     "eviction": {"POST": subresources.evict_pod},
-    "log": {"GET": subresources.log},
+    "log": {"GET": kubelet.log},
+    "attach": _CONNECT,
+    "exec": _CONNECT,
+    "portforward": _CONNECT,
+    "proxy": dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), kubelet.proxy),
     "finalize": {"PUT": subresources.finalize},
     "scale": {"GET": scale.get, "PUT": scale.update, "PATCH": scale.patch},
     "status": _STATUS,
@@ -121,8 +128,12 @@ class KubernetesView(ReleasingView):
         target = paths.parse(path)
         accept = request.META.get("HTTP_ACCEPT", "")
         if target is None:
-            response = component.answer(request._request, find_cluster(cluster), path)
-            return response or documents.answer(request._request, path, accept)
+            found, plain = find_cluster(cluster), request._request
+            return (
+                component.answer(plain, found, path)
+                or usage.answer(plain, found, path, accept)
+                or documents.answer(plain, found, path, accept)
+            )
         return answer(
             cluster,
             target,
