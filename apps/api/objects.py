@@ -170,7 +170,7 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
         assert isinstance(response, HttpResponse)
         return response
     except Exception as error:
-        refusal = error_response(error)
+        refusal = error_response(error, request.accept)
         if refusal is None:
             raise
         return refusal

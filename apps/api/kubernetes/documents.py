@@ -31,7 +31,9 @@ def answer(request: HttpRequest, path: str, accept: str) -> HttpResponse:
     if document is None:
         raise UnknownPath
     _read_only(request)
-    return media.response(document, _form(request, accept))
+    form = _form(request, accept)
+    # what has no type is no object: always JSON
+    return media.response(document, form if "kind" in document else replace(form, format="json"))
 
 
 def _document(parts: list[str]) -> dict[str, Any] | None:
@@ -70,7 +72,7 @@ def _group_document(request: HttpRequest, core: bool, accept: str) -> HttpRespon
         return media.response(
             discovery.aggregated(core, wanted.version),
             wanted,
-            content_type=f"application/json;{form}",
+            content_type=f"{media.TYPES[wanted.format]};{form}",
         )
     document = discovery.core_versions(request.get_host()) if core else discovery.groups()
     return media.response(document, wanted)
