@@ -116,7 +116,8 @@ def _has_type(fields: tuple[Field, ...]) -> bool:
 
 def _changed(field: Field) -> _Changed:
     convert = _of_values(field)
-    null = {} if field.type in _TIMES and not (field.optional or field.omits_zero) else None
+    zero = field.type in _TIMES and not (field.optional or field.omits_zero)
+    null: Mapping[str, Any] | None = {} if zero else None
     if field.repeated:
         return _Changed(field.name, lambda values: [convert(value) for value in values], null)
     if field.map:
