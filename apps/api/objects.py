@@ -93,7 +93,7 @@ async def authenticate(request: ObjectRequest) -> str | HttpResponse:
     try:
         return await creation.authenticate(request.credentials)
     except Exception as error:
-        response = error_response(error)
+        response = error_response(error, request.accept)
         if response is None:
             raise
         return response
