@@ -93,7 +93,7 @@ async def authenticate(request: ObjectRequest) -> str | HttpResponse:
     try:
         return await creation.authenticate(request.credentials)
     except Exception as error:
-        response = error_response(error)
+        response = error_response(error, request.accept)
         if response is None:
             raise
         return response
@@ -170,7 +170,7 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
         assert isinstance(response, HttpResponse)
         return response
     except Exception as error:
-        refusal = error_response(error)
+        refusal = error_response(error, request.accept)
         if refusal is None:
             raise
         return refusal

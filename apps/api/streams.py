@@ -47,9 +47,13 @@ class _Ended(Exception):
 async def watch(
     scope: Scope, receive: Receive, send: Send, match: re.Match[str], user: User
 ) -> None:
-    """GET with `watch=true`: one JSON object per line, until disconnect or timeout."""
+    """GET with `watch=true`: a line of JSON or a frame of protobuf for each event.
+
+    Ends when the client disconnects, or at the timeout.
+    """
+    accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
     try:
-        call = await _run_in_thread(lambda: _call(scope, match, user))
+        call = await _run_in_thread(lambda: _call(scope, match, user, accept))
         if call.target.name and not call.target.watch:
             # a single object cannot be watched: the parameter is ignored
             return await _respond(
@@ -57,7 +61,7 @@ async def watch(
             )
         stream = Watch(call, watching.watch_options(call))
     except ApiError as refusal:
-        return await _respond(send, refusal_response(refusal))
+        return await _respond(send, refusal_response(refusal, accept))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
     streaming = asyncio.ensure_future(_send_events(stream, send))
     try:
@@ -77,7 +81,8 @@ async def _send_events(stream: Watch, send: Send) -> None:
     cluster = stream.call.cluster.pk
     # subscribe before the first read, so that no change is missed
     async with listener().subscribe(cluster) as subscription:
-        await send(_start(200, [(b"content-type", b"application/json")]))
+        kind = watching.content_type(stream.call.media)
+        await send(_start(200, [(b"content-type", kind.encode())]))
         try:
             await _send_from_thread(stream.begin, send)
             feed = listener().feed(cluster, stream.version)
@@ -94,7 +99,7 @@ async def _send_events(stream: Watch, send: Send) -> None:
                 if await subscription.wait(min(left, BOOKMARK_SECONDS)) is None:
                     lines = _idle(stream, time.monotonic() < end)
         except ApiError as refusal:
-            await send(_chunk(error_line(refusal)))
+            await send(_chunk(error_line(stream.call.media, refusal)))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -124,8 +129,7 @@ def _idle(stream: Watch, goes_on: bool) -> list[bytes]:
     return [stream.bookmark()] if stream.options.bookmarks and goes_on else []
 
 
-def _call(scope: Scope, match: re.Match[str], user: User) -> Call:
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     target = paths.parse(match["path"])
     if target is None or target.subresource:
         raise UnknownPath
@@ -138,7 +142,7 @@ def _call(scope: Scope, match: re.Match[str], user: User) -> Call:
         query=query,
         raw=b"",
         content_type="",
-        media=media.negotiate(headers.get(b"accept", "")),
+        media=media.negotiate(accept, protobuf=target.resource.has_message),
         actor=Actor(user.get_username(), current_request_id()),
     )
 

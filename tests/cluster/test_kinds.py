@@ -15,7 +15,7 @@ import yaml
 from django.db.migrations.loader import MigrationLoader
 
 from apps.api.kubernetes import discovery, resources
-from apps.api.kubernetes.protobuf import messages
+from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, schema, validation
 from apps.cluster.admission import defaulting
 from apps.cluster.kinds import Kind
@@ -29,12 +29,6 @@ ROOT = Path(__file__).parents[2]
 #: Their shape (apps/cluster/schema) says all there is to check.
 NO_RULES = {"Namespace", "CSIDriver"}
 NO_DEFAULTS = {"CSINode", "VolumeAttachment"}
-#: kubectl and kube-scheduler send no protobuf of these unless they are told to.
-JSON_ONLY = {
-    *("Node", "Pod", "RuntimeClass", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"),
-    *("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ReplicationController"),
-    *("ReplicaSet", "StatefulSet", "DaemonSet"),
-}
 #: The scheduler does not read them.
 NOT_SCHEDULED_BY = {"ResourceQuota", "Event", "Lease"}
 #: What quotas also count by the plural alone, without `count/`.
@@ -91,8 +85,8 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
 def _at_the_edges(kind: Kind) -> Iterator[str]:
     if kind.name not in COLUMNS:
         yield "apps/controlplane/tables/kinds.py: no columns"
-    if (kind.name in messages.KINDS) == (kind.name in JSON_ONLY):
-        yield "apps/api/kubernetes/protobuf: no message, or JSON_ONLY here is wrong"
+    if not envelopes.has_message(kind.api_version, kind.name):
+        yield "apps/api/kubernetes/protobuf: no message"
     if resources.find(kind.group, kind.version, kind.plural) is None:
         yield "apps/api/kubernetes/resources.py: not served"
     listed = discovery.resource_list(kind.group, kind.version) or {"resources": []}
@@ -135,7 +129,6 @@ def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
         "apps/scheduler/objects",
         "apps/controlplane/loop/informer.py",
         "apps/controlplane/tables/kinds.py",
-        "apps/api/kubernetes/protobuf",
         "apps/api/kubernetes/resources.py",
         "apps/api/kubernetes/discovery.py",
         "apps/dashboard/forms/examples/configmap.yaml",
@@ -144,4 +137,4 @@ def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
 
 def test_exceptions_name_kinds_that_exist() -> None:
     names = {kind.name for kind in kinds.ALL}
-    assert names >= (NO_RULES | NO_DEFAULTS | JSON_ONLY | NOT_SCHEDULED_BY)
+    assert names >= (NO_RULES | NO_DEFAULTS | NOT_SCHEDULED_BY)

@@ -32,7 +32,9 @@ def answer(request: HttpRequest, cluster: Cluster, path: str, accept: str) -> Ht
     if document is None:
         raise UnknownPath
     _read_only(request)
-    return media.response(document, _form(request, accept))
+    form = _form(request, accept)
+    # what has no type is no object: always JSON
+    return media.response(document, form if "kind" in document else replace(form, format="json"))
 
 
 def _document(parts: list[str]) -> dict[str, Any] | None:
@@ -76,7 +78,7 @@ def _group_document(
     if not core:
         document = usage.extend(document, cluster)
     form = f"g=apidiscovery.k8s.io;v={wanted.version};as=APIGroupDiscoveryList"
-    content_type = f"application/json;{form}" if aggregated else ""
+    content_type = f"{media.TYPES[wanted.format]};{form}" if aggregated else ""
     return media.response(document, wanted, content_type=content_type)
 
 

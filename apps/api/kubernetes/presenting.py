@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from apps.api.kubernetes import media, streaming, tables
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.listing import ListPage
+from apps.api.kubernetes.protobuf import envelopes
 from apps.api.kubernetes.resources import Resource
 
 Body = dict[str, Any]
@@ -68,16 +69,24 @@ class _ListForm:
 
 def _present_page(call: Call, page: ListPage[Iterator[str]]) -> HttpResponseBase:
     form = _list_form(call, page.metadata())
-    if call.media.yaml:
-        bodies = (form.item(msgspec.json.decode(text)) for text in page.items)
-        pieces = streaming.yaml_pieces(form.envelope, form.field, bodies)
-        kind = "application/yaml"
-    else:
-        pieces = streaming.json_pieces(form.envelope, _json_items(call, form, page.items))
+    return streaming.list_response(
+        _pieces(call, form, page.items),
+        content_type=media.TYPES[call.media.format],
+        accepts_gzip=call.accepts_gzip,
+    )
+
+
+def _pieces(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes]:
+    """A list in the accepted format."""
+    if call.media.format == "json":
+        pieces = streaming.json_pieces(form.envelope, _json_items(call, form, texts))
         if call.media.pretty:
             pieces = iter((media.json_text(b"".join(pieces), pretty=True),))
-        kind = "application/json"
-    return streaming.list_response(pieces, content_type=kind, accepts_gzip=call.accepts_gzip)
+        return pieces
+    bodies = (form.item(msgspec.json.decode(text)) for text in texts)
+    if call.media.format == "yaml":
+        return streaming.yaml_pieces(form.envelope, form.field, bodies)
+    return envelopes.list_pieces(form.envelope, bodies, streaming.PIECE)
 
 
 def _json_items(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from apps.api.kubernetes import events
+from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds
 from apps.cluster.errors import qualified
 from apps.cluster.kinds import Kind
@@ -71,6 +72,11 @@ class Resource:
     @cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def has_message(self) -> bool:
+        """Whether its objects can be sent as protobuf."""
+        return envelopes.has_message(self.api_version, self.kind.name)
 
     @property
     def qualified_plural(self) -> str:

@@ -155,7 +155,7 @@ def _metrics(
     if name and not items:
         raise NotFound(plural, name, GROUP)
     pretty = media.is_pretty(request.GET.get("pretty"), request.headers.get("User-Agent", ""))
-    form = replace(media.negotiate(accept), pretty=pretty)
+    form = replace(media.negotiate(accept, protobuf=False), pretty=pretty)
     return media.response(_rendered(items, metrics_kind, form, single=bool(name)), form)
 
 
@@ -164,6 +164,10 @@ def _rendered(items: list[Body], kind: str, form: media.Media, *, single: bool) 
         return _table(items, form.version)
     if form.as_ == "PartialObjectMetadata" and single:
         return tables.partial(items[0], form.version)
+    if form.as_ == "PartialObjectMetadataList" and not single:
+        partial = [tables.partial(item, form.version) for item in items]
+        typed = {"kind": form.as_, "apiVersion": f"meta.k8s.io/{form.version}"}
+        return {**typed, "metadata": {}, "items": partial}
     typed = {"kind": kind, "apiVersion": _GROUP_VERSION}
     if single:
         return {**typed, **items[0]}

@@ -149,10 +149,10 @@ class KubernetesView(ReleasingView):
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, (NotAuthenticated, AuthenticationFailed)):
-            return refusal_response(Unauthorized("Unauthorized"))
-        if isinstance(exc, APIException):
-            return refusal_response(_as_api_error(exc))
-        response = error_response(exc)
+            exc = Unauthorized("Unauthorized")
+        elif isinstance(exc, APIException):
+            exc = _as_api_error(exc)
+        response = error_response(exc, self.request.META.get("HTTP_ACCEPT", ""))
         if response is None:
             raise exc
         return response
@@ -182,7 +182,8 @@ def answer(
         raw=read(),
         content_type=content_type,
         media=replace(
-            media.negotiate(accept), pretty=media.is_pretty(query.get("pretty"), user_agent)
+            media.negotiate(accept, protobuf=target.resource.has_message),
+            pretty=media.is_pretty(query.get("pretty"), user_agent),
         ),
         actor=Actor(user, current_request_id(), params.manager_of(query, user_agent)),
         accepts_gzip=accepts_gzip,
@@ -190,15 +191,15 @@ def answer(
     return present(call, find_handler(target, method)(call))
 
 
-def error_response(error: Exception) -> HttpResponse | None:
+def error_response(error: Exception, accept: str) -> HttpResponse | None:
     """The response for an error that a request may cause; None for any other."""
     if isinstance(error, ApiError):
-        return refusal_response(error)
+        return refusal_response(error, accept)
     if is_database_unavailable(error):
         log.error("the database is unavailable or overloaded", exc_info=error)
-        return refusal_response(DatabaseUnavailable())
+        return refusal_response(DatabaseUnavailable(), accept)
     if isinstance(error, RequestDataTooBig):
-        return refusal_response(bodies.too_large())
+        return refusal_response(bodies.too_large(), accept)
     return None
 
 
@@ -246,9 +247,9 @@ def _verb_handler(target: Target, method: str) -> Handler | None:
     return (_OBJECT if target.name else _COLLECTION)[method]
 
 
-def refusal_response(refusal: ApiError) -> HttpResponse:
-    """The response for an error: its Status."""
-    response = media.response(refusal.status(), status=refusal.code)
+def refusal_response(refusal: ApiError, accept: str = "") -> HttpResponse:
+    """The response for an error: its Status, in an accepted format."""
+    response = media.response(refusal.status(), media.negotiate_errors(accept), status=refusal.code)
     retry = refusal.details.get("retryAfterSeconds")
     if retry is not None:
         response.headers["Retry-After"] = str(retry)
