@@ -95,6 +95,10 @@ class ClusterSettings(models.Model):
         RANDOM = "random", "seeded draw"
         FIRST_NAME = "first-name", "smallest node name"
 
+    class Scheduling(models.TextChoices):
+        BUILT_IN = "built-in", "by this site's scheduler"
+        EXTERNAL = "external", "by a client of the API"
+
     tie_break = _setting(
         models.CharField(max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM),
         label="Ties",
@@ -118,6 +122,12 @@ class ClusterSettings(models.Model):
         models.BooleanField(default=True),
         label="Run mock kubelets",
         help="A mock kubelet starts and terminates the pods bound to its node.",
+        group="actors",
+    )
+    scheduling = _setting(
+        models.CharField(max_length=16, choices=Scheduling.choices, default=Scheduling.BUILT_IN),
+        label="Scheduling",
+        help="Who binds pods. An external scheduler gets a second opinion on each of its bindings.",
         group="actors",
     )
     # Kubernetes' documents of before 1.24 say 60.

@@ -282,6 +282,10 @@ class Engine:
     def _schedule_batch(self, ended: list[DecisionRecord]) -> list[DecisionRecord]:
         """`ended`: what was resolved just now; nothing of it is written yet."""
         batch: list[DecisionRecord] = []
+        if self.cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+            # a client binds the pods; they stay in the queue until it does
+            self._crowded = False
+            return batch
         until = time.monotonic() + BATCH_SECONDS
         self._crowded = True
         seen = self._seen_state(ended)
