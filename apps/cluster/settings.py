@@ -112,6 +112,11 @@ class ClusterSettings(models.Model):
         changed_by="no one",
         draw=partial(secrets.randbits, 32),
     )
+    scheduling = _setting(
+        models.CharField(max_length=16, choices=Scheduling.choices, default=Scheduling.BUILT_IN),
+        label="Scheduling",
+        help="Who binds pods. An external scheduler gets a second opinion on each of its bindings.",
+    )
     controllers = _setting(
         models.BooleanField(default=True),
         label="Run controllers",
@@ -122,12 +127,6 @@ class ClusterSettings(models.Model):
         models.BooleanField(default=True),
         label="Run mock kubelets",
         help="A mock kubelet starts and terminates the pods bound to its node.",
-        group="actors",
-    )
-    scheduling = _setting(
-        models.CharField(max_length=16, choices=Scheduling.choices, default=Scheduling.BUILT_IN),
-        label="Scheduling",
-        help="Who binds pods. An external scheduler gets a second opinion on each of its bindings.",
         group="actors",
     )
     # Kubernetes' documents of before 1.24 say 60.

@@ -31,6 +31,7 @@ from apps.cluster.context import acceptable_request_id, request_context
 from apps.cluster.errors import NotFound
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.creation import create_or_pass_on
+from schedweb.front.websockets import WebSocketRequest
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,9 @@ class Front:
         self._running: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            request = WebSocketRequest(scope, receive, send)
+            scope, receive, send = request.scope, request.receive, request.send
         if scope["method"] == "POST":
             await create_or_pass_on(scope, receive, send, self._other)
             return
