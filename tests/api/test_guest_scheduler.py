@@ -7,12 +7,14 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from apps.api.kubernetes import resources
-from apps.cluster.models import Cluster, Event, Pod
+from apps.cluster.models import Change, Cluster, Event, Pod
 from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.models import SchedulingDecision, SecondOpinion
 from tests.api.asgi import request_stream
 from tests.api.conftest import Kube
 from tests.api.objects import NODES, PODS, node, pod
@@ -194,3 +196,49 @@ def test_a_guest_schedules_preempts_and_reports(key: str, cluster: Cluster) -> N
     change_settings(cluster, {"scheduling": "built-in"})
     engines.run(cluster.pk)
     assert {row.name for row in SchedulingDecision.objects.all()} == {"toobig"}
+
+
+def test_each_binding_of_a_guest_gets_a_second_opinion(
+    key: str, cluster: Cluster, client: Client, user: User
+) -> None:
+    guest, engines = Guest(key, cluster.name), Engines()
+    for name in ("n1", "n2"):
+        guest.post(NODES, node(name))
+    change_settings(cluster, {"scheduling": "external"})
+    guest.post(PODS, requesting("a", "2"))
+    engines.run(cluster.pk)
+    # both nodes are empty: a draw among ties is an agreement
+    guest.bind("a", "n2")
+    engines.run(cluster.pk)
+    # n1 has more room: the guest should have taken it
+    guest.post(PODS, requesting("b", "1"))
+    guest.bind("b", "n2")
+    # n2 has room for one more CPU, but not for two
+    guest.post(PODS, requesting("c", "2"))
+    guest.bind("c", "n2")
+    # no node has so much
+    guest.post(PODS, requesting("d", "64"))
+    guest.bind("d", "n1")
+    # another scheduler's pods are none of our business
+    guest.post(PODS, requesting("e", "1", schedulerName="other"))
+    guest.bind("e", "n1")
+    before = Cluster.objects.get(pk=cluster.pk).resource_version
+    cold = Engines()
+    cold.run(cluster.pk)
+    engines.close()
+    assert not SchedulingDecision.objects.exists()
+    writers = Change.objects.filter(cluster=cluster, version__gt=before).values_list("user")
+    assert not {user for (user,) in writers} & {"kube-scheduler"}
+
+    found = {row.name: row for row in SecondOpinion.objects.all()}
+    assert {name: row.verdict for name, row in found.items()} == {
+        "a": found["a"].verdict,
+        "b": "other-node",
+        "c": "node-rejected",
+        "d": "unschedulable",
+    }
+    assert found["a"].verdict in ("same-node", "tie")
+    assert (found["b"].node, found["b"].guest_node, found["b"].user) == ("n1", "n2", "alice")
+    assert found["b"].message.startswith("n1 has ")
+    assert found["c"].message == "n2 is rejected by NodeResourcesFit: Insufficient cpu."
+    assert found["d"].message == "0/2 nodes are available: 2 Insufficient cpu."
