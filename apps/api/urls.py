@@ -21,6 +21,7 @@ from apps.api.control.exporting import (
 )
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
+from apps.api.control.opinions import AgreementView, SecondOpinionListView
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
 from apps.api.control.schema import SchemaView
 from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
@@ -58,6 +59,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/queue/activate",
         QueueActivateView.as_view(),
         name="api-queue-activate",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/opinions",
+        SecondOpinionListView.as_view(),
+        name="api-opinions",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/opinions/agreement",
+        AgreementView.as_view(),
+        name="api-agreement",
     ),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 
 from django.db.models import Count, QuerySet
 
@@ -49,13 +50,23 @@ def read_agreement(cluster: Cluster) -> Agreement:
     """Count the reviewed bindings of a cluster."""
     found = SecondOpinion.objects.filter(cluster=cluster).order_by()
     counted = dict(found.values_list("verdict").annotate(Count("id")))
-    return Agreement({verdict: counted.get(verdict, 0) for verdict in Verdict})
+    return Agreement({each.value: counted.get(each.value, 0) for each in Verdict})
 
 
 def list_disagreements(cluster: Cluster) -> QuerySet[SecondOpinion]:
     """The bindings with which this site's scheduler disagrees, newest first."""
     found = SecondOpinion.objects.filter(cluster=cluster, verdict__in=DISAGREEMENTS)
     return found.order_by("-id")
+
+
+def trim(cluster: Cluster, oldest: date | None, most: int) -> None:
+    """Delete opinions recorded before a day, and all but the newest `most` (0: no limit)."""
+    found = SecondOpinion.objects.filter(cluster=cluster)
+    if oldest is not None:
+        found.filter(recorded_at__date__lt=oldest).delete()
+    newest = found.order_by("-id").values_list("id", flat=True)
+    if most and (first_deleted := newest[most : most + 1].first()) is not None:
+        found.filter(id__lte=first_deleted).delete()
 
 
 def list_opinions(cluster: Cluster) -> QuerySet[SecondOpinion]:

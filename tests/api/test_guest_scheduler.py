@@ -12,8 +12,10 @@ from django.test import Client
 
 from apps.api.kubernetes import resources
 from apps.cluster.models import Change, Cluster, Event, Pod
+from apps.controlplane import opinions
 from apps.controlplane.clusters.settings import change_settings
 from apps.controlplane.loop.engines import Engines
+from apps.controlplane.metrics import site
 from apps.controlplane.models import SchedulingDecision, SecondOpinion
 from tests.api.asgi import request_stream
 from tests.api.conftest import Kube
@@ -199,7 +201,7 @@ def test_a_guest_schedules_preempts_and_reports(key: str, cluster: Cluster) -> N
 
 
 def test_each_binding_of_a_guest_gets_a_second_opinion(
-    key: str, cluster: Cluster, client: Client, user: User
+    key: str, cluster: Cluster, client: Client, user: User, caplog: Any
 ) -> None:
     guest, engines = Guest(key, cluster.name), Engines()
     for name in ("n1", "n2"):
@@ -224,7 +226,10 @@ def test_each_binding_of_a_guest_gets_a_second_opinion(
     guest.bind("e", "n1")
     before = Cluster.objects.get(pk=cluster.pk).resource_version
     cold = Engines()
-    cold.run(cluster.pk)
+    with caplog.at_level("WARNING"):
+        cold.run(cluster.pk)
+    assert "alice bound pod default/b to n2, a second opinion disagrees: n1 has" in caplog.text
+    assert caplog.text.count("a second opinion") == 1
     engines.close()
     assert not SchedulingDecision.objects.exists()
     writers = Change.objects.filter(cluster=cluster, version__gt=before).values_list("user")
@@ -242,3 +247,25 @@ def test_each_binding_of_a_guest_gets_a_second_opinion(
     assert found["b"].message.startswith("n1 has ")
     assert found["c"].message == "n2 is rejected by NodeResourcesFit: Insufficient cpu."
     assert found["d"].message == "0/2 nodes are available: 2 Insufficient cpu."
+
+    control = client.get("/api/v1/clusters/c1/opinions/agreement", headers=guest.headers).json()
+    assert (control["percent"], control["agreed"], control["disagreed"]) == (25.0, 1, 3)
+    listed = client.get("/api/v1/clusters/c1/opinions?verdict=other-node", headers=guest.headers)
+    assert [each["name"] for each in listed.json()["results"]] == ["b"]
+    assert listed.json()["results"][0]["comparison"]["node"] == "n1"
+    wrong = client.get("/api/v1/clusters/c1/opinions?verdict=odd", headers=guest.headers)
+    assert wrong.status_code == 400
+    client.force_login(user)
+    page = client.get("/clusters/c1/opinions").content.decode()
+    assert "25.0 %" in page
+    assert "n2 is rejected by NodeResourcesFit" in page and "Points by plugin" in page
+    overview = client.get("/clusters/c1").content.decode()
+    assert "disagrees with this site" in overview and "3 of\n    4 compared" in overview
+    exposed = "\n".join(str(each) for each in site.families([cluster_now(cluster)], None))
+    assert "'verdict': 'other-node'}, value=1" in exposed
+    opinions.trim(cluster, None, 2)
+    assert {row.name for row in SecondOpinion.objects.all()} == {"c", "d"}
+
+
+def cluster_now(cluster: Cluster) -> Cluster:
+    return Cluster.objects.get(pk=cluster.pk)

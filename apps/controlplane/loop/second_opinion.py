@@ -7,12 +7,15 @@ reserved or preempted, so the review leaves no trace but its row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from apps.cluster.log.announce import announcer
 from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.models import SecondOpinion
+from apps.controlplane.opinions import DISAGREEMENTS, list_disagreements
 from apps.controlplane.results.comparison import compare_nodes
 from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.attempt import Attempt, new_attempt
@@ -24,6 +27,8 @@ from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
 from apps.scheduler.schedule_pod import schedule_pod
 from apps.scheduler.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
 
 Verdict = SecondOpinion.Verdict
 
@@ -83,7 +88,24 @@ class SecondOpinions:
         users = self._read_users([each.version for each in waiting])
         for opinion in waiting:
             opinion.user = users.get(opinion.version, "")
+        self._warn_of_first(waiting)
         SecondOpinion.objects.bulk_create(waiting, ignore_conflicts=True)
+        # pages show the opinions, which are not in the change log
+        announcer.announce(self._cluster.pk, waiting[-1].version, due=False)
+
+    def _warn_of_first(self, waiting: Sequence[SecondOpinion]) -> None:
+        """Log the first disagreement of the cluster."""
+        first = next((each for each in waiting if each.verdict in DISAGREEMENTS), None)
+        if first is not None and not list_disagreements(self._cluster).exists():
+            log.warning(
+                "cluster %s: %s bound pod %s/%s to %s, a second opinion disagrees: %s",
+                self._cluster.name,
+                first.user or "a client",
+                first.namespace,
+                first.name,
+                first.guest_node,
+                first.message,
+            )
 
     def _read_users(self, versions: list[int]) -> Mapping[int, str]:
         found = Change.objects.filter(cluster=self._cluster, version__in=versions)
