@@ -144,7 +144,11 @@ ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS)
 
 def _review(group: str, name: str, *, namespaced: bool = False) -> Resource:
     kind = Kind(
-        name, f"{name.lower()}s", models.KubernetesObject, group=group, namespaced=namespaced
+        name,
+        f"{name.lower()}s",
+        models.KubernetesObject,  # type: ignore[type-abstract]
+        group=group,
+        namespaced=namespaced,
     )
     return Resource(kind, group, "v1", verbs=("create",), is_review=True)
 

@@ -153,6 +153,8 @@ class KubernetesView(ReleasingView):
     def answer(self, request: Request, cluster: str, path: str) -> HttpResponseBase:
         target = paths.parse(path)
         accept = request.META.get("HTTP_ACCEPT", "")
+        # the permission of the view lets no one else pass
+        assert isinstance(request.user, User)
         identity = impersonate(identity_of(request.user), impersonation_headers(request.META))
         if target is None:
             require(identity, Access(str(request.method).lower(), path=f"/{path}"))

@@ -23,7 +23,6 @@ Body = dict[str, Any]
 AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"
 _ALGORITHM: Final = "HS256"
 _PRIVATE: Final = "kubernetes.io"
-_KINDS: Final = {kind.name: kind for kind in kinds.ALL}
 
 
 class InvalidToken(Exception):
@@ -96,7 +95,9 @@ def verify(cluster: Cluster, token: str, audiences: Sequence[str] = (AUDIENCE,))
 
 
 def _check_exists(cluster: Cluster, key: str, namespace: str, reference: Body) -> None:
-    kind = next(kind for name, kind in _KINDS.items() if name.lower() == key)
+    kind = next((kind for kind in kinds.ALL if kind.name.lower() == key), None)
+    if kind is None:
+        raise InvalidToken(f"no {key} is served")
     try:
         found = queries.get(cluster, kind, namespace if kind.namespaced else "", reference["name"])
     except NotFound as error:
