@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('cluster', '0009_external_scheduling'),
-        ('controlplane', '0015_saved_views'),
+        ('controlplane', '0016_webhooks'),
     ]
 
     operations = [
