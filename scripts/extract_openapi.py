@@ -17,6 +17,11 @@ from typing import Any
 CORE = "Binding Event Namespace Node PersistentVolume PersistentVolumeClaim Pod"
 ROOTS = {
     "io.k8s.api.apps.v1": "DaemonSet Deployment ReplicaSet StatefulSet",
+    "io.k8s.api.authentication.v1": "SelfSubjectReview TokenRequest TokenReview",
+    "io.k8s.api.authorization.v1": (
+        "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
+        "SubjectAccessReview"
+    ),
     "io.k8s.api.autoscaling.v1": "Scale",
     "io.k8s.api.batch.v1": "Job",
     "io.k8s.api.coordination.v1": "Lease",

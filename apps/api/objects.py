@@ -21,6 +21,7 @@ from django.http import HttpResponse, QueryDict
 from apps.api import creation
 from apps.api.kubernetes import bodies, media, paths
 from apps.api.kubernetes.views import answer, error_response, refusal_response
+from apps.cluster.access.identity import AUTHENTICATED, MASTERS, Identity
 from apps.cluster.availability import DatabaseUnavailable
 from apps.cluster.connections import Statement
 from apps.cluster.context import request_context
@@ -54,6 +55,8 @@ def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | 
     """The request, if it can be answered here; None if Django has to."""
     credentials = headers.get(b"authorization")
     length = headers.get(b"content-length", b"0")
+    if creation.needs_django(headers):
+        return None
     small = length.isdigit() and int(length) <= bodies.MAX_BYTES
     if scope["method"] not in _METHODS or not credentials or not small:
         return None
@@ -163,7 +166,7 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
                 read=read,
                 content_type=request.content_type,
                 accept=request.accept,
-                user=user,
+                identity=Identity(user, (MASTERS, AUTHENTICATED)),
                 user_agent=request.user_agent,
             )
         # only lists are sent in pieces

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterator, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -20,9 +21,12 @@ from apps.api.kubernetes import media, params, paths, verbs, watching
 from apps.api.kubernetes.calls import Call
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.presenting import present_object
-from apps.api.kubernetes.views import find_cluster, refusal_response
+from apps.api.kubernetes.views import access_of, find_cluster, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
 from apps.api.sending import send_from_thread
+from apps.cluster.access.deciding import require
+from apps.cluster.access.identity import identity_of
+from apps.cluster.access.impersonation import impersonate
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.log.feed import ChangeFeed
@@ -130,11 +134,14 @@ def _idle(stream: Watch, goes_on: bool) -> list[bytes]:
 
 
 def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
+    headers = {n.decode("latin-1"): value.decode("latin-1") for n, value in scope["headers"]}
     target = paths.parse(match["path"])
     if target is None or target.subresource:
         raise UnknownPath
     query = QueryDict(scope["query_string"].decode("latin-1"))
     params.check_text(query)
+    identity = impersonate(identity_of(user), headers)
+    require(identity, replace(access_of(target, "GET", query), verb="watch"))
     return Call(
         cluster=find_cluster(match["cluster"]),
         target=target,
@@ -143,7 +150,8 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
         raw=b"",
         content_type="",
         media=media.negotiate(accept, protobuf=target.resource.has_message),
-        actor=Actor(user.get_username(), current_request_id()),
+        actor=Actor(identity.actor, current_request_id()),
+        identity=identity,
     )
 
 

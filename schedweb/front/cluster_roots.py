@@ -62,7 +62,7 @@ class ClusterRoots:
         )
         if found is not None:
             scope = _below(scope, *found, host)
-        elif _KUBERNETES_PATH.fullmatch(scope["path"]):
+        elif scope["type"] == "http" and _KUBERNETES_PATH.fullmatch(scope["path"]):
             message = _refusal(scope["path"], host)
             if message:
                 code, reason, text = message

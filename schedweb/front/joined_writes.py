@@ -67,6 +67,9 @@ class JoinedWrites(asyncio.Transport):
     def resume_reading(self) -> None:
         self._transport.resume_reading()
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._transport.set_protocol(protocol)
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._transport.get_extra_info(name, default)
 

@@ -30,6 +30,9 @@ from schedweb.front.threads import Limits, WsgiInThreads
 #: Threads for requests, and as many for streams; more would only compete.
 THREADS = 16
 
+#: Bytes of a message from the client of a WebSocket; watches expect none.
+LARGEST_FRAME = 64 * 1024
+
 #: Seconds for running requests to finish at shutdown.
 GRACE_SECONDS = 5
 
@@ -72,7 +75,10 @@ def _uvicorn_config(
         application,
         loop="asyncio",
         http=JoiningProtocol,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=LARGEST_FRAME,
+        # compressing each event would take a window of memory for each watch
+        ws_per_message_deflate=False,
         lifespan="off",
         # Django has configured logging.
         log_config=None,

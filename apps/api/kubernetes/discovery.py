@@ -115,7 +115,8 @@ def _rows(resource: Resource) -> list[Body]:
         "verbs": list(resource.verbs),
     }
     row |= _short(resource)
-    row["storageVersionHash"] = f"{resource.kind.api_version}.{resource.kind.name}"
+    if not resource.is_review:
+        row["storageVersionHash"] = f"{resource.kind.api_version}.{resource.kind.name}"
     return [row, *(_subresource_row(resource, sub) for sub in resource.subresources)]
 
 

@@ -150,7 +150,7 @@ def _paths(root: str, resource: Resource) -> Body:
         methods = {verb: method for verb, method in _ON_OBJECT.items() if verb in sub.verbs}
         if sub.name == "status":
             paths[f"{collection}/{{name}}/status"] = _operations(resource, methods)
-    return paths
+    return {path: operations for path, operations in paths.items() if operations}
 
 
 def _operations(resource: Resource, methods: dict[str, str]) -> Body:

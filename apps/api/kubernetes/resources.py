@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.api.kubernetes import events
 from apps.api.kubernetes.protobuf import envelopes
-from apps.cluster import kinds
+from apps.cluster import kinds, models
 from apps.cluster.errors import qualified
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
@@ -18,6 +18,8 @@ Body = dict[str, Any]
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS = ("get", "patch", "update")
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Resource:
     version: str
     subresources: tuple[Subresource, ...] = ()
     verbs: tuple[str, ...] = VERBS
+    #: A question that is posted and answered, but not stored: it has no model of its own.
+    is_review: bool = False
     #: Deletion returns the object instead of a Status.
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
@@ -110,6 +114,7 @@ _EXTRA: dict[str, tuple[Subresource, ...]] = {
     "ReplicaSet": (_SCALE,),
     "ReplicationController": (_SCALE,),
     "Service": (Subresource("proxy", "ServiceProxyOptions", _PROXY_VERBS),),
+    "ServiceAccount": (Subresource("token", "TokenRequest", ("create",), _AUTHENTICATION, "v1"),),
     "StatefulSet": (_SCALE,),
 }
 _RETURNS_DELETED = {
@@ -147,11 +152,34 @@ _NEW_EVENTS = Resource(
     from_wire=events.to_core_v1,
 )
 
+#: The resources that are stored.
 ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS)
 
-_BY_PATH = {(r.group, r.version, r.plural): r for r in ALL}
+
+def _review(group: str, name: str, *, namespaced: bool = False) -> Resource:
+    kind = Kind(
+        name,
+        f"{name.lower()}s",
+        models.KubernetesObject,  # type: ignore[type-abstract]
+        group=group,
+        namespaced=namespaced,
+    )
+    return Resource(kind, group, "v1", verbs=("create",), is_review=True)
+
+
+#: The questions about users and access.
+REVIEWS: tuple[Resource, ...] = (
+    _review(_AUTHENTICATION, "SelfSubjectReview"),
+    _review(_AUTHENTICATION, "TokenReview"),
+    _review(_AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True),
+    _review(_AUTHORIZATION, "SelfSubjectAccessReview"),
+    _review(_AUTHORIZATION, "SelfSubjectRulesReview"),
+    _review(_AUTHORIZATION, "SubjectAccessReview"),
+)
+_SERVED = (*ALL, *REVIEWS)
+_BY_PATH = {(r.group, r.version, r.plural): r for r in _SERVED}
 #: Every (group, version) in the order discovery lists them; the core group comes first.
-GROUP_VERSIONS = tuple(sorted({(r.group, r.version) for r in ALL}))
+GROUP_VERSIONS = tuple(sorted({(r.group, r.version) for r in _SERVED}))
 
 
 def find(group: str, version: str, plural: str) -> Resource | None:
@@ -161,5 +189,5 @@ def find(group: str, version: str, plural: str) -> Resource | None:
 
 def in_group_version(group: str, version: str) -> list[Resource]:
     """The resources of one group and version by name; empty if it is not served."""
-    found = [r for r in ALL if (r.group, r.version) == (group, version)]
+    found = [r for r in _SERVED if (r.group, r.version) == (group, version)]
     return sorted(found, key=lambda resource: resource.plural)
