@@ -119,8 +119,8 @@ def _resource(kind: Kind) -> Resource:
         kind.version,
         subresources=(*_EXTRA.get(kind.name, ()), *status),
         verbs=tuple(v for v in VERBS if kind is not kinds.NAMESPACE or v != "deletecollection"),
-        returns_deleted=kind.name in _RETURNS_DELETED,
-        creates_on_update=kind.name in _CREATES_ON_UPDATE,
+        returns_deleted=kind.returns_deleted or kind.name in _RETURNS_DELETED,
+        creates_on_update=kind.creates_on_update or kind.name in _CREATES_ON_UPDATE,
     )
 
 

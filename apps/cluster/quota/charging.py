@@ -147,8 +147,7 @@ class Charges:
             column = "body::text" if kind.name in _MEASURED else "'{\"metadata\": {}}'"
             with connection.cursor() as cursor:
                 cursor.execute(
-                    f"SELECT {column} FROM {kind.model._meta.db_table} "
-                    "WHERE cluster_id = %s AND namespace = %s",
+                    f"SELECT {column} FROM {kind.table} o WHERE cluster_id = %s AND namespace = %s",
                     [self._cluster.pk, namespace],
                 )
                 for (text,) in cursor.fetchall():

@@ -33,7 +33,7 @@ _OF_CLAIMS: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
 _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 _OF_SERVICES: Final = frozenset({"services", "services.nodeports", "services.loadbalancers"})
 #: Kinds counted by their plural, from before count/… existed.
-_PLURALS: Final = frozenset({"replicationcontrollers", "resourcequotas"})
+_PLURALS: Final = frozenset({"replicationcontrollers", "resourcequotas", "secrets", "configmaps"})
 
 
 def countable(kind: Kind) -> bool:

@@ -189,6 +189,10 @@ _SPECIAL: Mapping[str, Reader] = {
     "MicroTime": _micro_time,
     "FieldsV1": _anything,
     "RawExtension": _anything,
+    "JSON": _anything,
+    "JSONSchemaPropsOrArray": _anything,
+    "JSONSchemaPropsOrBool": _anything,
+    "JSONSchemaPropsOrStringArray": _anything,
 }
 
 

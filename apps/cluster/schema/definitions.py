@@ -56,7 +56,9 @@ def definition_of(group: str, version: str, kind: str) -> str:
 
 def reference(schema: Schema) -> str:
     """The name of the definition that a property refers to; "" if it is not a reference."""
-    return str(schema.get("$ref", "")).rpartition("/")[2]
+    target = schema.get("$ref")
+    # among the fields of a JSON schema is one of this name
+    return target.rpartition("/")[2] if isinstance(target, str) else ""
 
 
 @dataclass(frozen=True, slots=True)

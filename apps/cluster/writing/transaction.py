@@ -137,21 +137,23 @@ class WriteTransaction:
     def _lock(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
         wanted: dict[str, set[tuple[str, str]]] = {}
+        kinds_of: dict[str, Kind] = {}
         for write in writes:
             if not isinstance(write, ApiError):
-                kind_name, namespace, name = key_of(write)
-                wanted.setdefault(kind_name, set()).add((namespace, name))
-        for kind_name in sorted(wanted.keys() - {QUOTA.name}):
-            names = sorted(wanted[kind_name])
+                kind_key, namespace, name = key_of(write)
+                kinds_of[kind_key] = write.kind
+                wanted.setdefault(kind_key, set()).add((namespace, name))
+        for kind_key in sorted(wanted.keys() - {QUOTA.key}):
+            names = sorted(wanted[kind_key])
             self._read_locked(
                 cursor,
-                kinds.by_name(kind_name),
+                kinds_of[kind_key],
                 "JOIN unnest(%s::text[], %s::text[]) AS w(namespace, name) "
                 "ON t.namespace = w.namespace AND t.name = w.name",
                 [[ns for ns, _ in names], [name for _, name in names]],
             )
         if self.charges is not None:
-            countable_kinds = [each for each in wanted if countable(kinds.by_name(each))]
+            countable_kinds = [each for each in wanted if countable(kinds_of[each])]
             self._lock_quotas(cursor, {ns for each in countable_kinds for ns, _ in wanted[each]})
 
     def _lock_quotas(self, cursor: CursorWrapper, namespaces: set[str]) -> None:
@@ -170,13 +172,13 @@ class WriteTransaction:
     ) -> None:
         cursor.execute(
             "SELECT t.id, t.namespace, t.name, t.resource_version, t.body::text "
-            f"FROM {kind.model._meta.db_table} t {wanted} "
+            f"FROM {kind.table} t {wanted} "
             "WHERE t.cluster_id = %s ORDER BY t.id FOR NO KEY UPDATE OF t",
             [*parameters, self.cluster.pk],
         )
         for row_id, namespace, name, version, body in cursor.fetchall():
             row = Row(kind, row_id, version, sql.load_json(body))
-            self.rows[kind.name, namespace, name] = row
+            self.rows[kind.key, namespace, name] = row
 
     # under the locks
 

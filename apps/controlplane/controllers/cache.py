@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.usage import NodeUsage
-from apps.scheduler.objects import KubeObject, Node, PersistentVolume, Pod
+from apps.scheduler.objects import KINDS, KubeObject, Node, PersistentVolume, Pod
 
 Body = dict[str, Any]
 #: (kind, namespace, name)
@@ -31,7 +31,9 @@ _WHOLE = frozenset(
     }
 )
 #: Kinds that are not cached; their owner references are ignored.
-UNWATCHED = frozenset({"Event", "Lease"})
+UNWATCHED = frozenset(
+    {"Event", "Lease", *(kind.name for kind in kinds.ALL if kind.name not in KINDS)}
+)
 
 
 class ControllerCache:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.cluster.kinds import Kind
-from apps.controlplane.tables import events, nodes, pods, storage, workloads
+from apps.controlplane.tables import data, events, nodes, pods, storage, workloads
 from apps.controlplane.tables.columns import AGE, NAME, NONE, Column, get, labels, path, selector
 
 Body = Mapping[str, Any]
@@ -65,6 +65,7 @@ _REPLICAS = (
 )
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    **data.COLUMNS,
     "CSIDriver": storage.CSI_DRIVERS,
     "CSINode": storage.CSI_NODES,
     "CSIStorageCapacity": storage.CAPACITIES,

@@ -78,7 +78,7 @@ def kind_of(resource: str) -> Kind:
 def kind_counts(cluster: Cluster) -> list[KindCount]:
     """Every kind with its number of objects, in one statement."""
     counts = " UNION ALL ".join(
-        f"SELECT {number}, count(*) FROM {kind.model._meta.db_table} WHERE cluster_id = %s"
+        f"SELECT {number}, count(*) FROM {kind.table} o WHERE cluster_id = %s"
         for number, kind in enumerate(kinds.ALL)
     )
     with connection.cursor() as cursor:
@@ -93,7 +93,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
     BadRequest for an invalid label selector.
     """
     columns = [column for column in columns_of(kind) if column.name not in ("Name", "Age")]
-    objects = _filter(kind.model._default_manager.filter(cluster=cluster), query)
+    objects = _filter(kind.objects(cluster), query)
     total = objects.count()
     sortable = total <= MAX_SORTED
     keys = {"name": "", "age": "", **({column.name: column.name for column in columns})}
@@ -120,7 +120,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
 
 def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneObject:
     """An object with its history; NotFound if there is none."""
-    found = kind.model._default_manager.filter(cluster=cluster, namespace=namespace, name=name)
+    found = kind.objects(cluster).filter(namespace=namespace, name=name)
     first = found.first()
     if first is None:
         raise NotFound(kind.plural, name, kind.group)
@@ -141,7 +141,7 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
 
 def object_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> KubernetesObject:
     """The object; NotFound if there is none."""
-    found = kind.model._default_manager.filter(cluster=cluster, namespace=namespace, name=name)
+    found = kind.objects(cluster).filter(namespace=namespace, name=name)
     first: KubernetesObject | None = found.first()
     if first is None:
         raise NotFound(kind.plural, name, kind.group)
