@@ -18,6 +18,7 @@ from django.http import HttpResponse, QueryDict
 
 from apps.api.kubernetes import media, params, paths, verbs, watching
 from apps.api.kubernetes.calls import Call
+from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.presenting import present_object
 from apps.api.kubernetes.views import find_cluster, refusal_response
@@ -126,13 +127,14 @@ def _idle(stream: Watch, goes_on: bool) -> list[bytes]:
 
 def _call(scope: Scope, match: re.Match[str], user: User) -> Call:
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-    target = paths.parse(match["path"])
+    cluster = find_cluster(match["cluster"])
+    target = paths.parse(match["path"]) or parse_custom(cluster, match["path"])
     if target is None or target.subresource:
         raise UnknownPath
     query = QueryDict(scope["query_string"].decode("latin-1"))
     params.check_text(query)
     return Call(
-        cluster=find_cluster(match["cluster"]),
+        cluster=cluster,
         target=target,
         method="GET",
         query=query,

@@ -18,6 +18,18 @@ from apps.cluster.models import Cluster
 
 
 @dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column that a CustomResourceDefinition declares."""
+
+    name: str
+    type: str
+    json_path: str
+    format: str
+    description: str
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of object and how the API addresses it."""
 
@@ -42,6 +54,9 @@ class Kind:
     creates_on_update: bool = False
     #: The name of its CustomResourceDefinition; "" for a kind of this registry.
     definition_name: str = ""
+    #: Of such a kind: its OpenAPI definition, and its columns.
+    schema_name: str = ""
+    printer_columns: tuple[PrinterColumn, ...] = ()
 
     @property
     def key(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from apps.api.kubernetes import events
 from apps.cluster import kinds
+from apps.cluster.custom.versions import CustomVersion
 from apps.cluster.errors import qualified
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
@@ -50,6 +51,8 @@ class Resource:
     #: Converts from the stored form to that of this group and version, and back.
     to_wire: Callable[[Body], Body] = field(default=_unchanged)
     from_wire: Callable[[Body], Body] = field(default=_unchanged)
+    #: Of a custom resource: its version's names, and the paths of `scale`.
+    custom: CustomVersion | None = None
 
     @property
     def plural(self) -> str:
@@ -66,7 +69,11 @@ class Resource:
 
     @property
     def singular(self) -> str:
-        return self.kind.name.lower()
+        return self.custom.singular if self.custom is not None else self.kind.name.lower()
+
+    @property
+    def list_kind(self) -> str:
+        return self.custom.list_kind if self.custom is not None else f"{self.kind.name}List"
 
     @cached_property
     def api_version(self) -> str:
@@ -79,24 +86,24 @@ class Resource:
     @cached_property
     def definition(self) -> str:
         """The name of its OpenAPI definition."""
-        return definition_of(self.group, self.version, self.kind.name)
+        return self.kind.schema_name or definition_of(self.group, self.version, self.kind.name)
 
     def subresource(self, name: str) -> Subresource | None:
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
-_SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
+SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 _EXTRA: dict[str, tuple[Subresource, ...]] = {
-    "Deployment": (_SCALE,),
+    "Deployment": (SCALE,),
     "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
     "Pod": (
         Subresource("binding", "Binding", ("create",)),
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
         Subresource("log", "Pod", ("get",)),
     ),
-    "ReplicaSet": (_SCALE,),
-    "ReplicationController": (_SCALE,),
-    "StatefulSet": (_SCALE,),
+    "ReplicaSet": (SCALE,),
+    "ReplicationController": (SCALE,),
+    "StatefulSet": (SCALE,),
 }
 _RETURNS_DELETED = {
     "CSIDriver",
@@ -145,7 +152,7 @@ def find(group: str, version: str, plural: str) -> Resource | None:
     return _BY_PATH.get((group, version, plural))
 
 
-def in_group_version(group: str, version: str) -> list[Resource]:
+def in_group_version(group: str, version: str, custom: tuple[Resource, ...] = ()) -> list[Resource]:
     """The resources of one group and version by name; empty if it is not served."""
-    found = [r for r in ALL if (r.group, r.version) == (group, version)]
+    found = [r for r in (*ALL, *custom) if (r.group, r.version) == (group, version)]
     return sorted(found, key=lambda resource: resource.plural)

@@ -32,6 +32,7 @@ from apps.api.kubernetes import (
     verbs,
 )
 from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
@@ -121,8 +122,11 @@ class KubernetesView(ReleasingView):
         target = paths.parse(path)
         accept = request.META.get("HTTP_ACCEPT", "")
         if target is None:
-            response = component.answer(request._request, find_cluster(cluster), path)
-            return response or documents.answer(request._request, path, accept)
+            found = find_cluster(cluster)
+            target = parse_custom(found, path)
+        if target is None:
+            response = component.answer(request._request, found, path)
+            return response or documents.answer(request._request, found, path, accept)
         return answer(
             cluster,
             target,

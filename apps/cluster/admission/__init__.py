@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.services import keep_allocated
 from apps.cluster.admission.draft import Body, draft_of
@@ -63,6 +64,8 @@ def _create(
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
     set_initial_status(kind, draft)
+    if kind == "CustomResourceDefinition":
+        draft["status"] = established_status(draft)
     if kind == "Pod":
         create_pod(draft, lookups, plugins)
         return
@@ -82,6 +85,8 @@ def _update(
     set_defaults(kind, draft)
     if kind == "Pod":
         update_pod(draft, old)
+    elif kind == "CustomResourceDefinition":
+        draft["status"] = established_status(draft)
     elif kind == "PriorityClass":
         check_default_class(draft, lookups)
     plugins.admit(kind, draft, lookups, old)

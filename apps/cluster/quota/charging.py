@@ -144,7 +144,7 @@ class Charges:
         for kind in kinds.ALL:
             if not countable(kind) or not covered_resources(kind, hard):
                 continue
-            column = "body::text" if kind.name in _MEASURED else "'{\"metadata\": {}}'"
+            column = "body::text" if kind.key in _MEASURED else "'{\"metadata\": {}}'"
             with connection.cursor() as cursor:
                 cursor.execute(
                     f"SELECT {column} FROM {kind.table} o WHERE cluster_id = %s AND namespace = %s",

@@ -14,6 +14,7 @@ from apps.cluster import kinds, sql
 from apps.cluster.admission import admit
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
+from apps.cluster.custom.admission import admit_custom, validate_custom_object
 from apps.cluster.errors import (
     AlreadyExists,
     ApiError,
@@ -121,15 +122,19 @@ class WriteTransaction:
                 paused=self.cluster.paused,
                 by_client=bool(self.actor.manager),
             )
-            body = admit(
-                kind.name,
-                stamped,
-                self.lookups,
-                taint_new_nodes=tainted,
-                plugins=self.plugins,
-            )
+            if kind.schema_name:
+                body = admit_custom(kind, stamped, None)
+            else:
+                body = admit(
+                    kind.name,
+                    stamped,
+                    self.lookups,
+                    taint_new_nodes=tainted,
+                    plugins=self.plugins,
+                )
             _validate(kind, body, None)
-            self.plugins.validate(kind.name, body, self.lookups)
+            if not kind.schema_name:
+                self.plugins.validate(kind.name, body, self.lookups)
         except ApiError as refusal:
             return self._guard(refusal)
         return Create(kind, body, body["metadata"].get("namespace", ""))
@@ -225,11 +230,14 @@ class WriteTransaction:
         new = stamp_updated(kind, old, changed, write.subresource)
         if not write.trusted:
             part = write.subresource
-            new = admit(
-                kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
-            )
+            if kind.schema_name:
+                new = admit_custom(kind, new, old)
+            else:
+                new = admit(
+                    kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
+                )
             _validate(kind, new, old, part)
-            if not part:
+            if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
         if not write.subresource:
             count_generation(kind, old, new)
@@ -316,6 +324,9 @@ def _is_about(kind: Kind, write: Write | ApiError) -> bool:
 
 
 def _validate(kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
-    causes = validate(kind.name, body, old, subresource=subresource)
+    if kind.schema_name:
+        causes = validate_custom_object(kind, body, old)
+    else:
+        causes = validate(kind.name, body, old, subresource=subresource)
     if causes:
         raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)
