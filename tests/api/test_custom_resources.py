@@ -206,3 +206,42 @@ def test_immutable_data_cannot_change(kube: Kube) -> None:
     assert (made["type"], made["data"]) == ("Opaque", {"a": "eA=="}) and "stringData" not in made
     found = kube.get(f"{secrets}?fieldSelector=type=Opaque").json()["items"]
     assert [each["metadata"]["name"] for each in found] == ["s"]
+
+
+def test_a_limit_range_sets_defaults_and_refuses_what_is_outside(kube: Kube) -> None:
+    limits = {
+        "type": "Container",
+        "default": {"cpu": "500m"},
+        "defaultRequest": {"cpu": "250m"},
+        "max": {"cpu": "1", "memory": "1Gi"},
+        "maxLimitRequestRatio": {"cpu": "3"},
+    }
+    ranges = "/api/v1/namespaces/default/limitranges"
+    made = kube.post(ranges, {"metadata": {"name": "l"}, "spec": {"limits": [limits]}})
+    assert made.status_code == 201, made.json()
+    pods = "/api/v1/namespaces/default/pods"
+
+    def pod(name: str, **resources: Any) -> dict[str, Any]:
+        container = {"name": "c", "image": "i", "resources": resources}
+        return {"metadata": {"name": name}, "spec": {"containers": [container]}}
+
+    created = kube.post(pods, pod("p")).json()
+    assert created["spec"]["containers"][0]["resources"] == {
+        "requests": {"cpu": "250m", "memory": "1Gi"},
+        "limits": {"cpu": "500m", "memory": "1Gi"},
+    }
+    assert created["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
+        "LimitRanger plugin set: cpu, memory request for container c; "
+        "cpu, memory limit for container c"
+    )
+    assert created["status"]["qosClass"] == "Burstable"
+    refused = kube.post(pods, pod("q", limits={"cpu": "2", "memory": "1Gi"}))
+    assert (refused.status_code, refused.json()["message"]) == (
+        403,
+        'pods "q" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
+    )
+    both = kube.post(pods, pod("r", requests={"cpu": "100m"}, limits={"memory": "2Gi"})).json()
+    assert both["message"] == (
+        'pods "r" is forbidden: [maximum memory usage per Container is 1Gi, but limit is 2Gi, '
+        "cpu max limit to request ratio per Container is 3, but provided ratio is 5.000000]"
+    )

@@ -14,6 +14,7 @@ from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.services import keep_allocated
 from apps.cluster.admission.draft import Body, draft_of
+from apps.cluster.admission.limit_ranges import limit_claim
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
@@ -92,8 +93,13 @@ def _update(
     plugins.admit(kind, draft, lookups, old)
 
 
+def _admit_claim(claim: Body, lookups: Lookups) -> None:
+    limit_claim(claim, lookups)
+    set_default_storage_class(claim, lookups)
+
+
 _ON_CREATE: Final[dict[str, Callable[[Body, Lookups], None]]] = {
     "PriorityClass": check_default_class,
     "PersistentVolume": add_protection_finalizer("kubernetes.io/pv-protection"),
-    "PersistentVolumeClaim": set_default_storage_class,
+    "PersistentVolumeClaim": _admit_claim,
 }

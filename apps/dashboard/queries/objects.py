@@ -15,6 +15,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
 from apps.controlplane.tables.columns import Column
 from apps.controlplane.tables.kinds import columns_of
+from apps.dashboard.areas import AREAS, area_of
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import filter_by_labels
@@ -33,6 +34,11 @@ class KindCount:
 
     kind: Kind
     objects: int
+
+    @property
+    def area(self) -> str:
+        """The heading under which the page of kinds lists it."""
+        return area_of(self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,8 @@ def kind_counts(cluster: Cluster) -> list[KindCount]:
     with connection.cursor() as cursor:
         cursor.execute(counts, [cluster.pk] * len(kinds.ALL))
         counted = dict(cursor.fetchall())
-    return [KindCount(kind, counted[number]) for number, kind in enumerate(kinds.ALL)]
+    found = [KindCount(kind, counted[number]) for number, kind in enumerate(kinds.ALL)]
+    return sorted(found, key=lambda each: (AREAS.index(each.area), each.kind.name))
 
 
 def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> ObjectList:
