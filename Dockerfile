@@ -14,6 +14,7 @@ COPY schedweb schedweb
 COPY apps apps
 COPY templates templates
 COPY static static
+COPY docs docs
 RUN python -m compileall -q . \
     && useradd --system --uid 10001 schedweb \
     && install --directory --owner schedweb --group schedweb /data

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
 import zstandard
 from django.urls import URLPattern, URLResolver, reverse
 
@@ -16,7 +17,10 @@ from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
-from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.ledger import saved_views
+from apps.controlplane.models import Operation, SavedView, SchedulingDecision
+from apps.controlplane.operations import previewing
+from apps.controlplane.profiles import revisions
 from apps.dashboard.urls import urlpatterns
 
 #: login and logout, which are not pages of a logged-in user
@@ -31,10 +35,27 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add objects that detail pages need: an object without a page of its own, an operation."""
+    """Add what detail pages need: an object without a page of its own, operations, a view."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
+    result = previewing.PreviewResult(
+        subject="revision 1",
+        configuration=revisions.BUILT_IN,
+        legacy=False,
+        effects={},
+        decisions=[],
+    )
+    Operation.objects.create(
+        kind=previewing.KIND,
+        title="Preview revision 1",
+        cluster=cluster,
+        state=Operation.State.SUCCEEDED,
+        arguments={"subject": "revision 1"},
+        output=zstandard.compress(msgspec.json.encode(result)),
+        output_name=previewing.OUTPUT_NAME,
+        user=actor.user,
+    )
     Operation.objects.create(
         kind="export",
         title=f"Export cluster {cluster.name}",
@@ -44,6 +65,8 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
         output_name="cluster.yaml",
         user=actor.user,
     )
+    query = {"group": "pod", "result": "unschedulable"}
+    saved_views.create_view(cluster, actor.user, name="failed", query=query)
 
 
 def pages(cluster: Cluster) -> dict[str, str]:
@@ -63,8 +86,11 @@ def lists(cluster: Cluster) -> dict[str, str]:
     return {
         "API clusters": "/api/v1/clusters",
         "API decisions": f"{control}/decisions",
+        "API decisions by pod": f"{control}/decisions/aggregate?group=pod",
+        "API decisions by hour and result": f"{control}/decisions/aggregate?group=hour,result",
         "API queue": f"{control}/queue",
         "API profiles": f"{control}/profiles",
+        "API series of a day": f"{control}/series?since=24h",
         "k8s nodes, 500": f"{core}/nodes?limit=500",
         "k8s pods, 500": f"{core}/pods?limit=500",
         "k8s pods of a node": f"{core}/pods?fieldSelector=spec.nodeName%3D{node}",
@@ -119,8 +145,13 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "scores.number": decisions.filter(result="scheduled").latest("id").pk,
         "status": 1,
         "operation.number": operation.pk,
+        "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,
         "uid": pod.uid,
+        "view": SavedView.objects.filter(cluster=cluster).latest("id").pk,
+        "plugin": "NodeResourcesFit",
+        "document": "queue",
+        "file.document": "images/decision.png",
     }

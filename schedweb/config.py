@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,6 +16,11 @@ DATABASE_POINTER = Path("run") / "database"
 
 #: Written by ``make up``: the site's https URL, whose port may differ from the configured one.
 SITE_POINTER = Path("run") / "https-url"
+
+#: Default of SCHEDWEB_SERIES_RETENTION: width:retention of each resolution of the charts.
+_SERIES = "10s:6h 1m:3d 10m:35d 1h:400d 1d:1830d"
+_SPAN = re.compile(r"([1-9]\d{0,5})([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class InvalidEnvironment(Exception):
@@ -56,6 +63,8 @@ class Config:
     changelog_max_days: int = 90
     #: Whether to keep the changes from which a retained decision can be rebuilt.
     changelog_covers_ledger: bool = True
+    #: Width of the buckets of charts over time -> how long they are retained, in seconds.
+    series_retention: tuple[tuple[int, int], ...] = ((10, 21_600),)
     #: Out-of-tree scheduler plugins, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
 
@@ -117,6 +126,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         ),
         changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
+        series_retention=_series(environ.get("SCHEDWEB_SERIES_RETENTION") or _SERIES),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
 
@@ -161,3 +171,30 @@ def _database_url(environ: Mapping[str, str]) -> str:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.replace(",", " ").split() if word)
+
+
+def _series(text: str) -> tuple[tuple[int, int], ...]:
+    """`10s:6h 1m:3d` as ((10, 21600), (60, 259200))."""
+    spans = [tuple(_span_seconds(part, text) for part in word.split(":")) for word in _words(text)]
+    pairs = [(pair[0], pair[1]) for pair in spans if len(pair) == 2]
+    ascending = all(
+        coarse[0] > fine[0] and coarse[0] % fine[0] == 0 and coarse[1] >= fine[1]
+        for fine, coarse in pairwise(pairs)
+    )
+    if not pairs or len(pairs) != len(spans) or not ascending:
+        raise InvalidEnvironment(
+            "SCHEDWEB_SERIES_RETENTION must list widths and retentions, such as "
+            f"{_SERIES!r}, in which each width is a multiple of the one before and retained at "
+            f"least as long, not {text!r}"
+        )
+    return tuple(pairs)
+
+
+def _span_seconds(span: str, text: str) -> int:
+    found = _SPAN.fullmatch(span)
+    if found is None:
+        raise InvalidEnvironment(
+            f"SCHEDWEB_SERIES_RETENTION: {span!r} in {text!r} is not a number of seconds, minutes, "
+            "hours or days such as 10s, 1m, 6h or 35d"
+        )
+    return int(found[1]) * _SECONDS[found[2]]

@@ -212,6 +212,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "retain": 600,
         "tend_operations": 5,
         "beat": 5,
+        "sample_series": CONFIG.series_retention[0][0],
+        "trim_series": 600,
     }.items()
 }
 
@@ -224,6 +226,9 @@ RETENTION = {
     "changelog_max_days": CONFIG.changelog_max_days,
     "changelog_covers_ledger": CONFIG.changelog_covers_ledger,
 }
+
+#: Resolutions of charts over time, finest first: (width, retention) in seconds.
+SERIES_RETENTION = CONFIG.series_retention
 
 #: Out-of-tree scheduler plugins: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins

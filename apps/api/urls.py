@@ -7,6 +7,11 @@ from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.routers import DefaultRouter
 
+from apps.api.control.aggregates import (
+    ClusterDecisionAggregateView,
+    DecisionAggregateView,
+    PastDecisionAggregateView,
+)
 from apps.api.control.base import UnknownAddressView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
@@ -21,9 +26,17 @@ from apps.api.control.exporting import (
 )
 from apps.api.control.history import PastClusterViewSet
 from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
+from apps.api.control.profiles import (
+    DraftViewSet,
+    PreviewListView,
+    PreviewView,
+    ProfileViewSet,
+)
 from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
+from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.schema import SchemaView
-from apps.api.control.views import ClusterViewSet, ProfileViewSet, TokenView
+from apps.api.control.series import SeriesView
+from apps.api.control.views import ClusterViewSet, TokenView
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -31,11 +44,13 @@ router = DefaultRouter(trailing_slash=False)
 router.include_format_suffixes = False
 router.register("clusters", ClusterViewSet, basename="api-cluster")
 router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
+router.register("clusters/(?P<cluster>[^/]+)/drafts", DraftViewSet, basename="api-draft")
 router.register(
     "clusters/(?P<cluster>[^/]+)/decisions",
     ClusterDecisionViewSet,
     basename="api-cluster-decision",
 )
+router.register("clusters/(?P<cluster>[^/]+)/views", SavedViewViewSet, basename="api-view")
 router.register("history/clusters", PastClusterViewSet, basename="api-past-cluster")
 router.register(
     r"history/clusters/(?P<cluster_id>\d{1,18})/decisions",
@@ -59,6 +74,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
         QueueActivateView.as_view(),
         name="api-queue-activate",
     ),
+    path("api/v1/clusters/<str:cluster>/previews", PreviewListView.as_view(), name="api-previews"),
+    path(
+        "api/v1/clusters/<str:cluster>/previews/<int:number>",
+        PreviewView.as_view(),
+        name="api-preview",
+    ),
+    path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
     path(
@@ -75,6 +97,21 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/pods/<str:namespace>/<str:name>/explanation",
         PodExplanationView.as_view(),
         name="api-pod-explanation",
+    ),
+    path(
+        "api/v1/decisions/aggregate",
+        DecisionAggregateView.as_view(),
+        name="api-aggregate-decisions",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/decisions/aggregate",
+        ClusterDecisionAggregateView.as_view(),
+        name="api-aggregate-cluster-decisions",
+    ),
+    path(
+        "api/v1/history/clusters/<int:cluster_id>/decisions/aggregate",
+        PastDecisionAggregateView.as_view(),
+        name="api-aggregate-past-decisions",
     ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
     path(

@@ -21,6 +21,7 @@ import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -44,6 +45,8 @@ _TYPES: Final[dict[type, int]] = {
     **{array: dumper.oid for array, dumper in DUMPERS.items()},
 }
 
+#: Never used twice: the server may still know a statement whose name was forgotten here.
+_numbers: Final = count()
 #: The names of the statements that a connection has prepared.
 _prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes]] = WeakKeyDictionary()
 
@@ -139,7 +142,7 @@ class Exchange:
         name = self._names.get(sent.sql)
         sent.is_new = name is None
         if name is None:
-            name = self._names[sent.sql] = b"exchange%d" % len(self._names)
+            name = self._names[sent.sql] = b"exchange%d" % next(_numbers)
             self._pgconn.send_prepare(name, sent.sql.encode(), types)
         self._pgconn.send_query_prepared(name, values, formats)
 

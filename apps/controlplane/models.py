@@ -17,7 +17,9 @@ from apps.cluster.models import Cluster
 
 
 class ConfigurationRevision(models.Model):
-    """One revision of a cluster's KubeSchedulerConfiguration; only `active` ever changes.
+    """One revision of a cluster's KubeSchedulerConfiguration.
+
+    The configuration never changes; `active`, `name` and `note` may.
 
     The loop schedules with the revision marked `active`. A configuration holds one scheduler
     profile for each schedulerName.
@@ -33,6 +35,8 @@ class ConfigurationRevision(models.Model):
     #: Converted from an older format; may name legacy plugins.
     legacy = models.BooleanField(default=False)
     active = models.BooleanField(default=False)
+    #: Chosen by a user; unique in the cluster unless empty.
+    name = models.CharField(max_length=63, blank=True)
     note = models.CharField(max_length=200, blank=True)
     user = models.CharField(max_length=150)
     created_at = models.DateTimeField(default=timezone.now)
@@ -47,10 +51,36 @@ class ConfigurationRevision(models.Model):
                 condition=models.Q(active=True),
                 name="one_active_revision",
             ),
+            models.UniqueConstraint(
+                fields=["cluster", "name"],
+                condition=~models.Q(name=""),
+                name="unique_revision_name",
+            ),
         )
 
     def __str__(self) -> str:
         return f"{self.cluster_id} revision {self.revision}"
+
+
+class ConfigurationDraft(models.Model):
+    """A configuration that a user is still writing: it may be invalid, and changes when saved."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    name = models.CharField(max_length=63)
+    configuration = models.TextField()
+    legacy = models.BooleanField(default=False)
+    note = models.CharField(max_length=200, blank=True)
+    #: The user who saved it last.
+    user = models.CharField(max_length=150)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "name"], name="unique_draft_name"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} draft {self.name}"
 
 
 class LoopLease(models.Model):
@@ -235,6 +265,8 @@ class SchedulingDecision(models.Model):
     pod_uid = models.UUIDField()
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
+    #: The pod's controller, "Deployment/web"; empty without one, and in rows of earlier releases.
+    workload = models.CharField(max_length=317, blank=True, default="", db_default="")
     attempt = models.PositiveIntegerField()
     at = models.DateTimeField()
     profile_revision = models.PositiveIntegerField()
@@ -288,6 +320,12 @@ class SchedulingDecision(models.Model):
             ),
             # by namespace
             models.Index(fields=["cluster", "namespace", "id"], name="decision_namespace"),
+            # by workload
+            models.Index(
+                fields=["cluster", "workload", "id"],
+                name="decision_workload",
+                condition=~models.Q(workload=""),
+            ),
             # scheduled on a node
             models.Index(
                 fields=["cluster", "node", "id"],
@@ -328,6 +366,29 @@ class SchedulingDecision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name} attempt {self.attempt}: {self.result}"
+
+
+class SavedView(models.Model):
+    """Filters, grouping and sorting of decisions under a name: see `ledger.saved_views`."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    #: Who saved it, and alone can change it.
+    user = models.CharField(max_length=150)
+    name = models.CharField(max_length=100)
+    #: Parameter -> its text, as in the address of a list or an aggregation of decisions.
+    query = models.JSONField(default=dict)
+    #: Other users see it.
+    shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (
+            # also finds the views of a cluster
+            models.UniqueConstraint(fields=["cluster", "user", "name"], name="unique_saved_view"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user}"
 
 
 class Operation(models.Model):
@@ -468,3 +529,56 @@ class SchedulerMetrics(models.Model):
 
     def __str__(self) -> str:
         return f"metrics of cluster {self.cluster_id}"
+
+
+class SeriesBucket(models.Model):
+    """The figures of a cluster in one span of its clock; `apps.controlplane.series` reads them."""
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, db_constraint=False, db_index=False
+    )
+    #: Width in seconds.
+    resolution = models.PositiveIntegerField()
+    start = models.DateTimeField()
+    #: Up to this time the cluster is known to have had the levels of the last sample; null if the
+    #: bucket only has counts.
+    until = models.DateTimeField(null=True)
+    #: zstandard-compressed MessagePack of `series.buckets.Bucket`
+    figures = models.BinaryField()
+    #: `series.node_columns` of the last sample; null if there was none, or nodes are not retained
+    #: in this resolution.
+    nodes = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = (
+            # a chart reads one resolution from one time to another
+            models.UniqueConstraint(
+                fields=["cluster", "resolution", "start"], name="unique_series_bucket"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} at {self.start} for {self.resolution} s"
+
+
+class SeriesCursor(models.Model):
+    """What the series of a cluster contain so far: each row is counted once.
+
+    Written with the buckets, in the transaction that locks this row.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True)
+    #: When the cluster was last looked at, by its clock.
+    sampled_at = models.DateTimeField()
+    #: Version of the cluster at the last sample, and the transaction that wrote its metrics; -1 if
+    #: rows remain to be counted.
+    version = models.BigIntegerField(default=-1)
+    metrics_xid = models.BigIntegerField(default=0)
+    #: The last counted rows of the ledger and of the queue's history.
+    decision_id = models.BigIntegerField(default=0)
+    move_id = models.BigIntegerField(default=0)
+    #: `SchedulerMetrics.series` as counted.
+    baseline = models.BinaryField(default=b"")
+
+    def __str__(self) -> str:
+        return f"series of cluster {self.cluster_id} until {self.sampled_at}"

@@ -12,12 +12,12 @@ from django.db.models import Count, QuerySet
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane.models import (
-    ConfigurationRevision,
     PastCluster,
     QueueEntry,
     SchedulingDecision,
 )
 from apps.controlplane.profiles import revisions
+from apps.scheduler.config import Configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,9 @@ def list_pods_of_other_schedulers(cluster: Cluster) -> QuerySet[Pod]:
     return pending.exclude(scheduler_name__in=list_scheduler_names(cluster))
 
 
-def count_stranded_pods(cluster: Cluster, revision: ConfigurationRevision) -> dict[str, int]:
-    """The pending pods that no profile of this revision would schedule, by schedulerName."""
-    profiles = revisions.load_configuration(revision).profiles
-    known = [profile.scheduler_name for profile in profiles]
+def count_stranded_pods(cluster: Cluster, configuration: Configuration) -> dict[str, int]:
+    """The pending pods that no profile of a configuration would schedule, by schedulerName."""
+    known = [profile.scheduler_name for profile in configuration.profiles]
     pending = Pod.objects.filter(cluster=cluster, node_name="")
     pending = pending.exclude(phase__in=("Succeeded", "Failed")).exclude(scheduler_name__in=known)
     counted = pending.values_list("scheduler_name").annotate(Count("pk")).order_by("scheduler_name")

@@ -13,6 +13,7 @@ from apps.controlplane.loop.engines import engines
 from apps.controlplane.loop.starting import run_slice
 from apps.controlplane.operations import running, tending
 from apps.controlplane.partitions import daily
+from apps.controlplane.series import sampling, trimming
 from apps.controlplane.workers import heartbeat
 from apps.controlplane.workers.waking import wake
 
@@ -77,6 +78,18 @@ def prepare_days() -> None:
 def retain() -> None:
     """Every ten minutes: delete history beyond the retention limits."""
     retention.run()
+
+
+@shared_task(ignore_result=True)
+def sample_series() -> None:
+    """Every ten seconds: add the state and the happenings of each cluster to its series."""
+    sampling.sample_all()
+
+
+@shared_task(ignore_result=True)
+def trim_series() -> None:
+    """Every ten minutes: delete the buckets of series beyond their retention."""
+    trimming.trim()
 
 
 @shared_task(ignore_result=True)

@@ -28,7 +28,8 @@ class Field:
     """One field of a filter form: a text field, or a selection if `choices` is set.
 
     `hint` is the placeholder of a text field. A choice is a value, or a (value, label) pair; the
-    label of the empty choice is `nothing`. `suggestions` complete a text field that takes any text.
+    label of the empty choice is `nothing`. `suggestions` complete a text field that takes any text;
+    those of a field with an address `complete` are requested there while the user types.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Field:
     nothing: str = "all"
     suggestions: Sequence[str] = ()
     number: bool = False
+    complete: str = ""
 
     @property
     def options(self) -> list[tuple[str, str]]:

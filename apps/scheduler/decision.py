@@ -56,6 +56,8 @@ class Decision(msgspec.Struct, kw_only=True, eq=False):
 
     pod_key: str
     pod_uid: str
+    #: the pod's controller, "Deployment/web"; "" without one
+    workload: str = ""
     #: the profile's schedulerName
     profile: str
     #: number of this attempt, counted from 1

@@ -31,6 +31,7 @@ from apps.scheduler.framework.nodes import Int64Array
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.runtime import Framework
 from apps.scheduler.framework.scoring import ScoreColumn
+from apps.scheduler.framework.signed_scores import Cycle
 from apps.scheduler.framework.status import (
     SUCCESS,
     Status,
@@ -91,7 +92,9 @@ def repeat_cycle(context: SchedulingContext, attempt: Attempt) -> Sequence[int] 
     most = feasible_nodes_needed(context, attempt.framework, snapshot.total_nodes)
     if len(results.verdicts.feasible) > most:
         return None
-    found = results.repeat(attempt.state, attempt.pod, snapshot, most)
+    cycle = Cycle(attempt.state, attempt.pod, snapshot)
+    run = attempt.framework.filters.signed_runner(attempt.state, attempt.pod)
+    found = results.repeat(cycle, run, most)
     if found is None:
         return None
     decision, summary = attempt.decision, found.summary
@@ -358,5 +361,5 @@ def select_host(
     ``ties``: their rows, as in ``decision.ties``.
     """
     decision = attempt.decision
-    decision.draw = context.tie_breaker.choose_row(decision.ranking, context.snapshot.name_rank)
+    decision.draw = context.tie_breaker.choose_row(ties, context.snapshot.name_rank)
     decision.node = decision.nodes[ties[decision.draw]]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from apps.scheduler.framework.nodes import Int64Array
-from apps.scheduler.framework.ranking import Ranking
 
 TieBreak = Literal["random", "first-name"]
 
@@ -27,8 +26,8 @@ class TieBreaker:
             return 0
         return self._draw(count)
 
-    def choose_row(self, ranking: Ranking, name_rank: Int64Array) -> int:
-        """An index into the ties of ``ranking``; ``name_rank`` is Snapshot.name_rank."""
-        if self._by_name and ranking.tied > 1:
-            return int(name_rank[ranking.ties].argmin())
-        return self.choose(ranking.tied)
+    def choose_row(self, ties: Sequence[int] | Int64Array, name_rank: Int64Array) -> int:
+        """An index into ``ties``, rows of the snapshot; ``name_rank`` is Snapshot.name_rank."""
+        if self._by_name and len(ties) > 1:
+            return int(name_rank[ties].argmin())
+        return self.choose(len(ties))

@@ -1,6 +1,6 @@
-/* The heat map of a cluster's nodes: one cell per node, in groups; the height of the fill shows
-   how much is requested. Drawn on a canvas from one compact document. Arrow keys move between
-   nodes, Enter opens one. */
+/* The heat map of a cluster's nodes: one cell per node, in groups; the color shows how much is
+   requested. Drawn on a canvas from one compact document. Cells are as large as the number of nodes
+   allows. Arrow keys move between nodes, Enter opens one; nodes can be selected for an action. */
 
 (() => {
   const PLACE = document.getElementById("heat");
@@ -8,17 +8,27 @@
   const canvas = PLACE.querySelector("canvas");
   const tip = PLACE.querySelector(".tip");
   const status = PLACE.querySelector("[role=status]");
+  const form = PLACE.querySelector("form");
+  const chooser = form.querySelector("[data-choosing]");
   const STATES = ["", "cordoned", "not ready", "not ready, cordoned"];
   const LABEL = 18,
     GAP = 12,
     LEAST_COLUMN = 190,
+    MOST_HEIGHT = 460,
+    LARGEST = 28,
+    SMALLEST = 4,
+    DRAGGED = 4,
     REFRESH_MS = 2000;
   let data = null,
     cells = [],
     current = -1,
     loading = false,
     again = false,
-    loadedAt = 0;
+    loadedAt = 0,
+    start = null,
+    box = null,
+    dragged = false;
+  const chosen = new Set();
 
   async function load() {
     if (loading) {
@@ -32,7 +42,11 @@
       const answer = await fetch(PLACE.dataset.source, { headers: { Accept: "application/json" } });
       if (answer.ok) {
         data = await answer.json();
+        const names = new Set(data.names);
+        for (const name of chosen)
+          if (!names.has(name)) chosen.delete(name);
         draw();
+        describe();
         PLACE.dataset.drawn = String(data.names.length);
       }
     } finally {
@@ -45,23 +59,29 @@
     }
   }
 
-  function sizeOfCell(nodes) {
-    return nodes <= 300 ? 20 : nodes <= 1200 ? 15 : nodes <= 3000 ? 11 : 9;
+  /* The layout with the largest cells that is not too high. */
+  function fit(width) {
+    let size = LARGEST,
+      found = lay(width, size);
+    while (found.height > MOST_HEIGHT && size > SMALLEST) {
+      size -= 1;
+      found = lay(width, size);
+    }
+    cells = found.cells;
+    return found;
   }
 
   /* Computes the position of each node's cell, group by group, in as many columns as fit; returns
-     the labels and the total height. */
-  function lay(width) {
-    const size = sizeOfCell(data.names.length),
-      step = size + (size > 12 ? 2 : 1);
+     the cells, the labels and the total height. */
+  function lay(width, size) {
+    const step = size + (size > 12 ? 2 : 1);
     const columns = Math.max(1, Math.min(data.groups.length, Math.floor(width / LEAST_COLUMN)));
     const columnWidth = (width - (columns - 1) * GAP) / columns;
     const perLine = Math.max(1, Math.floor(columnWidth / step));
-    const labels = [];
+    const labels = [],
+      found = [];
     let top = 0,
-      tallest = 0,
-      index = 0;
-    cells = [];
+      tallest = 0;
     data.groups.forEach(([name, count], place) => {
       const column = place % columns;
       if (column === 0 && place > 0) {
@@ -70,63 +90,90 @@
       }
       const left = column * (columnWidth + GAP);
       labels.push([`${name} · ${count.toLocaleString("en")}`, left, top + 12, columnWidth]);
-      for (let each = 0; each < count; each += 1, index += 1) {
+      for (let each = 0; each < count; each += 1) {
         const x = left + (each % perLine) * step,
           y = top + LABEL + Math.floor(each / perLine) * step;
-        cells.push([x, y, size]);
+        found.push([x, y, size]);
       }
       tallest = Math.max(tallest, LABEL + Math.ceil(count / perLine) * step);
     });
-    return { labels, height: top + tallest + 2 };
+    return { cells: found, labels, height: top + tallest + 2 };
+  }
+
+  const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  /* 101 colors from an empty to a full node, between the five colors of the legend. */
+  function ramp() {
+    const steps = [0, 1, 2, 3, 4].map((step) => {
+      const digits = token(`--heat-${step}`).slice(1);
+      return [0, 2, 4].map((at) => parseInt(digits.slice(at, at + 2), 16));
+    });
+    return Array.from({ length: 101 }, (_, percent) => {
+      const place = percent / 25,
+        from = Math.min(3, Math.floor(place)),
+        part = place - from;
+      const mixed = steps[from].map((low, at) => low + (steps[from + 1][at] - low) * part);
+      return `rgb(${mixed.map(Math.round).join(" ")})`;
+    });
   }
 
   function draw() {
     const width = PLACE.clientWidth;
     if (!data || !width) return;
-    const { labels, height } = lay(width),
+    const { labels, height } = fit(width),
       scale = window.devicePixelRatio || 1;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     const pen = canvas.getContext("2d"),
-      tokens = getComputedStyle(document.documentElement);
-    const colour = (name) => tokens.getPropertyValue(name).trim();
-    const ramp = [0, 1, 2, 3, 4].map((step) => colour(`--heat-${step}`));
+      colors = ramp(),
+      ink = token("--ink"),
+      panel = token("--panel"),
+      accent = token("--heat-chosen");
     pen.scale(scale, scale);
-    pen.fillStyle = colour("--ink-2");
+    pen.fillStyle = token("--ink-2");
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     for (const [text, x, y, most] of labels) pen.fillText(text, x, y, most);
-    const track = colour("--track"),
-      ink = colour("--ink");
     cells.forEach(([x, y, size], index) => {
       const share = Math.min(1000, data.shares[index]);
-      pen.fillStyle = track;
+      pen.fillStyle = colors[Math.round(share / 10)];
       pen.fillRect(x, y, size, size);
-      const tall = share > 0 ? Math.max(1, Math.round((size * share) / 1000)) : 0;
-      pen.fillStyle = ramp[Math.min(4, Math.floor(share / 200))];
-      pen.fillRect(x, y + size - tall, size, tall);
       const state = Number(data.states[index]);
-      if (state) mark(pen, x, y, size, state, ink);
+      if (state) mark(pen, x, y, size, state, share < 500 ? ink : panel);
+    });
+    pen.strokeStyle = accent;
+    cells.forEach(([x, y, size], index) => {
+      if (!chosen.has(data.names[index])) return;
+      pen.lineWidth = size > 8 ? 3 : 2;
+      pen.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
     });
     if (current >= 0 && current < cells.length) {
       const [x, y, size] = cells[current];
-      pen.strokeStyle = colour("--accent");
+      pen.strokeStyle = ink;
       pen.lineWidth = 2;
       pen.strokeRect(x - 1, y - 1, size + 2, size + 2);
+    }
+    if (box) {
+      pen.lineWidth = 1;
+      pen.strokeStyle = ink;
+      pen.setLineDash([4, 3]);
+      pen.strokeRect(...box);
+      pen.setLineDash([]);
     }
   }
 
   /* One stroke for cordoned, two for not ready. */
-  function mark(pen, x, y, size, state, ink) {
-    pen.strokeStyle = ink;
-    pen.lineWidth = 1.2;
+  function mark(pen, x, y, size, state, color) {
+    const inset = size > 8 ? 2 : 0.5;
+    pen.strokeStyle = color;
+    pen.lineWidth = size > 8 ? 1.5 : 1;
     pen.beginPath();
-    pen.moveTo(x + 1, y + size - 1);
-    pen.lineTo(x + size - 1, y + 1);
+    pen.moveTo(x + inset, y + size - inset);
+    pen.lineTo(x + size - inset, y + inset);
     if (state > 1) {
-      pen.moveTo(x + 1, y + 1);
-      pen.lineTo(x + size - 1, y + size - 1);
+      pen.moveTo(x + inset, y + inset);
+      pen.lineTo(x + size - inset, y + size - inset);
     }
     pen.stroke();
   }
@@ -134,14 +181,18 @@
   function words(index) {
     const state = STATES[Number(data.states[index])];
     const share = `${data.resource} ${Math.floor(data.shares[index] / 10)} %`;
-    return `${data.names[index]}: ${share}${state ? `, ${state}` : ""}`;
+    const selected = chosen.has(data.names[index]) ? ", selected" : "";
+    return `${data.names[index]}: ${share}${state ? `, ${state}` : ""}${selected}`;
   }
 
-  function at(event) {
-    const box = canvas.getBoundingClientRect();
-    const px = event.clientX - box.left,
-      py = event.clientY - box.top;
+  function cellAt(event) {
+    const [px, py] = position(event);
     return cells.findIndex(([x, y, s]) => px >= x - 1 && px <= x + s && py >= y - 1 && py <= y + s);
+  }
+
+  function position(event) {
+    const bounds = canvas.getBoundingClientRect();
+    return [event.clientX - bounds.left, event.clientY - bounds.top];
   }
 
   function point(index) {
@@ -158,24 +209,121 @@
     location.href = PLACE.dataset.node + encodeURIComponent(data.names[index]);
   };
 
-  canvas.addEventListener("pointermove", (event) => data && point(at(event)));
+  function toggle(index) {
+    const name = data.names[index];
+    if (!chosen.delete(name)) chosen.add(name);
+    describe();
+    draw();
+  }
+
+  /* The number of selected nodes and the form's hidden fields. */
+  function describe() {
+    form.dataset.chosen = String(chosen.size);
+    const count = chosen.size.toLocaleString("en"),
+      most = Number(PLACE.dataset.most),
+      many = chosen.size > most;
+    const noun = chosen.size === 1 ? "node" : "nodes";
+    form.querySelector("[data-count]").textContent = chosen.size ?
+      `${count} ${noun} selected${many ? `; at most ${most.toLocaleString("en")} at a time` : ""}` :
+      "Select nodes: drag over them, or Ctrl and click; Space with the keyboard.";
+    for (const button of form.querySelectorAll("[data-act]")) button.disabled = !chosen.size || many;
+    form.querySelector("[data-clear]").hidden = !chosen.size;
+    form.querySelector("[data-nodes]").replaceChildren(
+      ...[...chosen].map((name) => {
+        const field = document.createElement("input");
+        field.type = "hidden";
+        field.name = "node";
+        field.value = name;
+        return field;
+      }),
+    );
+  }
+
+  function clear() {
+    chosen.clear();
+    describe();
+    draw();
+    status.textContent = "no nodes selected";
+  }
+
+  /* Selects the nodes whose cells the rectangle touches. */
+  function chooseIn([left, top, width, height]) {
+    cells.forEach(([x, y, size], index) => {
+      const apart = x > left + width || x + size < left || y > top + height || y + size < top;
+      if (!apart) chosen.add(data.names[index]);
+    });
+  }
+
+  canvas.addEventListener("pointerdown", (event) => {
+    dragged = false;
+    if (event.button === 0 && event.pointerType !== "touch") start = position(event);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!data) return;
+    if (start) {
+      const [x, y] = position(event),
+        moved = Math.hypot(x - start[0], y - start[1]);
+      if (box || moved > DRAGGED) {
+        canvas.setPointerCapture(event.pointerId);
+        box = [
+          Math.min(x, start[0]),
+          Math.min(y, start[1]),
+          Math.abs(x - start[0]),
+          Math.abs(y - start[1]),
+        ];
+        draw();
+        point(-1);
+        return;
+      }
+    }
+    point(cellAt(event));
+  });
   canvas.addEventListener("pointerleave", () => point(-1));
+  const stop = (event) => {
+    start = null;
+    if (!box) return;
+    if (event.type === "pointerup") chooseIn(box);
+    box = null;
+    dragged = true;
+    describe();
+    draw();
+  };
+  canvas.addEventListener("pointerup", stop);
+  canvas.addEventListener("pointercancel", stop);
   canvas.addEventListener("click", (event) => {
-    const index = data ? at(event) : -1;
-    if (index >= 0) open(index);
+    const index = data ? cellAt(event) : -1;
+    /* the click that ends a drag opens nothing */
+    if (index < 0 || dragged) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || chooser.checked) toggle(index);
+    else open(index);
   });
   canvas.addEventListener("focus", () => {
-    if (data && current < 0) go(0);
+    if (data && current < 0 && !canvas.matches(":hover")) go(0);
   });
   canvas.addEventListener("blur", () => point(-1));
   canvas.addEventListener("keydown", (event) => {
     if (!data || !cells.length) return;
     if (event.key === "Enter" && current >= 0) open(current);
-    const target = neighbour(event.key);
-    if (target === null) return;
+    else if (event.key === " " && current >= 0) {
+      toggle(current);
+      go(current);
+    } else if (event.key === "Escape" && chosen.size) clear();
+    else if (event.key === "a" && (event.ctrlKey || event.metaKey)) {
+      for (const name of data.names) chosen.add(name);
+      describe();
+      go(Math.max(0, current));
+    } else {
+      const target = neighbour(event.key);
+      if (target === null) return;
+      if (event.shiftKey) {
+        for (const index of [Math.max(0, current), target]) chosen.add(data.names[index]);
+        describe();
+      }
+      go(target);
+    }
     event.preventDefault();
-    go(target);
   });
+  form.querySelector("[data-clear]").addEventListener("click", clear);
 
   /* Returns the node that a key moves to: the next in order, or the nearest one above or below. */
   function neighbour(key) {
@@ -184,7 +332,7 @@
     if (key === "Home") return 0;
     if (key === "End") return cells.length - 1;
     if (key !== "ArrowUp" && key !== "ArrowDown") return null;
-    const [x, y] = cells[current],
+    const [x, y] = cells[Math.max(0, current)],
       way = key === "ArrowDown" ? 1 : -1;
     let best = null,
       least = Infinity;
@@ -212,5 +360,6 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target.id === "overview" || event.detail.elt?.id === "overview") load();
   });
+  describe();
   load();
 })();

@@ -43,11 +43,19 @@
       });
     }
 
-    /* The columns to draw: the total and each plugin's numbers, with their ranges. */
+    /* The columns to draw: the total and each plugin's numbers, with their scales: from zero to the
+       highest possible score. Raw scores have no such limit; theirs ends at the highest value. */
     columns(value) {
-      const all = [{ name: "total", numbers: this.total }];
-      for (const plugin of this.plugins) all.push({ name: plugin.name, numbers: plugin[value] });
-      return all.map((each) => ({ ...each, range: range(each.numbers) }));
+      const highest = (weight) => ({ weighted: 100 * weight, normalized: 100 })[value] || 0;
+      const weights = this.plugins.reduce((sum, { weight }) => sum + weight, 0);
+      const all = [{ name: "total", numbers: this.total, top: 100 * weights }];
+      for (const plugin of this.plugins) {
+        all.push({ name: plugin.name, numbers: plugin[value], top: highest(plugin.weight) });
+      }
+      return all.map(({ top, ...each }) => {
+        const [least, most] = range(each.numbers);
+        return { ...each, range: [Math.min(0, least), Math.max(top, most)] };
+      });
     }
 
     rows({ q, only, sort, value }) {
@@ -68,8 +76,9 @@
     }
   }
 
-  const shade = (value, [least, most]) =>
-    most > least ? Math.floor(((value - least) * (SHADES - 1)) / (most - least)) : 0;
+  /* A value in proportion to its scale: from 0 to 1. */
+  const proportion = (value, [least, most]) => (most > least ? (value - least) / (most - least) : 0);
+  const shade = (value, scale) => Math.floor(proportion(value, scale) * (SHADES - 1));
 
   /* A table that contains only the visible rows. */
   class VirtualTable {
@@ -297,19 +306,23 @@
       const pixels = Math.min(this.rows.length, this.canvas.width);
       const step = this.canvas.width / pixels;
       context.fillStyle = style.getPropertyValue("--fill");
-      this.columns.forEach(({ numbers, range: [least, most] }, index) => {
-        if (most === least) return;
+      const tall = (line - 3) * ratio;
+      this.columns.forEach(({ numbers, range: scale }, index) => {
+        const bottom = Math.round(index * line * ratio + tall);
         for (let pixel = 0; pixel < pixels; pixel++) {
           const from = Math.floor((pixel * this.rows.length) / pixels);
           const to = Math.max(from + 1, Math.floor(((pixel + 1) * this.rows.length) / pixels));
           let sum = 0;
           for (let place = from; place < to; place++) sum += numbers[this.rows[place]];
-          context.globalAlpha = 0.06 + 0.94 * ((sum / (to - from) - least) / (most - least));
-          const top = Math.round(index * line * ratio);
-          context.fillRect(pixel * step, top, Math.ceil(step), (line - 2) * ratio);
+          const height = tall * proportion(sum / (to - from), scale);
+          context.fillRect(pixel * step, bottom - height, Math.ceil(step), height);
         }
       });
-      context.globalAlpha = 1;
+      context.fillStyle = style.getPropertyValue("--line");
+      this.columns.forEach((_, index) => {
+        const bottom = Math.round(index * line * ratio + tall);
+        context.fillRect(0, bottom, this.canvas.width, Math.max(1, Math.round(ratio)));
+      });
       context.fillStyle = style.getPropertyValue("--ink");
       const left = ((this.place + 0.5) / this.rows.length) * this.canvas.width;
       context.fillRect(Math.round(left - ratio), 0, 2 * ratio, this.canvas.height);

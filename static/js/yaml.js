@@ -1,9 +1,9 @@
 /* YAML editors: line numbers, marks on invalid lines, and "Line 12" in a message jumps to line 12.
-   Without this script they are ordinary text areas. */
+   Without this script they are ordinary text areas. An event "yaml:refresh" on the text area reads
+   its text and the messages of its field again. */
 
 (() => {
   for (const area of document.querySelectorAll("textarea.code")) {
-    const wrong = new Set((area.dataset.wrong || "").split(",").filter(Boolean).map(Number));
     const gutter = document.createElement("div");
     gutter.className = "gutter";
     gutter.setAttribute("aria-hidden", "true");
@@ -12,8 +12,16 @@
     area.replaceWith(frame);
     frame.append(gutter, area);
     area.wrap = "off";
+    const field = frame.closest(".field");
 
+    let wrong = new Set();
     let lines = 0;
+    const readWrong = () => {
+      const verdict = field && field.querySelector("[id='verdict']");
+      const marked = verdict ? verdict.dataset.wrong : area.dataset.wrong;
+      wrong = new Set((marked || "").split(",").filter(Boolean).map(Number));
+      lines = 0;
+    };
     const number = () => {
       const wanted = area.value.split("\n").length;
       if (wanted !== lines) {
@@ -29,12 +37,6 @@
       }
       gutter.scrollTop = area.scrollTop;
     };
-    area.addEventListener("input", number);
-    area.addEventListener("scroll", () => {
-      gutter.scrollTop = area.scrollTop;
-    });
-    number();
-
     const goTo = (line) => {
       const before = area.value
         .split("\n")
@@ -47,19 +49,34 @@
       const height = parseFloat(getComputedStyle(area).lineHeight);
       area.scrollTop = Math.max(0, (line - 4) * height);
     };
-    const field = frame.closest(".field");
-    for (const problem of field ? field.querySelectorAll(".problem p") : []) {
-      const text = [...problem.childNodes].find((node) => node.nodeType === Node.TEXT_NODE);
-      const found = text && /^Line (\d+)/.exec(text.data);
-      if (!found) continue;
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "link";
-      button.textContent = found[0];
-      button.addEventListener("click", () => goTo(Number(found[1])));
-      text.data = text.data.slice(found[0].length);
-      text.before(button);
-    }
+    const linkLines = () => {
+      for (const problem of field ? field.querySelectorAll(".problem p") : []) {
+        const text = [...problem.childNodes].find(
+          (node) => node.nodeType === Node.TEXT_NODE && node.data.trim(),
+        );
+        const found = text && /^\s*(Line (\d+))/.exec(text.data);
+        if (!found) continue;
+        const button = document.createElement("button");
+        button.type = "button";
+        button.className = "link";
+        button.textContent = found[1];
+        button.addEventListener("click", () => goTo(Number(found[2])));
+        text.data = text.data.slice(found[0].length);
+        text.before(button);
+      }
+    };
+    area.addEventListener("input", number);
+    area.addEventListener("scroll", () => {
+      gutter.scrollTop = area.scrollTop;
+    });
+    area.addEventListener("yaml:refresh", () => {
+      readWrong();
+      number();
+      linkLines();
+    });
+    readWrong();
+    number();
+    linkLines();
     if (wrong.size) goTo(Math.min(...wrong));
   }
 })();

@@ -70,7 +70,7 @@ def test_a_list_is_sent_while_it_is_read(many_pods: Kube, accept: str) -> None:
         size, first, last = read(many_pods.get(PODS, headers=headers))
     assert size > COUNT * SIZE
     assert first.startswith(b'{"kind":"')
-    assert last.endswith(b"]}")
+    assert last.endswith(b"]}\n")
 
 
 def test_a_streamed_list_has_every_object_in_order(many_pods: Kube, cluster: Cluster) -> None:

@@ -12,9 +12,12 @@ from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation, SchedulingDecision
-from apps.controlplane.profiles import revisions
+from apps.controlplane.operations import previewing, running
+from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.series import sampling
 
 ACTOR = Actor("admin")
 
@@ -38,6 +41,7 @@ def furnish() -> dict[str, Any]:
     engines.run(lab.pk)
     _create_past(lab)
     engines.run(lab.pk)
+    sampling.sample(lab.pk)
     return places(lab)
 
 
@@ -45,6 +49,7 @@ def places(cluster: Cluster) -> dict[str, Any]:
     decisions = SchedulingDecision.objects.filter(cluster=cluster)
     return {
         **_create_operations(cluster),
+        "view": _create_view(cluster),
         "scheduled": decisions.filter(result="scheduled", name="web-119").get().pk,
         "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
         "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
@@ -71,7 +76,15 @@ def _create_past(lab: Cluster) -> None:
     vip = _pod("vip", cpu="7500m", priorityClassName="high")
     store.write(lab, [Create(kinds.POD, vip, "default")], actor=ACTOR)
     packing = revisions.BUILT_IN + PACKING
-    revisions.add_revision(lab, packing, user="admin", note="pack the nodes")
+    revisions.add_revision(lab, packing, user="admin", name="packing", note="pack the nodes")
+    wrong = packing.replace("percentageOfNodesToScore: 100", "percentageOfNodesToScore: 300")
+    drafts.save_draft(lab, "wip", wrong, user="admin", note="not ready")
+
+
+def _create_view(cluster: Cluster) -> int:
+    query = {"group": "pod", "result": "unschedulable", "plugin": "NodeResourcesFit"}
+    name = "without room for their requests"
+    return saved_views.create_view(cluster, "admin", name=name, query=query, shared=True).pk
 
 
 def _create_operations(cluster: Cluster) -> dict[str, int]:
@@ -99,7 +112,16 @@ def _create_operations(cluster: Cluster) -> dict[str, int]:
         attempts=1,
         started_at=timezone.now(),
     )
-    return {"failed_operation": failed.pk, "operation": at_work.pk}
+    spread = revisions.BUILT_IN.replace("100", "5") + PACKING
+    previewed = previewing.start_preview(
+        cluster, spread, subject="draft spread", actor=ACTOR, decisions=60
+    )
+    running.run(previewed.pk)
+    return {
+        "failed_operation": failed.pk,
+        "operation": at_work.pk,
+        "preview": previewed.pk,
+    }
 
 
 def _create_nodes(lab: Cluster) -> None:

@@ -31,6 +31,8 @@ PAGES = {
     "operation-running": "/operations/{operation}",
     "cluster": "/clusters/lab",
     "cluster-empty": "/clusters/bare",
+    "charts": "/clusters/lab/charts",
+    "charts-empty": "/clusters/bare/charts",
     "cluster-settings": "/clusters/lab/settings",
     "delete-cluster": "/clusters/lab/delete",
     "nodes": "/clusters/lab/nodes?size=25",
@@ -56,6 +58,18 @@ PAGES = {
     "decisions": "/clusters/lab/decisions?size=25",
     "decisions-none": "/clusters/lab/decisions?node=nothing",
     "decisions-empty": "/clusters/bare/decisions",
+    "decision-groups": "/clusters/lab/decisions?group=reason&result=unschedulable",
+    "decision-groups-hours": "/clusters/lab/decisions?group=hour&then=result",
+    "decision-groups-slowest": "/clusters/lab/decisions?group=decision&sort=-max_us&size=25",
+    "decision-plugin": "/clusters/lab/decisions/{scheduled}/plugins/NodeResourcesFit",
+    "decision-plugin-rejecting": "/clusters/lab/decisions/{failed}/plugins/NodeResourcesFit",
+    "saved-views": "/clusters/lab/views",
+    "new-view": "/clusters/lab/new-view?group=pod&result=unschedulable",
+    "edit-view": "/clusters/lab/views/{view}/edit",
+    "plugins": "/plugins",
+    "plugin": "/plugins/PodTopologySpread",
+    "documents": "/docs",
+    "document": "/docs/performance",
     "decision": "/clusters/lab/decisions/{scheduled}",
     "decision-failed": "/clusters/lab/decisions/{failed}",
     "decision-preempting": "/clusters/lab/decisions/{preempting}",
@@ -77,6 +91,10 @@ PAGES = {
     "compare-profiles-unified": "/clusters/lab/compare-profiles?view=unified",
     "activate-profile": "/clusters/lab/profiles/1/activate",
     "new-profile": "/clusters/lab/new-profile",
+    "new-profile-draft": "/clusters/lab/new-profile?draft=wip",
+    "preview": "/clusters/lab/previews/{preview}",
+    "preview-all": "/clusters/lab/previews/{preview}?show=all",
+    "compare-clusters": "/compare-clusters?cluster=lab&cluster=bare",
     "kinds": "/clusters/lab/objects",
     "objects": f"/clusters/lab/objects/{_CLASSES}",
     "objects-empty": "/clusters/bare/objects/deployments.apps",
@@ -99,6 +117,11 @@ MISTAKEN = {
     "no-decision": "/clusters/lab/decisions/7",
     "no-operation": "/operations/7777",
     "filter-refused": "/clusters/lab/decisions?since=yesterday&attempt=many",
+    "charts-refused": "/clusters/lab/charts?since=soon",
+    "grouping-refused": "/clusters/lab/decisions?group=plugin&then=reason",
+    "no-view": "/clusters/lab/views/7777",
+    "no-plugin": "/plugins/nobody",
+    "no-document": "/docs/nothing",
     "comparison-refused": "/clusters/lab/compare-profiles?before=1&after=77",
 }
 
@@ -113,6 +136,10 @@ NOT_PAGES = {
     "heat": "JSON, for the heat map of the cluster's page",
     "decision-scores": "JSON, for the table of scores of a decision's page",
     "decision-nodes": "options, for a field of a decision's page",
+    "complete-filter": "options, for the filters of decisions",
+    "saved-view": "goes on to the page of decisions",
+    "delete-view": _POSTED,
+    "document-file": "a picture of a document",
     "operation-output": "a file",
     "clock": _POSTED,
     "switch": _POSTED,
@@ -124,6 +151,10 @@ NOT_PAGES = {
     "set-condition": _POSTED,
     "delete-pods": _POSTED,
     "cancel-operation": _POSTED,
+    "edit-profile": "the form of the page of the profile editor, for htmx",
+    "start-preview": _POSTED,
+    "rename-profile": _POSTED,
+    "delete-draft": _POSTED,
 }
 
 
@@ -156,7 +187,7 @@ REFUSED = {
     "refused-profile": InvalidForm(
         "/clusters/lab/new-profile",
         {"Configuration": "profiles:\n- schedulerName: a\n  plugins: {score: {enabled: 7}}\n"},
-        "Check and activate",
+        "Save and activate",
     ),
 }
 
@@ -165,7 +196,17 @@ def list_checked_routes() -> set[str]:
     """The names of the routes in `PAGES`."""
     blanks = {"gone": "00000000-0000-0000-0000-000000000000"}
     numbers = dict.fromkeys(
-        ("failed_operation", "operation", "scheduled", "failed", "preempting", "change", "moving"),
+        (
+            "failed_operation",
+            "operation",
+            "scheduled",
+            "failed",
+            "preempting",
+            "change",
+            "moving",
+            "preview",
+            "view",
+        ),
         1,
     )
     paths = (urlsplit(path.format_map(blanks | numbers)).path for path in PAGES.values())

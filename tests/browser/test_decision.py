@@ -170,25 +170,3 @@ def test_an_error_in_yaml_is_marked_and_pods_are_selected_and_deleted(
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("3 pods deleted.")).to_be_visible()
     assert [said for said in seen.problems if "422" not in said] == []
-
-
-def test_a_revision_is_compared_and_activated(seen: Seen, lab: Cluster) -> None:
-    page = seen.page
-    seen.open("/clusters/lab/profiles")
-    page.get_by_role("link", name="New revision").click()
-    area = page.get_by_label("Configuration")
-    weight = "  plugins: {score: {enabled: [{name: NodeResourcesFit, weight: 7}]}}\n"
-    area.fill(area.input_value() + weight)
-    page.get_by_label("Note").fill("pack")
-    page.get_by_role("button", name="Check and activate").click()
-    page.get_by_role("link", name="What changed").click()
-    expect(page.locator("#effects")).to_contain_text("weight of NodeResourcesFit")
-    expect(page.locator("#text .added")).to_have_count(1)
-    page.get_by_role("link", name="unified").click()
-    expect(page.locator("#text table.unified")).to_be_visible()
-    page.get_by_role("link", name="Profiles").click()
-    page.get_by_role("link", name="Activate revision 1").click()
-    expect(page.locator("form.panel")).to_contain_text("weight of NodeResourcesFit")
-    page.get_by_role("button", name="Activate").click()
-    expect(page.get_by_text("Revision 1 is now active.")).to_be_visible()
-    assert seen.problems == []

@@ -101,6 +101,20 @@ def test_statements_are_prepared_again_after_psycopg_has_dropped_them() -> None:
     assert kept() == [1, 2]
 
 
+def test_a_new_statement_before_dropped_ones_is_prepared_beside_them() -> None:
+    known = [f"SELECT $1::int + {number}" for number in range(3)]
+    with exchange() as sent:
+        for sql in known:
+            sent.send(sql, [1])
+        sent.receive()
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    with exchange() as sent:
+        answers = [sent.send(sql, [1]) for sql in ("SELECT $1::int", *known)]
+        sent.receive()
+    assert [answer.rows for answer in answers] == [[(1,)], [(1,)], [(2,)], [(3,)]]
+
+
 def test_a_large_exchange_does_not_block() -> None:
     text = "x" * 1_000_000
     with exchange() as sent:

@@ -30,11 +30,15 @@ _POST_ONLY = {
     "cancel-operation",
     "change-nodes",
     "clock",
+    "delete-draft",
     "delete-pods",
+    "edit-profile",
     "export",
     "pause",
+    "rename-profile",
     "resume",
     "set-condition",
+    "start-preview",
     "switch",
 }
 _FORMS = {

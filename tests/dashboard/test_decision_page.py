@@ -96,7 +96,7 @@ def test_rows_are_ranked_and_marked_as_tied_and_chosen(scheduled: Decision) -> N
 def test_a_cell_shows_the_value_that_the_address_selects(scheduled: Decision) -> None:
     matrix = score_matrix(scheduled)
     steep, flat = score_table(matrix, {"value": "normalized"}).page.rows[0].cells
-    assert (steep.score.plugin, steep.shown, steep.shade) == ("Steep", 50, 5)
+    assert (steep.score.plugin, steep.shown, steep.shade) == ("Steep", 50, 2)
     assert (flat.score.plugin, flat.shown, flat.shade) == ("Flat", 10, 0)
     assert score_table(matrix, {}).page.rows[0].cells[0].shown == 100
 

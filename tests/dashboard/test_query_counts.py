@@ -23,21 +23,29 @@ BOUNDS = {
     "activate-profile": 9,
     "change": 7,
     "changes": 6,
+    "charts": 6,
     "cluster": 14,
     "cluster-settings": 4,
     "clusters": 9,
+    "compare-clusters": 5,
     "compare-profiles": 8,
+    "complete-filter": 4,
     "decision": 9,
     "decision-explanation": 6,
     "decision-nodes": 6,
+    "decision-plugin": 9,
     "decision-scores": 9,
-    "decisions": 7,
+    "decisions": 8,
     "delete-cluster": 9,
     "delete-namespaced-object": 5,
     "delete-object": 6,
+    "document": 2,
+    "document-file": 2,
+    "documents": 2,
     "drain": 8,
     "edit-namespaced-object": 5,
     "edit-object": 5,
+    "edit-view": 4,
     "events": 6,
     "heat": 5,
     "import": 4,
@@ -48,7 +56,8 @@ BOUNDS = {
     "new-node": 4,
     "new-object": 4,
     "new-pod": 6,
-    "new-profile": 5,
+    "new-profile": 6,
+    "new-view": 3,
     "node": 11,
     "nodes": 7,
     "object": 9,
@@ -56,15 +65,19 @@ BOUNDS = {
     "operation": 5,
     "operation-output": 4,
     "operations": 6,
+    "plugin": 2,
+    "plugins": 2,
     "pod": 15,
     "pod-story": 15,
     "pod-waiting": 7,
     "pods": 8,
+    "preview": 6,
     "profile": 10,
-    "profiles": 6,
+    "profiles": 7,
     "queue": 10,
     "queue-history": 6,
     "refused-nodes": 9,
+    "saved-views": 4,
     "search": 8,
 }
 
@@ -81,7 +94,7 @@ def count_queries(client: Client, cluster: Cluster) -> dict[str, int]:
     for name, path in addresses.pages(cluster).items():
         # the first request fills caches and is not counted
         answer = client.get(path)
-        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        if answer.status_code in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FOUND):
             continue
         assert answer.status_code == HTTPStatus.OK, f"{name}: {path}"
         with CaptureQueriesContext(connection) as queries:

@@ -66,5 +66,6 @@ def test_the_search_takes_one_query_for_each_sort(
     text = page.content.decode()
     assert 'role="option"' in text and "<html" not in text
     assert (
-        "No cluster, node, pod or decision matches" in alice.get("/search?q=zzz").content.decode()
+        "No cluster, node, pod, decision or plugin matches"
+        in alice.get("/search?q=zzz").content.decode()
     )

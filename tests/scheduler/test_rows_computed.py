@@ -171,6 +171,31 @@ def test_a_node_that_anti_affinity_excludes_does_not_cost_the_other_nodes(
     assert not rows
 
 
+@pytest.mark.parametrize(("kinds", "most"), [(6, 560), (40, 620)])
+def test_kinds_that_take_turns_cost_one_batch_of_rows(
+    new_scheduler: NewScheduler, kinds: int, most: int
+) -> None:
+    """No two nodes have equal amounts, so nothing is known of a row that changed."""
+    scheduler = new_scheduler({"percentageOfNodesToScore": 100})
+    for number in range(NODES):
+        node = make_node(f"n{number}").capacity(cpu="64", memory=f"{200 + number}Gi", pods="110")
+        add(scheduler, node)
+
+    def pods(first: int, count: int) -> list[PodBuilder]:
+        return [pod(n).req(cpu=f"{100 + n % kinds}m") for n in range(first, first + count)]
+
+    for each in pods(0, 3 * kinds):
+        attempt(scheduler, each)
+    add(scheduler, *pods(3 * kinds, 40))
+    profile = Profile()
+    profile.enable()
+    for _ in range(40):
+        scheduler.schedule_one()
+    profile.disable()
+    total = sum(entry.callcount for entry in profile.getstats()) / 40
+    assert total < most
+
+
 def test_plugins_with_nothing_to_do_are_not_called(
     new_scheduler: NewScheduler, rows: Counter[str]
 ) -> None:

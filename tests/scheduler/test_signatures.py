@@ -280,6 +280,37 @@ def test_a_part_of_the_nodes_is_searched_as_without_reuse() -> None:
     twins.teardown()
 
 
+def test_many_kinds_that_take_turns_are_scheduled_as_without_reuse() -> None:
+    """More rows have changed since the last pod of a kind than are entered one by one."""
+    twins = Twins()
+    for number in range(120):
+        node = make_node(f"n{number}").hostname().zone("ab"[number % 2])
+        node.capacity(cpu=("2", "4", "8")[number % 3], memory="8Gi", pods="9")
+        if number % 4:
+            node.capacity({"example.com/gpu": "2"})
+        twins.handle("Node", None, node.label("disk", "ssd" if number % 5 else "hdd").obj())
+
+    def kind(number: int) -> Template:
+        wants = {"cpu": f"{100 + 37 * number}m", "memory": f"{64 + 50 * number}Mi"}
+        if number % 3 == 0:
+            wants["example.com/gpu"] = "1"
+        if number % 4 == 1:
+            return lambda pod: pod.req(wants).node_selector({"disk": "ssd"})
+        if number % 8 == 2:
+            return lambda pod: pod.req(wants).spread(ZONE, {"app": "a"})
+        return lambda pod: pod.req(wants)
+
+    kinds = [kind(number) for number in range(25)]
+    for turn in range(9):
+        for template in kinds:
+            twins.create_pod(template, "a")
+        twins.take_cycles(len(kinds), fails=turn == 3)
+        twins.taken = twins.taken[-5:]
+        for uid in sorted(twins.pods)[turn::40]:
+            twins.handle("Pod", twins.pods.pop(uid), None)
+    twins.teardown()
+
+
 def test_equal_amounts_with_other_host_ports_are_another_verdict(
     new_scheduler: NewScheduler,
 ) -> None:

@@ -30,11 +30,20 @@ def test_an_empty_environment_is_enough() -> None:
         ("SCHEDWEB_MAX_REQUESTS_INFLIGHT", "0"),
         ("SCHEDWEB_MAX_BODY_MEGABYTES", "63"),
         ("SCHEDWEB_DATABASE_URL", "mysql://localhost/x"),
+        ("SCHEDWEB_SERIES_RETENTION", "10s"),
+        ("SCHEDWEB_SERIES_RETENTION", "ten:6h"),
+        ("SCHEDWEB_SERIES_RETENTION", "10s:6h 25s:3d"),
+        ("SCHEDWEB_SERIES_RETENTION", "10s:6h 1m:3h"),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_variables_name(name: str, value: str) -> None:
     with pytest.raises(InvalidEnvironment, match=name):
         load({name: value})
+
+
+def test_the_retention_of_series_is_a_list_of_widths_and_spans() -> None:
+    config = load({"SCHEDWEB_SERIES_RETENTION": "30s:1d, 5m:30d"})
+    assert config.series_retention == ((30, 86_400), (300, 2_592_000))
 
 
 def test_the_running_database_is_found_in_the_data_folder(tmp_path: Path) -> None:

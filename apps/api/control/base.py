@@ -8,14 +8,19 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import NotFound as NoSuchAddress
 from rest_framework.pagination import CursorPagination
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from apps.api.control.errors import handle
 from apps.api.releasing import ReleasingView
-from apps.cluster.errors import BadRequest
+from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 
 #: Maximum number of rows of a page.
 MAX_PAGE = 1000
+
+
+#: Maximum size of a body of YAML.
+MAX_IMPORT_BYTES = 64 * 1024 * 1024
 
 
 class NewestFirst(CursorPagination):
@@ -32,6 +37,23 @@ class ControlView(ReleasingView):
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Any]:
         return handle
+
+
+class YamlParser(BaseParser):
+    """A body of YAML as text: `request.data["yaml"]`."""
+
+    media_type = "application/yaml"
+
+    def parse(
+        self, stream: Any, media_type: Any = None, parser_context: Any = None
+    ) -> dict[str, str]:
+        raw = stream.read(MAX_IMPORT_BYTES + 1)
+        if len(raw) > MAX_IMPORT_BYTES:
+            raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_IMPORT_BYTES}")
+        try:
+            return {"yaml": str(raw, "utf-8")}
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"the body is not UTF-8: {error}") from error
 
 
 @extend_schema(exclude=True)

@@ -120,8 +120,8 @@ class OperationViewSet(ControlView, GenericViewSet[Operation]):
     @action(detail=True, methods=["get"])
     def output(self, request: Request, pk: str) -> HttpResponse:
         """The file that an export wrote."""
-        _, text = service.output_of(int(pk))
-        return HttpResponse(text, content_type="application/yaml")
+        name, text = service.output_of(int(pk))
+        return HttpResponse(text, content_type=service.content_type_of(name))
 
 
 class CopyView(ControlView):
@@ -136,7 +136,7 @@ class CopyView(ControlView):
         lifecycle.check_new(wanted.validated_data["name"])
         title = f"Copy cluster {source.name} as {wanted.validated_data['name']}"
         arguments = {"source": source.pk, **wanted.validated_data}
-        return _accept(service.start("copy", title, actor=_actor(request), arguments=arguments))
+        return _accept(service.start("copy", title, actor=get_actor(request), arguments=arguments))
 
 
 class ExportView(ControlView):
@@ -147,7 +147,7 @@ class ExportView(ControlView):
         """Start to export every object as YAML; `/operations/{id}/output` returns the result."""
         found = cluster_named(cluster)
         title = f"Export cluster {found.name} as YAML"
-        return _accept(service.start("export", title, actor=_actor(request), cluster=found))
+        return _accept(service.start("export", title, actor=get_actor(request), cluster=found))
 
 
 class DrainView(ControlView):
@@ -164,7 +164,9 @@ class DrainView(ControlView):
         arguments = {"node": node, "force": typed["force"], "timeout": typed["timeout_seconds"]}
         title = f"Drain {node}"
         return _accept(
-            service.start("drain", title, actor=_actor(request), cluster=found, arguments=arguments)
+            service.start(
+                "drain", title, actor=get_actor(request), cluster=found, arguments=arguments
+            )
         )
 
 
@@ -172,5 +174,5 @@ def _accept(operation: Operation) -> Response:
     return Response(OperationSerializer(operation).data, status=status.HTTP_202_ACCEPTED)
 
 
-def _actor(request: Request) -> Actor:
+def get_actor(request: Request) -> Actor:
     return Actor(request.user.get_username(), current_request_id())

@@ -7,31 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.controlplane.ledger import export
-from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
-
-
-class ProfileSerializer(serializers.ModelSerializer[ConfigurationRevision]):
-    class Meta:
-        model = ConfigurationRevision
-        fields = (
-            "revision",
-            "active",
-            "legacy",
-            "note",
-            "user",
-            "created_at",
-            "configuration",
-        )
-
-
-class NewProfileSerializer(serializers.Serializer[Any]):
-    configuration = serializers.CharField(
-        help_text="A KubeSchedulerConfiguration (v1) as YAML.", trim_whitespace=False
-    )
-    note = serializers.CharField(default="", allow_blank=True, max_length=200)
-    legacy = serializers.BooleanField(
-        default=False, help_text="Allow the plugins of earlier releases, as convert_config does."
-    )
+from apps.controlplane.models import SchedulingDecision
 
 
 class DecisionSerializer(serializers.ModelSerializer[SchedulingDecision]):

@@ -1,4 +1,4 @@
-"""Clusters, their scheduler profiles, and the user's token."""
+"""Clusters, and the user's token."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status
 from rest_framework.decorators import action
-from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.api.control.base import ControlView, parse_switch
+from apps.api.control.base import ControlView, YamlParser, parse_switch
 from apps.api.control.cluster_serializers import (
     ClusterSerializer,
     ClusterSettingsSerializer,
@@ -23,41 +22,17 @@ from apps.api.control.cluster_serializers import (
 from apps.api.control.serializers import (
     ErrorSerializer,
     ImportedSerializer,
-    NewProfileSerializer,
-    ProfileSerializer,
     TokenSerializer,
 )
 from apps.cluster.auth import replace_token, token_of
 from apps.cluster.context import current_request_id
-from apps.cluster.errors import BadRequest, NotFound, RequestEntityTooLarge
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, manifests
 from apps.controlplane.clusters import settings as cluster_settings
-from apps.controlplane.models import ConfigurationRevision
-from apps.controlplane.profiles import revisions
-
-MAX_IMPORT_BYTES = 64 * 1024 * 1024
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
-
-
-class YamlParser(BaseParser):
-    """A body of YAML as text: `request.data["yaml"]`."""
-
-    media_type = "application/yaml"
-
-    def parse(
-        self, stream: Any, media_type: Any = None, parser_context: Any = None
-    ) -> dict[str, str]:
-        raw = stream.read(MAX_IMPORT_BYTES + 1)
-        if len(raw) > MAX_IMPORT_BYTES:
-            raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_IMPORT_BYTES}")
-        try:
-            return {"yaml": str(raw, "utf-8")}
-        except UnicodeDecodeError as error:
-            raise BadRequest(f"the body is not UTF-8: {error}") from error
 
 
 class ClusterViewSet(
@@ -153,57 +128,6 @@ class ClusterViewSet(
         """Every object as a YAML stream, which `import` accepts."""
         text = manifests.export_yaml(self.get_object())
         return HttpResponse(text, content_type="application/yaml")
-
-
-class ProfileViewSet(
-    ControlView,
-    mixins.ListModelMixin,
-    mixins.RetrieveModelMixin,
-    GenericViewSet[ConfigurationRevision],
-):
-    """The revisions of a cluster's KubeSchedulerConfiguration; a revision never changes."""
-
-    queryset = ConfigurationRevision.objects.none()
-    serializer_class = ProfileSerializer
-    parser_classes = [JSONParser, YamlParser]
-    lookup_field = "revision"
-    lookup_value_regex = r"\d{1,9}"
-
-    def get_queryset(self) -> Any:
-        return revisions.revisions_of(cluster_named(self.kwargs["cluster"]))
-
-    @extend_schema(
-        request={
-            "application/json": NewProfileSerializer,
-            "application/yaml": OpenApiTypes.STR,
-        },
-        responses={201: ProfileSerializer, **_REFUSALS},
-    )
-    def create(self, request: Request, cluster: str) -> Response:
-        """Check a configuration and make it the active revision."""
-        data: Any = request.data
-        if isinstance(data, dict) and "yaml" in data:
-            data = {"configuration": data["yaml"]}
-        wanted = NewProfileSerializer(data=data)
-        wanted.is_valid(raise_exception=True)
-        added = revisions.add_revision(
-            cluster_named(cluster),
-            wanted.validated_data["configuration"],
-            user=request.user.get_username(),
-            note=wanted.validated_data["note"],
-            legacy=wanted.validated_data["legacy"],
-        )
-        return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
-
-    @extend_schema(request=None)
-    @action(detail=True, methods=["post"])
-    def activate(self, request: Request, cluster: str, revision: str) -> Response:
-        """Make an earlier revision active again."""
-        try:
-            activated = revisions.activate(cluster_named(cluster), int(revision))
-        except ConfigurationRevision.DoesNotExist as error:
-            raise NotFound("profiles", revision) from error
-        return Response(self.get_serializer(activated).data)
 
 
 class TokenView(ControlView):

@@ -90,30 +90,29 @@ def is_retained(cursor: CursorWrapper, cluster_id: int, version: int) -> bool:
     return bool(row and row[0])
 
 
-def list_all(cursor: CursorWrapper, cluster_id: int, kind: Kind) -> Iterator[tuple[Body, datetime]]:
-    """The objects of a kind with their creation time, in the order of creation.
+def list_all(cursor: CursorWrapper, cluster_id: int, kind: Kind) -> Iterator[tuple[str, datetime]]:
+    """The objects of a kind as JSON texts with their creation time, in the order of creation.
 
-    They are fetched at once and decoded one by one, so that the caller may continue after the
-    transaction.
+    They are fetched at once, so that the caller may continue after the transaction.
     """
     cursor.execute(
         f"SELECT body::text, created_at FROM {kind.table} o WHERE cluster_id = %s ORDER BY id",
         [cluster_id],
     )
-    return _decode_all(cursor.fetchall())
+    return _texts(cursor.fetchall())
 
 
-def _decode_all(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Body, datetime]]:
-    """Decode rows that end with a body and a time; each text is freed when it has been decoded."""
+def _texts(rows: list[tuple[Any, ...]]) -> Iterator[tuple[str, datetime]]:
+    """The end of each row, a body and a time; a text is freed when the caller is done with it."""
     rows.reverse()
     while rows:
         *_, body, created_at = rows.pop()
-        yield sql.load_json(body), created_at
+        yield body, created_at
 
 
 def list_all_at(
     cursor: CursorWrapper, cluster_id: int, kind: Kind, version: int
-) -> Iterator[tuple[Body, datetime]]:
+) -> Iterator[tuple[str, datetime]]:
     """`list_all` as of `version`, which must be retained (`is_retained`); deleted objects last.
 
     Call it in the same database snapshot as the other reads.
@@ -133,4 +132,4 @@ def list_all_at(
         "ORDER BY 1 NULLS LAST",
         {"cluster": cluster_id, "version": version, "kind": kind.key},
     )
-    return _decode_all(cursor.fetchall())
+    return _texts(cursor.fetchall())

@@ -31,6 +31,7 @@ _COLUMNS = (
     "namespace",
     "name",
     "pod_uid",
+    "workload",
     "attempt",
     "at",
     "scheduler_name",

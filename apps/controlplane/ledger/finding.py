@@ -43,6 +43,11 @@ PARAMETERS = (
     ),
     Parameter("namespace", "text", "The pod's namespace."),
     Parameter("pod_uid", "uid", "The uid of the pod."),
+    Parameter(
+        "workload",
+        "text",
+        "The controller of the pod: `Deployment/web`, `Job/import`; `none` for pods without one.",
+    ),
     Parameter("node", "text", "The node that the pod was bound to."),
     Parameter("profile", "text", "The schedulerName of a profile."),
     Parameter("revision", "number", "The revision of the cluster's configuration."),
@@ -65,6 +70,8 @@ PARAMETERS = (
 )
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 _MAX_NUMBER = 2**31 - 1
+#: The value of `workload` for pods without a controller; other values have a slash.
+NO_WORKLOAD = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,7 @@ class DecisionFilters:
     pod: str = ""
     namespace: str = ""
     pod_uid: UUID | None = None
+    workload: str = ""
     node: str = ""
     profile: str = ""
     revision: int | None = None
@@ -123,6 +131,8 @@ def find(
         "request_id": filters.request_id,
     }
     rows = rows.filter(**{name: value for name, value in exact.items() if value not in ("", None)})
+    if filters.workload:
+        rows = rows.filter(workload="" if filters.workload == NO_WORKLOAD else filters.workload)
     return _filter_by_words(_filter_by_rejection(rows, filters, cluster_id), filters.text)
 
 

@@ -43,6 +43,7 @@ def _restore_decision(row: SchedulingDecision, stored: StoredDecision) -> Decisi
     decision = Decision(
         pod_key=f"{row.namespace}/{row.name}",
         pod_uid=str(row.pod_uid),
+        workload=row.workload,
         profile=row.scheduler_name,
         attempt=row.attempt,
         result=Result(row.result),

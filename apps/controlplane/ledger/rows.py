@@ -72,6 +72,7 @@ def _build_columns(
         "pod_uid": uuids([each.pod_uid for each in decisions]),
         "namespace": texts([namespace for namespace, _, _ in keys]),
         "name": texts([name for _, _, name in keys]),
+        "workload": texts([each.workload for each in decisions]),
         "attempt": int4s([each.attempt for each in decisions]),
         "at": times([record.at for record in records]),
         "scheduler_name": texts([each.profile for each in decisions]),

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from apps.cluster.errors import Cause, Invalid
 from apps.cluster.models import Cluster
+from apps.controlplane.series import sampling
 from apps.controlplane.workers.waking import make_due
 
 #: The time of cluster `c` in SQL.
@@ -61,6 +62,8 @@ def advance(cluster: Cluster, seconds: float) -> None:
 
 
 def _change(cluster: Cluster, compute_time: Callable[[Cluster], datetime | None]) -> None:
+    # what happened until now belongs to the present time of the cluster
+    sampling.sample(cluster.pk)
     with transaction.atomic():
         row = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         cluster.manual_time = compute_time(row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +22,7 @@ from apps.controlplane.controllers.manager import Controllers
 from apps.controlplane.events.ttl import EventTtl
 from apps.controlplane.ledger.records import DecisionRecord, Draws, Expected, SeenState
 from apps.controlplane.loop import restoring
+from apps.controlplane.loop.batches import split
 from apps.controlplane.loop.clock import ClusterClock
 from apps.controlplane.loop.cluster_state import ClusterState, send_look, take_in
 from apps.controlplane.loop.extender_objects import StoredBodies
@@ -34,7 +35,9 @@ from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
 from apps.controlplane.workers.lease import ClusterLease, LeaseLost
 from apps.scheduler.decision import Result
+from apps.scheduler.framework.intents import Intent
 from apps.scheduler.metrics.gauges import note_state
+from apps.scheduler.queue.records import QueueChanges
 from apps.scheduler.scheduler import Scheduler
 from apps.scheduler.tie_break import TieBreak
 
@@ -42,6 +45,9 @@ from apps.scheduler.tie_break import TieBreak
 #: the cost of a commit, small enough that a pod is not kept waiting for its neighbours.
 BATCH_DECISIONS = 200
 BATCH_SECONDS = 0.1
+#: The same while more pods wait than the last batch took: they wait for each other anyway.
+CROWDED_DECISIONS = 500
+CROWDED_SECONDS = 0.5
 #: Upstream's flush of leftovers runs so often.
 FLUSH_UNSCHEDULABLE_SECONDS = 30.0
 #: Controllers that wait for each other take turns so often before the next batch of pods.
@@ -194,9 +200,7 @@ class Engine:
             changes = self.scheduler.queue.take_changes()
             intents = self.scheduler.take_intents()
             if batch or intents or activations or self.recorder.concerns(changes):
-                self.recorder.record(
-                    self.scheduler, self.informer, batch, changes, intents, activations
-                )
+                self._record(batch, changes, intents, activations)
                 wait_until = 0.0
             elif acted:
                 wait_until = 0.0
@@ -282,11 +286,14 @@ class Engine:
     def _schedule_batch(self, ended: list[DecisionRecord]) -> list[DecisionRecord]:
         """`ended`: what was resolved just now; nothing of it is written yet."""
         batch: list[DecisionRecord] = []
-        until = time.monotonic() + BATCH_SECONDS
+        most, seconds = BATCH_DECISIONS, BATCH_SECONDS
+        if self._crowded:
+            most, seconds = CROWDED_DECISIONS, CROWDED_SECONDS
+        until = time.monotonic() + seconds
         self._crowded = True
         seen = self._seen_state(ended)
         draws = Draws(self.cluster.tie_break, self.cluster.seed)
-        while len(batch) < BATCH_DECISIONS and time.monotonic() < until:
+        while len(batch) < most and time.monotonic() < until:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 self._crowded = False
@@ -307,6 +314,20 @@ class Engine:
                 held = _expect(record)
                 seen = replace(seen, expected=(*seen.expected, held))
         return batch
+
+    def _record(
+        self,
+        batch: Sequence[DecisionRecord],
+        changes: QueueChanges,
+        intents: Sequence[Intent],
+        activations: Sequence[int],
+    ) -> None:
+        """Record a batch in one transaction, or in a few if only some pods need the general way."""
+        *parts, last = [batch] if self.cluster.quotas else split(batch)
+        for part in parts:
+            own, changes = changes.divide({record.decision.pod_uid for record in part})
+            self.recorder.record(self.scheduler, self.informer, part, own)
+        self.recorder.record(self.scheduler, self.informer, last, changes, intents, activations)
 
     def _seen_state(self, ended: list[DecisionRecord]) -> SeenState:
         """What the next decision sees besides the objects."""

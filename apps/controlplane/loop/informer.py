@@ -116,6 +116,7 @@ class Informer:
                 self.observe(kind, None, item, body)
             if isinstance(item, Pod) and not item.spec.node_name:
                 pending[item.metadata.uid] = item, created_at
+                self._pending.put(item, body)
             else:
                 self.handle(kind, None, item)
         found = creations(self.cluster_id, pending)
@@ -257,8 +258,8 @@ class Informer:
 
     def _read_everything(
         self, since: int | None
-    ) -> Iterator[tuple[str, KubeObject, Body, datetime]]:
-        """Every watched object with its body and creation time; sets `position` to their version.
+    ) -> Iterator[tuple[str, KubeObject, str, datetime]]:
+        """Every watched object with its text and creation time; sets `position` to their version.
 
         All objects come from one snapshot of the database, each kind in the order of creation. The
         transaction ends before the first object is yielded: processing many objects takes longer

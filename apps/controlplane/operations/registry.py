@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from apps.controlplane.operations import copying, drain, exporting, importing, traces
+from apps.controlplane.operations import copying, drain, exporting, importing, previewing, traces
 from apps.controlplane.operations.progress import Progress
 
 #: kind -> function that runs it and returns the result as one sentence
@@ -16,4 +16,5 @@ WORK: Mapping[str, Callable[[Progress], str]] = {
     "export": exporting.run,
     "generate": importing.run_generate,
     "import": importing.run_import,
+    previewing.KIND: previewing.run,
 }

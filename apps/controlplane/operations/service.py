@@ -106,6 +106,11 @@ def output_of(number: int) -> tuple[str, bytes]:
     return operation.output_name, zstandard.decompress(bytes(compressed))
 
 
+def content_type_of(name: str) -> str:
+    """The media type of a file that an operation wrote."""
+    return "application/json" if name.endswith(".json") else "application/yaml"
+
+
 def running_drain(cluster: Cluster) -> Operation | None:
     """The drain of one of the cluster's nodes that has not ended."""
     unfinished = (Operation.State.WAITING, Operation.State.RUNNING)

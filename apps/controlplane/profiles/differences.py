@@ -129,3 +129,39 @@ def _to_text(value: Any) -> str:
     if value is None:
         return NOTHING
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def describe_configuration(configuration: Configuration) -> dict[tuple[str, str], str]:
+    """Everything in effect as text, by (schedulerName, what); "" stands for all profiles."""
+    described: dict[tuple[str, str], str] = {}
+    for field in fields(Configuration):
+        if field.name not in _NOT_SETTINGS:
+            name = _to_camel_case(field.name)
+            described["", name] = _to_text(getattr(configuration, field.name))
+    for number, extender in enumerate(_to_plain(configuration.extenders)):
+        described["", f"extenders[{number}]"] = _to_text(extender)
+    for profile in configuration.profiles:
+        for what, value in _describe_profile(profile):
+            described[profile.scheduler_name, what] = _to_text(value)
+    return described
+
+
+def _describe_profile(profile: Profile) -> Iterator[tuple[str, Any]]:
+    yield "percentageOfNodesToScore", profile.percentage_of_nodes_to_score
+    for point in EXTENSION_POINTS:
+        names = profile.plugins.get(point, ())
+        yield point, ", ".join(sorted(names) if point in _UNORDERED else names) or None
+    for name in sorted(profile.score_weights):
+        yield f"weight of {name}", profile.score_weights[name]
+    for plugin, args in sorted(profile.args.items()):
+        for path, value in _flatten(_to_plain(args)):
+            yield f"arguments of {plugin}: {path}", value
+
+
+def _flatten(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of each value in a mapping that is not a mapping itself."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flatten(inner, f"{path}.{key}".lstrip("."))
+    elif path:
+        yield path, value

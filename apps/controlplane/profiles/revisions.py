@@ -7,12 +7,14 @@ from functools import lru_cache
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins
+from apps.controlplane.profiles.names import check_name, invalid_name
 from apps.controlplane.workers.waking import make_due
 from apps.scheduler.clock import RealClock
-from apps.scheduler.config import Cause, ConfigError, Configuration, load
+from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults, load
 from apps.scheduler.extenders.http import ExtenderConfigError
 from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.scheduler import Scheduler
@@ -33,35 +35,82 @@ def add_built_in(cluster: Cluster, *, user: str) -> ConfigurationRevision:
 
 
 def add_revision(
-    cluster: Cluster, text: str, *, user: str, note: str = "", legacy: bool = False
+    cluster: Cluster,
+    text: str,
+    *,
+    user: str,
+    name: str = "",
+    note: str = "",
+    legacy: bool = False,
+    active: bool = True,
 ) -> ConfigurationRevision:
-    """Validate a configuration, store it as the next revision and activate it.
+    """Validate a configuration and store it as the next revision; with `active`, activate it.
 
-    Raises `apps.scheduler.config.ConfigError` with all causes when it is invalid. The loop uses
-    the revision from its next pod on, and retries every pod that an earlier revision rejected.
+    Raises `apps.scheduler.config.ConfigError` with all causes when it is invalid, and
+    `apps.cluster.errors.Invalid` for its name. The loop uses an active revision from its next pod
+    on, and retries every pod that an earlier revision rejected.
     """
     check(text, legacy=legacy)
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         earlier = ConfigurationRevision.objects.filter(cluster=cluster)
+        _check_name(cluster, name)
         last = earlier.aggregate(last=Max("revision"))["last"] or 0
-        earlier.filter(active=True).update(active=False)
+        if active:
+            earlier.filter(active=True).update(active=False)
         added = ConfigurationRevision.objects.create(
             cluster=cluster,
             revision=last + 1,
             configuration=text,
             legacy=legacy,
-            active=True,
+            active=active,
+            name=name,
             note=note,
             user=user,
         )
-        make_due(cluster.pk)
+        if active:
+            make_due(cluster.pk)
     return added
 
 
+def rename(
+    cluster: Cluster, number: int, *, name: str | None = None, note: str | None = None
+) -> ConfigurationRevision:
+    """Set the name and the note of a revision; None leaves one unchanged.
+
+    Raises NotFound, and Invalid for the name.
+    """
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        revision = get_revision(cluster, number)
+        if name is not None and name != revision.name:
+            _check_name(cluster, name)
+            revision.name = name
+        if note is not None:
+            revision.note = note
+        revision.save(update_fields=["name", "note"])
+    return revision
+
+
+def _check_name(cluster: Cluster, name: str) -> None:
+    if name:
+        check_name(name)
+        taken = ConfigurationRevision.objects.filter(cluster=cluster, name=name).first()
+        if taken is not None:
+            raise invalid_name(name, f"revision {taken.revision} already has this name")
+
+
 def check(text: str, *, legacy: bool = False) -> Configuration:
-    """The typed configuration of a text with which a scheduler can be built; else ConfigError."""
-    configuration = load(text, plugins.known_plugins(), legacy=legacy)
+    """The typed configuration of a text with which a scheduler can be built.
+
+    Raises ConfigError with the causes of all stages.
+    """
+    known = plugins.known_plugins()
+    try:
+        configuration = load(text, known, legacy=legacy)
+    except ConfigError as refusal:
+        # the decoder stops at the first stage with faults; a person wants those of all stages
+        raise ConfigError(find_faults(text, known, legacy=legacy) or refusal.causes) from refusal
     try:
         Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
     except PluginError as problem:
@@ -72,15 +121,25 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
 
 
 def activate(cluster: Cluster, number: int) -> ConfigurationRevision:
-    """Activate an existing revision; raises ConfigurationRevision.DoesNotExist."""
+    """Activate an existing revision; raises NotFound."""
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-        revision = ConfigurationRevision.objects.get(cluster=cluster, revision=number)
+        revision = get_revision(cluster, number)
         ConfigurationRevision.objects.filter(cluster=cluster, active=True).update(active=False)
         revision.active = True
         revision.save(update_fields=["active"])
         make_due(cluster.pk)
     return revision
+
+
+def get_revision(cluster: Cluster, number: int) -> ConfigurationRevision:
+    """A revision; NotFound if there is none."""
+    found = None
+    if number < 2**31:
+        found = ConfigurationRevision.objects.filter(cluster=cluster, revision=number).first()
+    if found is None:
+        raise NotFound("profiles", str(number))
+    return found
 
 
 def revisions_of(cluster: Cluster) -> QuerySet[ConfigurationRevision]:

@@ -1,8 +1,9 @@
 """Rebuilds past states of a cluster as its scheduler knew them, and recomputes decisions in them.
 
 `rebuild_state_before(row)` rebuilds the state that a recorded decision saw, `recompute(row)`
-decides again with the scheduler's core, and `compare` lists how two decisions differ. docs/walk.md
-describes the sources of each part of a state.
+decides again with the scheduler's core, and `compare` lists how two decisions differ. `previewing`
+decides many of them again under another configuration. docs/walk.md describes the sources of each
+part of a state.
 """
 
 from apps.controlplane.rebuilding.comparing import compare

@@ -36,6 +36,7 @@ from apps.controlplane.rebuilding.following import apply_change, nominate
 from apps.controlplane.rebuilding.nodes import fill_nodes
 from apps.controlplane.rebuilding.objects import PastObject, read_objects_at
 from apps.scheduler.cache.cache import is_terminal
+from apps.scheduler.config import Configuration
 from apps.scheduler.decision import Result
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import Pod
@@ -132,8 +133,10 @@ class PastState:
         return PodInfo(pod) if pod is not None else None
 
 
-def rebuild_state_before(row: SchedulingDecision) -> PastState:
-    """Rebuild the state that a decision saw.
+def rebuild_state_before(
+    row: SchedulingDecision, configuration: Configuration | None = None
+) -> PastState:
+    """Rebuild the state that a decision saw; its scheduler may have another configuration.
 
     Raises apps.cluster.errors.Expired when the change log no longer reaches back to it, and
     Cluster.DoesNotExist when the cluster has been deleted.
@@ -148,6 +151,7 @@ def rebuild_state_before(row: SchedulingDecision) -> PastState:
         rows=record.decision.nodes,
         in_order=_needs_order(row),
         at=row.at.timestamp(),
+        configuration=configuration,
     )
     state.advance(row)
     return state
@@ -162,13 +166,15 @@ def rebuild_state_at(
     rows: Sequence[str] = (),
     in_order: bool = False,
     at: float | None = None,
+    configuration: Configuration | None = None,
 ) -> PastState:
     """Rebuild the state of a scheduler that has read the change log up to `version`.
 
     `revision` is the number of its configuration revision, by default the active one; `loaded_at`
     the version at which it was loaded, by default `version`; `rows` the node names by row; `at` the
     time, by default now. With `in_order`, pods are added to their nodes in the order of their
-    arrival, which preemption needs.
+    arrival, which preemption needs. The scheduler has `configuration` instead of the revision's,
+    if it is given.
     """
     chosen_revision = (
         revisions.get_active(cluster)
@@ -177,7 +183,7 @@ def rebuild_state_at(
     )
     draws = RecordedDraws()
     scheduler = Scheduler(
-        revisions.load_configuration(chosen_revision),
+        configuration or revisions.load_configuration(chosen_revision),
         clock=StoppedClock(cluster.now().timestamp() if at is None else at),
         tie_break=_get_tie_break(cluster),
         registry=plugins.registry(),

@@ -18,8 +18,10 @@ Column = NDArray[np.int64]
 
 #: The values of a score: times its weight, from 0 to 100, as returned by Score.
 VALUES = ("weighted", "normalized", "raw")
-#: Shades of a cell; the greatest value of a column has the last one.
+#: Shades of a cell, from a score of zero to the highest possible one.
 SHADES = 6
+#: The highest score after NormalizeScore.
+MAX_NORMALIZED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,12 @@ class PluginScores:
         """The column of one of VALUES."""
         return {"weighted": self.weighted, "normalized": self.normalized, "raw": self.raw}[value]
 
+    def highest(self, value: str) -> int:
+        """The highest possible value of a column; 0 if there is no limit."""
+        return {"weighted": MAX_NORMALIZED * self.weight, "normalized": MAX_NORMALIZED}.get(
+            value, 0
+        )
+
     def at(self, place: int) -> Score:
         """The score of the node at a place of the matrix."""
         numbers = (int(self.column(value)[place]) for value in ("raw", "normalized", "weighted"))
@@ -75,6 +83,11 @@ class ScoreMatrix:
     tied: int
     #: the first node is the one that was chosen
     chosen: bool
+
+    @property
+    def highest_total(self) -> int:
+        """The total of a node with the highest score of every plugin."""
+        return sum(plugin.highest("weighted") for plugin in self.plugins)
 
     def find_place(self, node: str) -> int | None:
         """The node's place, from 0; None for a node without scores."""
@@ -142,11 +155,16 @@ def score_matrix(decision: Decision) -> ScoreMatrix:
     )
 
 
-def compute_shades(numbers: Column) -> Column:
-    """A column's shades: 0 for its least value to SHADES - 1; all 0 if the values are equal."""
-    if not len(numbers) or numbers.min() == numbers.max():
-        return np.zeros(len(numbers), dtype=np.int64)
-    # unsigned, since the differences of int64 numbers may exceed an int64
-    above = numbers.view(np.uint64) - numbers.min().view(np.uint64)
-    shades: Column = np.floor(above * float(SHADES - 1) / float(above.max())).astype(np.int64)
-    return shades
+def compute_shades(numbers: Column, highest: int = 0) -> Column:
+    """A column's shades, in proportion: 0 for zero, SHADES - 1 for `highest` or the greatest value.
+
+    Values below zero, which only raw scores have, move the first shade to the least one.
+    """
+    if not len(numbers):
+        return np.zeros(0, dtype=np.int64)
+    least = min(0, int(numbers.min()))
+    length = max(highest, int(numbers.max())) - least
+    # as floats, since the differences of int64 numbers may exceed an int64
+    above = numbers.astype(np.float64) - least
+    shades: Column = np.floor(above * (SHADES - 1) / max(1, length)).astype(np.int64)
+    return np.clip(shades, 0, SHADES - 1)

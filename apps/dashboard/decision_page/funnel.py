@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.controlplane.results.refusals import RefusalGroup, count_by_source
 from apps.scheduler.decision import Decision
@@ -11,12 +11,16 @@ from apps.scheduler.decision import Decision
 
 @dataclass(frozen=True, slots=True)
 class FunnelStep:
-    """The nodes that remain after a step, or that it rejected (`out`); the bar is in percent."""
+    """The nodes that remain after a step, or that it rejected (`out`); the bar is in percent.
+
+    `plugin` is what rejected them, a plugin or an extension point.
+    """
 
     name: str
     nodes: int
     out: bool = False
     detail: str = ""
+    plugin: str = ""
     start: float = 0.0
     width: float = 0.0
 
@@ -28,7 +32,7 @@ def funnel_steps(decision: Decision, refusals: Sequence[RefusalGroup]) -> list[F
     for source, nodes in count_by_source(refusals):
         left -= nodes
         name = f"rejected by {source}" if source else "not evaluated"
-        steps.append(_step(total, name, nodes, out=True, start=left))
+        steps.append(replace(_step(total, name, nodes, out=True, start=left), plugin=source))
     steps.append(_step(total, "feasible", len(decision.feasible)))
     if len(decision.total):
         best = f"{decision.total.max():,} points"
@@ -43,4 +47,6 @@ def _step(
     total: int, name: str, nodes: int, *, out: bool = False, detail: str = "", start: int = 0
 ) -> FunnelStep:
     percent = 100 / max(total, 1)
-    return FunnelStep(name, nodes, out, detail, max(start, 0) * percent, nodes * percent)
+    return FunnelStep(
+        name, nodes, out, detail, start=max(start, 0) * percent, width=nodes * percent
+    )

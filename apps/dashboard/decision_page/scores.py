@@ -66,8 +66,10 @@ def score_table(matrix: ScoreMatrix, query: Mapping[str, str]) -> ScoreTable:
 
 
 def _rows(matrix: ScoreMatrix, places: Sequence[int], value: str) -> list[ScoreRow]:
-    shades = [compute_shades(plugin.column(value)) for plugin in matrix.plugins]
-    totals = compute_shades(matrix.total)
+    shades = [
+        compute_shades(plugin.column(value), plugin.highest(value)) for plugin in matrix.plugins
+    ]
+    totals = compute_shades(matrix.total, matrix.highest_total)
     return [
         ScoreRow(
             rank=int(matrix.ranks[place]),

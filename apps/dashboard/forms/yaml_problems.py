@@ -32,12 +32,15 @@ def show_in_yaml(form: forms.Form, field: str, refusal: ApiError) -> None:
         show_problem(form, field, line, f"{cause.field}: {cause.message}")
 
 
-def show_causes(form: forms.Form, field: str, causes: Iterable[tuple[str, str]]) -> None:
-    """Add causes (path, message) to the field with the YAML."""
-    text = str(form.data.get(field, ""))
-    for path, message in causes:
-        line = line_of(text, path) if path else _find_line(message)
-        show_problem(form, field, line, f"{path}: {message}" if path else message)
+def list_problems(text: str, causes: Iterable[tuple[str, str]]) -> list[tuple[int | None, str]]:
+    """The line (from 1; None: unknown) and the text of each cause (path, message)."""
+    return [
+        (
+            (line_of(text, path) if path else None) or _find_line(message),
+            f"{path}: {message}" if path else message,
+        )
+        for path, message in causes
+    ]
 
 
 def show_problem(form: forms.Form, field: str, line: int | None, message: str) -> None:

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from apps.cluster.errors import BadRequest
+from apps.cluster.errors import BadRequest, Timeout
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import queries
-from apps.controlplane.ledger import finding
+from apps.controlplane.ledger import completion, finding
 from apps.controlplane.ledger.reading import read
-from apps.controlplane.models import SchedulingDecision
-from apps.controlplane.profiles.plugins import plugin_names
-from apps.dashboard.paging import LogPage, log_page
+from apps.controlplane.ledger.saved_views import list_views
+from apps.controlplane.models import SavedView, SchedulingDecision
+from apps.dashboard.paging import LogPage, log_page, parse_whole_number
+from apps.dashboard.queries.decision_groups import (
+    GroupList,
+    ReadyView,
+    group_fields,
+    group_list,
+    parse_page_grouping,
+    ready_views,
+)
 from apps.dashboard.tables import Field
 from apps.scheduler.decision import Decision
 
 #: Attempts of the same pod that are listed before and after a decision.
 MAX_AROUND = 10
+#: The page of rows of a list in groups.
+NO_ROWS: LogPage[SchedulingDecision] = LogPage([], None, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,12 @@ class DecisionList:
     files: Sequence[tuple[str, str]] = ()
     #: The parameter that is invalid, and why.
     problem: str = ""
+    #: the decisions in groups, instead of rows, if the address groups them
+    groups: GroupList | None = None
+    ready: Sequence[ReadyView] = ()
+    #: the views that the user sees, and the one of them that the address names
+    saved: Sequence[SavedView] = ()
+    view: SavedView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +64,27 @@ class LedgerEntry:
     pod_exists: bool
 
 
-def decision_list(cluster: Cluster, query: Mapping[str, Any]) -> DecisionList:
-    """The decisions of the address, newest first; none, with a problem, if a filter is invalid."""
-    problem, rows = "", SchedulingDecision.objects.none()
+def decision_list(cluster: Cluster, query: Mapping[str, Any], user: str) -> DecisionList:
+    """The decisions of the address, newest first, or in groups; the views that a user sees.
+
+    No decisions, with a problem, if a parameter is invalid or an aggregation takes too long.
+    """
+    problem, groups, rows = "", None, SchedulingDecision.objects.none()
     try:
-        rows = finding.find(finding.parse(query), cluster_id=cluster.pk)
-    except BadRequest as error:
+        filters = finding.parse(query)
+        if by := parse_page_grouping(query):
+            groups = group_list(cluster, filters, by, query)
+        else:
+            rows = finding.find(filters, cluster_id=cluster.pk)
+    except (BadRequest, Timeout) as error:
         problem = error.message
     files = () if problem else _files(cluster, query)
-    return DecisionList(log_page(rows, query), _filters(cluster), files, problem)
+    page = log_page(rows, query) if groups is None else NO_ROWS
+    saved = list(list_views(cluster, user))
+    number = parse_whole_number(query, "view")
+    current = next((view for view in saved if view.pk == number), None)
+    ready = ready_views(cluster, query)
+    return DecisionList(page, _filters(cluster), files, problem, groups, ready, saved, current)
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
@@ -87,17 +115,25 @@ def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _filters(cluster: Cluster) -> list[Field]:
     """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
     moment = "2026-01-31 12:00"
-    return [
+    address = reverse("complete-filter", args=[cluster.name])
+    fields = [
+        *group_fields(),
         Field("pod", "Pod", hint="web-1, ns/web-1 or web-*"),
         Field("result", "Result", choices=SchedulingDecision.Result.values),
+        Field("namespace", "Namespace"),
+        Field("workload", "Workload", hint="Deployment/web"),
         Field("node", "Node"),
-        Field("plugin", "Rejected by", suggestions=plugin_names()),
+        Field("plugin", "Rejected by"),
         Field("reason", "Reason", hint="Insufficient cpu"),
         Field("text", "Words", hint='cpu -taint, "too many"'),
         Field("victim", "Victim", hint="web-1 or ns/web-1"),
-        Field("profile", "Profile", suggestions=queries.list_scheduler_names(cluster)),
+        Field("profile", "Profile"),
         Field("revision", "Revision", number=True),
         Field("since", "Since", hint=moment),
         Field("until", "Until", hint=moment),
         Field("min_attempt", "Attempt from", number=True),
+    ]
+    return [
+        replace(each, complete=address) if each.name in completion.FIELDS else each
+        for each in fields
     ]

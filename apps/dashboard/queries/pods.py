@@ -46,10 +46,11 @@ OTHER_SCHEDULER = "others"
 
 @dataclass(frozen=True, slots=True)
 class PodRow:
-    """A pod of the list, with its state: `pod_state`."""
+    """A pod of the list, with its state: `pod_state`; a pending one with its entry in the queue."""
 
     pod: Pod
     state: str
+    entry: QueueEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,10 @@ def pod_list(cluster: Cluster, query: Mapping[str, str]) -> PodList:
     page = numbered_page(found, query)
     entries = queue_entries(cluster, [pod.uid for pod in page.rows if not pod.node_name])
     profiles = list_scheduler_names(cluster)
-    rows = [PodRow(pod, pod_state(pod, entries.get(pod.uid), profiles)) for pod in page.rows]
+    rows = [
+        PodRow(pod, pod_state(pod, entry, profiles), entry)
+        for pod, entry in ((pod, entries.get(pod.uid)) for pod in page.rows)
+    ]
     return PodList(page.showing(rows), sorting, _filters(cluster))
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.db import connection
 from django.db.models import Count
 
-from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.models import ConfigurationRevision, SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.profiles.differences import ProfileDifferences, compare_configurations
 from apps.dashboard.text_diff import TextDiff, text_diff
-from apps.scheduler.config import EXTENSION_POINTS, Profile
+from apps.scheduler.config import EXTENSION_POINTS, Cause, ConfigError, Profile
 
 #: Decisions listed on the page of a revision.
 MAX_RECENT = 10
@@ -101,7 +100,7 @@ def profile_list(cluster: Cluster) -> list[ProfileRow]:
 
 def one_profile(cluster: Cluster, number: int) -> OneProfile:
     """A revision with its plugins; NotFound if there is none."""
-    found = get_revision(cluster, number)
+    found = revisions.get_revision(cluster, number)
     configuration = revisions.load_configuration(found)
     decisions = queries.list_decisions(cluster, profile_revision=number)
     results, pods = _count_results(cluster, number)
@@ -126,19 +125,33 @@ def _count_results(cluster: Cluster, revision: int) -> tuple[list[tuple[str, int
     return [(result, count) for result, count, _ in rows], rows[0][2] if rows else 0
 
 
-def get_revision(cluster: Cluster, number: int) -> ConfigurationRevision:
-    """A revision; NotFound if there is none."""
-    found = None
-    if number < 2**31:
-        found = ConfigurationRevision.objects.filter(cluster=cluster, revision=number).first()
-    if found is None:
-        raise NotFound("profiles", str(number))
-    return found
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """A configuration that is not saved yet: its faults, or what it would change."""
+
+    causes: Sequence[Cause]
+    #: compared with the active revision; empty if the text has faults
+    effects: Sequence[ProfileDifferences] = ()
+    #: pending pods that no profile would schedule, by schedulerName
+    stranded: Mapping[str, int] = field(default_factory=dict)
+
+
+def check_text(
+    cluster: Cluster, text: str, *, active: ConfigurationRevision, legacy: bool
+) -> CheckedText:
+    """Check a text, and compare its effects with those of the active revision."""
+    try:
+        configuration = revisions.check(text, legacy=legacy)
+    except ConfigError as refusal:
+        return CheckedText(refusal.causes)
+    before = revisions.load_configuration(active)
+    effects = compare_configurations(before, configuration)
+    return CheckedText((), effects, queries.count_stranded_pods(cluster, configuration))
 
 
 def compare(cluster: Cluster, before: int, after: int) -> RevisionComparison:
     """The differences between two revisions: of their effective profiles, and of their texts."""
-    old, new = get_revision(cluster, before), get_revision(cluster, after)
+    old, new = revisions.get_revision(cluster, before), revisions.get_revision(cluster, after)
     return RevisionComparison(
         old,
         new,

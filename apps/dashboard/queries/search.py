@@ -1,4 +1,4 @@
-"""The search: clusters, nodes, pods and decisions by parts of their names."""
+"""The search: clusters, nodes, pods, decisions and plugins by parts of their names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from django.urls import reverse
 
 from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles.plugins import known_plugins
+from apps.dashboard.documents import plugin_documents
 
 #: Maximum number of hits of each sort.
 MAX_HITS = 6
@@ -32,7 +34,13 @@ def search(text: str, *, here: str = "") -> list[Hit]:
     if not text or "\x00" in text:
         return []
     pods = [*_pods(text, here), *_deleted_pods(text, here)]
-    return [*_clusters(text), *_nodes(text, here), *pods[:MAX_HITS], *_decisions(text, here)]
+    return [
+        *_clusters(text),
+        *_nodes(text, here),
+        *pods[:MAX_HITS],
+        *_decisions(text, here),
+        *_plugins(text),
+    ]
 
 
 def _clusters(text: str) -> list[Hit]:
@@ -103,6 +111,26 @@ def _decisions(text: str, here: str) -> list[Hit]:
         )
         for pk, cluster, namespace, name, attempt, result, node in rows[:MAX_HITS]
     ]
+
+
+def _plugins(text: str) -> list[Hit]:
+    found = [name for name in known_plugins() if _has_word(name, text.lower())]
+    documents = plugin_documents()
+    return [
+        Hit(
+            "Plugin",
+            name,
+            _url("plugin", name),
+            documents[name].summary if name in documents else "",
+        )
+        for name in found[:MAX_HITS]
+    ]
+
+
+def _has_word(name: str, start: str) -> bool:
+    """Whether a word of a name in CamelCase starts with the text."""
+    starts = (place for place, letter in enumerate(name) if letter.isupper())
+    return any(name[place:].lower().startswith(start) for place in starts)
 
 
 def _order_by_cluster(found: QuerySet[Node] | QuerySet[Pod], here: str) -> QuerySet[Node | Pod]:

@@ -25,16 +25,29 @@ register = template.Library()
 #: (label, route of the link, routes of the pages that belong to the section)
 SECTIONS = (
     ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
+    ("Charts", "charts", {"charts"}),
     ("Queue", "queue", {"queue", "queue-history"}),
     ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
-    ("Decisions", "decisions", {"decisions", "decision", "refused-nodes"}),
+    (
+        "Decisions",
+        "decisions",
+        {
+            "decisions",
+            "decision",
+            "refused-nodes",
+            "decision-plugin",
+            "saved-views",
+            "new-view",
+            "edit-view",
+        },
+    ),
     ("Events", "events", {"events"}),
     ("Changes", "changes", {"changes", "change"}),
     (
         "Profiles",
         "profiles",
-        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile"},
+        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile", "preview"},
     ),
     (
         "Objects",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
 from django import template
+
+from apps.controlplane.ledger.grouping import Dimension
+from apps.dashboard import figures
 
 register = template.Library()
 
@@ -18,6 +22,21 @@ _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 def score_heading(plugin: str, weight: int) -> str:
     """The heading of a plugin's column of scores: its name and weight."""
     return f"{_INNER_CAPITAL.sub(ZERO_WIDTH_SPACE, plugin)} × {weight}"
+
+
+@register.filter
+def microseconds(value: int) -> str:
+    """A duration given in microseconds."""
+    return figures.nanoseconds(1000 * value)
+
+
+@register.simple_tag
+def group_text(dimension: Dimension, text: str) -> str:
+    """The key of a group; of an hour or a day its start, without the offset of the time zone."""
+    formats = {"hour": "%Y-%m-%d %H:%M", "day": "%Y-%m-%d"}
+    if dimension.name not in formats:
+        return text
+    return datetime.fromisoformat(text).strftime(formats[dimension.name])
 
 
 @register.filter

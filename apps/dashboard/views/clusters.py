@@ -8,13 +8,16 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
+from apps.cluster.queries import clusters
 from apps.controlplane.clusters import lifecycle
 from apps.dashboard.notices import add_undo_notice, get_next_address
 from apps.dashboard.queries.clusters import cluster_cards, find_clusters
+from apps.dashboard.queries.comparison import MAX_CLUSTERS, compare_clusters
 from apps.dashboard.queries.operations import unfinished_operations
 from apps.dashboard.queries.overview import pod_states
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, cluster_page, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
 
 
@@ -30,6 +33,25 @@ def cluster_list(request: Request) -> HttpResponse:
         "stamp": stamp,
     }
     return render_page(request, "clusters", context)
+
+
+@require_GET
+def compare(request: Request) -> HttpResponse:
+    """Clusters side by side, `?cluster=` for each; all rows, or with `?show=` those that differ."""
+    names = [name for name in request.GET.getlist("cluster") if name]
+    try:
+        found = compare_clusters(names)
+    except ApiError as refusal:
+        return render_refusal(request, refusal)
+    context = {
+        "comparison": found,
+        "only_differences": request.GET.get("show") == "differences",
+        "names": names,
+        "others": list(clusters().exclude(name__in=names).values_list("name", flat=True)),
+        "full": len(found.clusters) >= MAX_CLUSTERS,
+        "stamp": site_stamp(),
+    }
+    return render_page(request, "compare_clusters", context)
 
 
 @require_POST

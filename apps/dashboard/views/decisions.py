@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
+from apps.controlplane.ledger import completion
 from apps.controlplane.results.presenting import describe_tie, present_scores
 from apps.controlplane.results.refusals import group_refusals
 from apps.controlplane.results.scores import VALUES, score_matrix
@@ -30,9 +31,18 @@ _IMMUTABLE = "private, max-age=31536000, immutable"
 @require_GET
 @cluster_page
 def decisions(request: Request, cluster: Cluster) -> HttpResponse:
-    found = decision_list(cluster, request.GET)
+    found = decision_list(cluster, request.GET, request.user.get_username())
     context = {"cluster": cluster, "decisions": found}
     return render_page(request, "decisions", context, status=422 if found.problem else 200)
+
+
+@require_GET
+@cluster_page
+def complete_filter(request: Request, cluster: Cluster) -> HttpResponse:
+    """Values of a filter of decisions that complete the text of its field, as suggestions."""
+    field = next((name for name in request.GET if name in completion.FIELDS), "")
+    names = completion.complete(cluster, field, request.GET.get(field, ""))
+    return render_page(request, "node_options", {"names": names})
 
 
 @require_GET

@@ -50,7 +50,7 @@ def output(request: Request, number: int) -> HttpResponse:
     except NotFound as refusal:
         return render_refusal(request, refusal)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(text, content_type="application/yaml", headers=headers)
+    return HttpResponse(text, content_type=service.content_type_of(name), headers=headers)
 
 
 @require_POST

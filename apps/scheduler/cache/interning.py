@@ -44,15 +44,13 @@ class RowLog:
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._start = 0
-
-    @property
-    def position(self) -> int:
-        """The position after the last change."""
-        return self._start + len(self._rows)
+        #: the position after the last change
+        self.position = 0
 
     def append(self, row: int) -> None:
         rows = self._rows
         rows.append(row)
+        self.position += 1
         if len(rows) > 2 * _STORED:
             self._start += len(rows) - _STORED
             del rows[:-_STORED]

@@ -15,6 +15,7 @@ from apps.scheduler.cache.memo import Memos
 from apps.scheduler.cache.mount_index import MountIndex
 from apps.scheduler.cache.ports import PortIndex
 from apps.scheduler.cache.term_index import TermIndex
+from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.nodes import (
     CPU,
     MEMORY,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _SPARE = 64
 #: groupings by a node label at most; the oldest one is dropped first
 _MAX_DOMAINS = 256
+#: distinct amounts of rows that are numbered at once
+_MAX_AMOUNTS = 65_536
 
 
 class Snapshot(NodeColumns):
@@ -71,7 +74,12 @@ class Snapshot(NodeColumns):
         self._ports = PortIndex()
         #: by row: what the node allows, and see ``amounts_of``
         self._allowed: list[Hashable] = []
-        self._amounts: list[Hashable] = []
+        self._amounts: list[int] = []
+        #: amounts -> their number; a number is never given again
+        self._amount_numbers: dict[Hashable, int] = {}
+        self._amounts_numbered = 0
+        #: the last answer of ``changes_since``, and for which states of the snapshot it is right
+        self._changes: tuple[tuple[int, int, int], ChangedRows] | None = None
         self._domains: dict[Hashable, Domains] = {}
         #: pods by (namespace, labels, terminating): what label selectors distinguish
         self.pods_by_labels = LabelIndex()
@@ -166,8 +174,18 @@ class Snapshot(NodeColumns):
         """
         return self._pods_log.since(position, limit=self._used // 4)
 
-    def amounts_of(self, row: int) -> Hashable:
-        """Rows with equal values have equal allocatable and requested amounts and pod counts."""
+    def changes_since(self, position: int) -> ChangedRows:
+        """``rows_changed_since`` as a table; all rows if they are not known or too many."""
+        state = (position, self._pods_log.position, self.node_version)
+        if self._changes is None or self._changes[0] != state:
+            self._changes = (state, ChangedRows(self, self.rows_changed_since(position)))
+        return self._changes[1]
+
+    def amounts_of(self, row: int) -> int:
+        """Rows with equal values have equal allocatable and requested amounts and pod counts.
+
+        The value is never given to other amounts.
+        """
         return self._amounts[row]
 
     def fork(self, rows: Int64Array) -> Overlay:
@@ -273,7 +291,7 @@ class Snapshot(NodeColumns):
             self._used += 1
             self._infos.append(None)
             self._allowed.append(None)
-            self._amounts.append(None)
+            self._amounts.append(-1)
             self._show()
         self._row_of[name] = row
         for pod in info.pods.values():
@@ -291,7 +309,7 @@ class Snapshot(NodeColumns):
         for _, ids in self._labels.values():
             ids[row] = -1
         self._ports.replace(row, {})
-        self._amounts[row] = None
+        self._amounts[row] = -1
         self._node_log.append(row)
         self._pods_log.append(row)
 
@@ -323,7 +341,7 @@ class Snapshot(NodeColumns):
         self.pod_count[row] = count
         if info.used_ports or row in self._ports.rows:
             self._ports.replace(row, info.used_ports)
-        self._amounts[row] = (
+        amounts = (
             self._allowed[row],
             count,
             info.nonzero_cpu,
@@ -331,6 +349,15 @@ class Snapshot(NodeColumns):
             *info.requested,
             *info.requested.values(),
         )
+        number = self._amount_numbers.get(amounts)
+        self._amounts[row] = self._number(amounts) if number is None else number
+
+    def _number(self, amounts: Hashable) -> int:
+        if len(self._amount_numbers) >= _MAX_AMOUNTS:
+            self._amount_numbers.clear()
+        self._amounts_numbered += 1
+        self._amount_numbers[amounts] = self._amounts_numbered
+        return self._amounts_numbered
 
     def _index(self, pod: PodInfo, row: int, sign: int) -> None:
         self.pods_by_labels.change(pod, row, sign)

@@ -9,7 +9,7 @@ by `config.convert`. Plugins and the apps above the scheduler import this packag
 from __future__ import annotations
 
 from apps.scheduler.config.errors import Cause, ConfigError
-from apps.scheduler.config.loading import default_configuration, load
+from apps.scheduler.config.loading import default_configuration, find_faults, load
 from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.config.types import (
     API_VERSION,
@@ -31,5 +31,6 @@ __all__ = [
     "PluginTable",
     "Profile",
     "default_configuration",
+    "find_faults",
     "load",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
 
 class Seconds:
@@ -14,6 +15,20 @@ class Seconds:
 Duration = Annotated[float, Seconds()]
 
 
-def json_field(name: str, default: Any) -> Any:
-    """A dataclass field whose name in the configuration is not its name in camel case."""
-    return dataclasses.field(default=default, metadata={"json": name})
+class Description(NamedTuple):
+    """What a person who edits the configuration reads about a field."""
+
+    help: str = ""
+    #: the values that the field accepts; empty: not limited to certain values
+    choices: Sequence[str] = ()
+
+
+def described(default: Any, help: str, *, choices: Sequence[str] = (), json: str = "") -> Any:
+    """A dataclass field with a sentence about it, for editors.
+
+    `json` is its name in the configuration, if that is not its name in camel case.
+    """
+    metadata: dict[str, Any] = {"description": Description(help, choices)}
+    if json:
+        metadata["json"] = json
+    return dataclasses.field(default=default, metadata=metadata)

@@ -43,21 +43,77 @@ def load(
     _check_type(body)
     problems = Problems()
     known = plugins_allowed(plugins, legacy=legacy)
+    written, args = _decode(body, known, problems)
+    problems.raise_if_any()
+    profiles = _expand(written, args, plugins, known, problems)
+    problems.raise_if_any()
+    return _configuration(written, profiles, legacy=legacy)
+
+
+def find_faults(
+    source: str | bytes | Mapping[str, Any], plugins: PluginTable, *, legacy: bool = False
+) -> list[Cause]:
+    """The faults of all stages of `load` at once; empty for a valid configuration.
+
+    A field that cannot be decoded has its default in the later stages, so what they say about it,
+    or about the list that it is an element of, is left out.
+    """
+    try:
+        body = read(source)
+        _check_type(body)
+    except ConfigError as error:
+        return error.causes
+    decoding, validating = Problems(), Problems()
+    known = plugins_allowed(plugins, legacy=legacy)
+    written, args = _decode(body, known, decoding)
+    _expand(written, args, plugins, known, validating)
+    faulty = [_affected(cause.field) for cause in decoding.causes]
+    later = (
+        cause
+        for cause in validating.causes
+        if not any(
+            _is_within(cause.field, each) or _is_within(each, cause.field) for each in faulty
+        )
+    )
+    return list(dict.fromkeys([*decoding.causes, *later]))
+
+
+def _affected(path: str) -> str:
+    """The field that a fault concerns: the list, if an element of it cannot be decoded."""
+    return path.rpartition("[")[0] if path.endswith("]") else path
+
+
+def _is_within(path: str, outer: str) -> bool:
+    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
+
+
+def _decode(
+    body: Mapping[str, Any], known: PluginTable, problems: Problems
+) -> tuple[WrittenConfiguration, list[list[Any]]]:
+    """The document with defaults, and the arguments of each profile's pluginConfig."""
     written = with_defaults(decode(WrittenConfiguration, body, "", problems))
     args = [
         decode_args(profile, known, f"profiles[{index}]", problems)
         for index, profile in enumerate(written.profiles)
     ]
-    problems.raise_if_any()
+    return written, args
+
+
+def _expand(
+    written: WrittenConfiguration,
+    args: list[list[Any]],
+    plugins: PluginTable,
+    known: PluginTable,
+    problems: Problems,
+) -> tuple[Profile, ...]:
+    """Validate a document and expand its profiles."""
     removed = {plugin.name for plugin in plugins.values() if plugin.removed_in_v1}
     validate(written, problems, removed=removed - known.keys())
     profiles = tuple(
         _profile(profile, given, known, f"profiles[{index}]", problems)
         for index, (profile, given) in enumerate(zip(written.profiles, args, strict=True))
     )
-    profiles = without_resources_of_extenders(profiles, written.extenders, known, problems)
-    problems.raise_if_any()
-    return _configuration(written, profiles, legacy=legacy)
+    return without_resources_of_extenders(profiles, written.extenders, known, problems)
 
 
 def default_configuration(plugins: PluginTable) -> Configuration:

@@ -7,6 +7,7 @@ from typing import Final
 
 from apps.scheduler.config.checks import check_range
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.objects.meta import Int32, Int64
 
 #: The highest score a shape point may give (scaled to 0–100 when scoring).
@@ -17,16 +18,16 @@ MAX_CUSTOM_PRIORITY_SCORE: Final = 10
 class ResourceSpec:
     """A resource that takes part in scoring, and its share; 1 ≤ weight ≤ 100."""
 
-    name: str = ""
-    weight: Int64 = 1
+    name: str = described("", "cpu, memory, or an extended resource such as example.com/gpu.")
+    weight: Int64 = described(1, "1 to 100: the share of this resource in the score.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UtilizationShapePoint:
     """At `utilization` percent (0–100) the score is `score` (0–10); linear in between."""
 
-    utilization: Int32 = 0
-    score: Int32 = 0
+    utilization: Int32 = described(0, "0 to 100: percent of the resource that is requested.")
+    score: Int32 = described(0, "0 to 10: the score at this utilization.")
 
 
 Resources = tuple[ResourceSpec, ...]

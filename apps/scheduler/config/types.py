@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.scheduler.config.fields import Duration, json_field
+from apps.scheduler.config.fields import Duration, described
 from apps.scheduler.objects.meta import Int32, Int64
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -72,27 +72,49 @@ class ExtenderTLSConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtenderManagedResource:
-    name: str = ""
-    ignored_by_scheduler: bool = False
+    name: str = described("", "An extended resource, such as example.com/gpu.")
+    ignored_by_scheduler: bool = described(
+        False, "NodeResourcesFit ignores this resource, in all profiles."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extender:
     """An HTTP extender; an empty verb means that it does not provide that call."""
 
-    url_prefix: str = ""
-    filter_verb: str = ""
-    preempt_verb: str = ""
-    prioritize_verb: str = ""
-    weight: Int64 = 0
-    bind_verb: str = ""
-    enable_https: bool = json_field("enableHTTPS", False)
-    tls_config: ExtenderTLSConfig | None = None
+    url_prefix: str = described("", "Address to which the verbs are appended; http or https.")
+    filter_verb: str = described(
+        "", "Path of the filter call, which rejects nodes. Empty: the extender does not filter."
+    )
+    preempt_verb: str = described(
+        "", "Path of the preempt call, which may remove candidates and change victims."
+    )
+    prioritize_verb: str = described(
+        "", "Path of the prioritize call, which scores nodes from 0 to 10."
+    )
+    weight: Int64 = described(
+        0, "Multiplies the scores of prioritize; greater than 0 if there is a prioritize verb."
+    )
+    bind_verb: str = described(
+        "", "Path of the bind call, which replaces the Bind plugins; at most one extender binds."
+    )
+    enable_https: bool = described(
+        False, "Connect with TLS even if the address begins with http.", json="enableHTTPS"
+    )
+    tls_config: ExtenderTLSConfig | None = described(None, "The TLS connection to the extender.")
     #: Upstream's extender client replaces an unset timeout by 5 s.
-    http_timeout: Duration = 5.0
-    node_cache_capable: bool = False
-    managed_resources: tuple[ExtenderManagedResource, ...] = ()
-    ignorable: bool = False
+    http_timeout: Duration = described(
+        5.0, "The longest duration of a call, from connecting to the last byte, such as 5s."
+    )
+    node_cache_capable: bool = described(
+        False, "Send and expect the names of nodes instead of whole nodes."
+    )
+    managed_resources: tuple[ExtenderManagedResource, ...] = described(
+        (), "Call the extender only for pods that request one of these extended resources."
+    )
+    ignorable: bool = described(
+        False, "If a call fails, the attempt continues; such extenders are called last."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +162,12 @@ class PluginConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenProfile:
-    scheduler_name: str | None = None
-    percentage_of_nodes_to_score: Int32 | None = None
+    scheduler_name: str | None = described(
+        None, "The profile schedules the pods whose spec.schedulerName is this name."
+    )
+    percentage_of_nodes_to_score: Int32 | None = described(
+        None, "0 to 100, for this profile only. Empty: the value of the configuration."
+    )
     plugins: Plugins = Plugins()
     plugin_config: tuple[PluginConfig, ...] = ()
 
@@ -152,14 +178,22 @@ class WrittenConfiguration:
 
     api_version: str = ""
     kind: str = ""
-    parallelism: Int32 = 16
+    parallelism: Int32 = described(
+        16, "No effect here: scheduling uses columns over the nodes, not threads."
+    )
     leader_election: LeaderElection = LeaderElection()
     client_connection: ClientConnection = ClientConnection()
     enable_profiling: bool = True
     enable_contention_profiling: bool | None = None
-    percentage_of_nodes_to_score: Int32 | None = None
-    pod_initial_backoff_seconds: Int64 = 1
-    pod_max_backoff_seconds: Int64 = 10
+    percentage_of_nodes_to_score: Int32 | None = described(
+        None,
+        "0 to 100. Filtering stops when this share of the nodes is feasible. Empty or 0: adaptive, "
+        "from 50 % down to 5 % in large clusters.",
+    )
+    pod_initial_backoff_seconds: Int64 = described(
+        1, "How long a pod waits after its first failed attempt; doubled with each attempt."
+    )
+    pod_max_backoff_seconds: Int64 = described(10, "The longest time a pod waits in backoffQ.")
     profiles: tuple[WrittenProfile, ...] = ()
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False

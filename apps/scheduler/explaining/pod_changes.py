@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
+from apps.scheduler.explaining import effort
 from apps.scheduler.explaining.sight import Sight
 from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.nodes import BoolArray, Int64Array
@@ -76,14 +77,19 @@ def lower_requests(sight: Sight, passing: Mapping[str, BoolArray]) -> Iterator[C
                 f"Lower the request for {name} from {quantity_text(name, amount)} to {text}",
                 lowered,
                 {"resource": name, "from": quantity_text(name, amount), "to": text},
-                effort=1 + 6 * (amount - most) / amount,
+                effort=effort.lower_request((amount - most) / amount),
             )
 
 
 def find_missing_labels(sight: Sight) -> Iterator[tuple[str, str, Int64Array]]:
-    """(key, value, rows): nodes that lack only this label of the pod's node selector."""
+    """(key, value, rows): nodes that lack only this label of the pod's node selector.
+
+    Labels that say which node it is, or what it consists of, are left out.
+    """
     snapshot = sight.snapshot
     for key, value in sight.pod.pod.spec.node_selector.items():
+        if key in effort.IDENTIFYING_LABELS:
+            continue
         without = {k: v for k, v in sight.pod.pod.spec.node_selector.items() if k != key}
         pod = PodInfo(_spec(sight.pod.pod, node_selector=without))
         column = snapshot.label(key)
@@ -141,15 +147,22 @@ def _tolerate(sight: Sight) -> Iterator[CandidateChange]:
     nodes = np.bincount(sight.snapshot.taint_ids[sight.snapshot.alive], minlength=1)
     for taints, count in zip(sight.snapshot.taint_sets, nodes.tolist(), strict=False):
         for taint in taints if count else ():
-            if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not is_tolerated(tolerations, taint):
+            # a cordoned node is uncordoned
+            hard = taint.effect in (NO_SCHEDULE, NO_EXECUTE) and taint != UNSCHEDULABLE_TAINT
+            if hard and not is_tolerated(tolerations, taint):
                 counts[taint] = counts.get(taint, 0) + count
     for taint in sorted(counts, key=lambda each: -counts[each])[:_MOST_TAINTS]:
-        yield _add_toleration(
-            sight.pod.pod, taint, f"Add a toleration for the taint {taint_text(taint)}"
-        )
+        text = taint_text(taint)
+        change = _add_toleration(sight.pod.pod, taint, f"Add a toleration for the taint {text}")
+        if effort.reports_state(taint.key):
+            sentence = f"Repair one of the nodes with the taint {text}"
+            change = replace(
+                change, kind="repair-node", sentence=sentence, effort=effort.REPAIR_NODE
+            )
+        yield change
     if sight.snapshot.unschedulable.any() and not is_tolerated(tolerations, UNSCHEDULABLE_TAINT):
         change = _add_toleration(sight.pod.pod, UNSCHEDULABLE_TAINT, "Uncordon one of the nodes")
-        yield CandidateChange("uncordon", change.sentence, change.pod, {}, effort=2.0)
+        yield CandidateChange("uncordon", change.sentence, change.pod, {}, effort.UNCORDON)
 
 
 def _add_toleration(pod: Pod, taint: Taint, sentence: str) -> CandidateChange:
@@ -160,7 +173,9 @@ def _add_toleration(pod: Pod, taint: Taint, sentence: str) -> CandidateChange:
         effect=taint.effect,
     )
     changed = _spec(pod, tolerations=(*pod.spec.tolerations, toleration))
-    return CandidateChange("tolerate", sentence, changed, {"taint": taint_text(taint)}, effort=2.0)
+    return CandidateChange(
+        "tolerate", sentence, changed, {"taint": taint_text(taint)}, effort.TOLERATE
+    )
 
 
 def _drop_node_rules(sight: Sight) -> Iterator[CandidateChange]:
@@ -172,7 +187,7 @@ def _drop_node_rules(sight: Sight) -> Iterator[CandidateChange]:
             f"Remove {key}={value} from the node selector",
             _spec(pod, node_selector=without),
             {"key": key, "value": value},
-            effort=2.5,
+            effort=effort.drop_selector(key),
         )
     required = required_node_affinity(sight.pod)
     if required is None:
@@ -195,7 +210,7 @@ def _drop_node_rules(sight: Sight) -> Iterator[CandidateChange]:
                 f"Remove {requirement_text(each)} from the required node affinity",
                 _node_affinity(pod, selector),
                 {"term": number + 1, "requirement": requirement_text(each)},
-                effort=2.5,
+                effort=effort.DROP_NODE_RULE,
             )
 
 
@@ -234,7 +249,9 @@ def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> CandidateCh
     constraints = list(pod.spec.topology_spread_constraints)
     old = constraints[place]
     constraints[place] = msgspec.structs.replace(old, **fields)
+    needed = effort.SCHEDULE_ANYWAY
     if "max_skew" in fields:
+        needed = effort.increase_max_skew(fields["max_skew"] - old.max_skew)
         sentence = f"Increase maxSkew of spread constraint {number} ({old.topology_key}) from "
         sentence += f"{old.max_skew} to {fields['max_skew']}"
     else:
@@ -245,7 +262,7 @@ def _constraint(pod: Pod, place: int, number: int, **fields: Any) -> CandidateCh
         sentence,
         _spec(pod, topology_spread_constraints=tuple(constraints)),
         {"constraint": number, "key": old.topology_key, **_camel(fields)},
-        effort=2.0 if "max_skew" in fields else 2.5,
+        effort=needed,
     )
 
 
@@ -269,7 +286,7 @@ def _drop_affinity(sight: Sight) -> Iterator[CandidateChange]:
                 f"Remove required pod {name} term {number} ({term.topology_key})",
                 _spec(pod, affinity=msgspec.structs.replace(affinity, **{attribute: changed})),
                 {"affinity": name, "term": number, "key": term.topology_key},
-                effort=3.0,
+                effort=effort.DROP_POD_RULE,
             )
 
 
@@ -290,7 +307,7 @@ def _drop_ports(sight: Sight) -> Iterator[CandidateChange]:
         f"Remove host port{'s' if len(ports) > 1 else ''} {listed}",
         changed,
         {"ports": [port.port for port in ports]},
-        effort=3.0,
+        effort=effort.DROP_POD_RULE,
     )
 
 

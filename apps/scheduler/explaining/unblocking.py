@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from apps.scheduler.explaining import freeing, pod_changes
+from apps.scheduler.explaining import effort, freeing, pod_changes
 from apps.scheduler.explaining.relabelling import relabel
 from apps.scheduler.explaining.sight import Sight, look
 from apps.scheduler.framework.diagnosis import NodeStatuses
@@ -106,7 +106,7 @@ def _try_changes(
             1,
             (freed.node,),
             {"node": freed.node, "pods": [pod.key for pod in freed.pods]},
-            effort=3.0 + count,
+            effort=effort.evict(freed.pods, sight.pod.priority),
         )
 
 
@@ -137,14 +137,14 @@ def _label_nodes(
     scheduler.snapshot.update(scheduler.cache)
     if not works:
         return None
-    which = f"node {names[0]}" if len(rows) == 1 else f"one of {len(rows)} nodes"
+    which = f"node {names[0]}" if len(rows) == 1 else f"one of {len(rows):,} nodes"
     return Suggestion(
         "label-node",
         f"Label {which} with {key}={value}",
         len(rows),
         names,
         {"key": key, "value": value},
-        effort=3.0,
+        effort=effort.label_nodes(len(rows)),
     )
 
 

@@ -3,7 +3,8 @@
 Any plugin, in the tree or from outside, may have these class attributes; only ``name`` is required:
 
     name            under which profiles enable it
-    args_type       a frozen dataclass for its arguments, with a default for every field; without
+    args_type       a frozen dataclass for its arguments, with a default for every field (with
+                    `config.fields.described`, the profile editor shows help for it); without
                     one, a plugin from outside receives its arguments as they are written
     default_args    (args) -> args: defaults fields whose empty value counts as absent
     check_args      (args, path, problems): adds what is wrong with the arguments to the problems

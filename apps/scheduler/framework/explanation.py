@@ -37,3 +37,12 @@ class RefusalExplainer(Plugin, Protocol):
 
         ``status`` is the answer of Filter. Without any detail, its reasons are shown.
         """
+
+
+@runtime_checkable
+class ScoreExplainer(Plugin, Protocol):
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterable[Detail]:
+        """What the raw score of the only row of ``nodes`` follows from, with exact figures.
+
+        The last detail says how the score is computed from the others.
+        """

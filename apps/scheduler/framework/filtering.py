@@ -25,6 +25,7 @@ from apps.scheduler.framework.own_states import OwnStates
 from apps.scheduler.framework.pod_change import PodChange
 from apps.scheduler.framework.resources import has_resize_status
 from apps.scheduler.framework.signed_results import SignedResults
+from apps.scheduler.framework.signed_verdicts import Run
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.framework.verdicts import add_refusals
@@ -109,14 +110,7 @@ class Filters:
         """
         if self.nominated_pods(pod, snapshot) is not None:
             return None
-
-        def run(
-            filters: Sequence[FilterPlugin],
-            statuses: NodeStatuses,
-            among: NodeColumns,
-            watch: Stopwatch | None,
-        ) -> int:
-            return self._continue(statuses, filters, state, pod, among, None, watch)
+        run = self.signed_runner(state, pod)
 
         def ask(plugin: FilterPlugin) -> Verdicts | None:
             verdicts = self._verdicts(plugin, state, pod, snapshot)
@@ -125,6 +119,20 @@ class Filters:
 
         active = [each for each in self._filters if each.name not in state.skip_filter]
         return results.verdicts.filter(active, snapshot, run, ask, watch)
+
+    def signed_runner(self, state: CycleState, pod: PodInfo) -> Run:
+        """Runs filters for the pod; see framework.signed_verdicts."""
+
+        def run(
+            filters: Sequence[FilterPlugin],
+            statuses: NodeStatuses,
+            nodes: NodeColumns,
+            watch: Stopwatch | None,
+            answers: list[Verdicts | None] | None = None,
+        ) -> int:
+            return self._continue(statuses, filters, state, pod, nodes, None, watch, answers)
+
+        return run
 
     def _verdicts(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, snapshot: Snapshot
@@ -193,16 +201,19 @@ class Filters:
         nodes: NodeColumns,
         own: OwnStates | None,
         watch: Stopwatch | None,
+        answers: list[Verdicts | None] | None = None,
     ) -> int:
         """Enter the refusals of ``plugins`` into ``statuses`` until no row is left.
 
-        Returns how many plugins ran.
+        Returns how many plugins ran; ``answers`` gets what each of them returned.
         """
         ran = 0
         for plugin in plugins:
             try:
                 verdicts = self._ask(plugin, state, pod, nodes, own, statuses)
                 any_left = verdicts is None or add_refusals(statuses, verdicts, plugin.name)
+                if answers is not None:
+                    answers.append(verdicts)
             except Exception as raised:
                 raise guard.running_error(plugin.name, "filter", raised) from raised
             if watch is not None:

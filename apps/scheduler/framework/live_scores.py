@@ -141,6 +141,25 @@ class LiveScores:
         if old != _OUT:
             self._enter(place, row, scores, old, old + gain)
 
+    def change_all(
+        self, rows: Int64Array, columns: Sequence[Int64Array], gains: Int64Array
+    ) -> None:
+        """Enter new scores of k ``rows``, whose totals gain so much, (k,) int64.
+
+        ``columns``: all scores of all rows, also those that are not feasible.
+        """
+        if self._row_places is not None:
+            known = rows[: int(rows.searchsorted(len(self._row_places)))]
+            places = self._row_places[known]
+            gains = gains[: len(known)][places >= 0]
+            places = places[places >= 0]
+        else:
+            places = rows[: int(rows.searchsorted(len(self._rows)))]
+            gains = gains[: len(places)]
+        total = self._total[places]
+        self._total[places] = np.where(total == _OUT, _OUT, total + gains)
+        self._rebase([column.take(self._rows) for column in columns])
+
     def leave(self, row: int) -> None:
         """A feasible row is not feasible any more."""
         place = self.place_of(row)
@@ -186,10 +205,14 @@ class LiveScores:
         """The totals gain so much, (n,) int64; no row may have left."""
         now = self._now()
         self._total += gains
+        self._rebase([now.whole(index) for index in range(len(self._bases) - 1)])
+
+    def _rebase(self, columns: Sequence[Int64Array]) -> None:
+        """These are the columns now, with ``_total``; what earlier moments refer to stays."""
         total = self._total.copy()
-        total.setflags(write=False)
-        # What earlier moments refer to stays what it is.
-        self._bases = [*(now.whole(index) for index in range(len(self._bases) - 1)), total]
+        self._bases = [*columns, total]
+        for base in self._bases:
+            base.setflags(write=False)
         self._places, self._values = [], []
         self._rank()
 

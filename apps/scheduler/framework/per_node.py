@@ -11,6 +11,7 @@ Reserve, Permit …) are as in framework.interface:
     score(state, pod, node_info) -> int
     normalize_score(state, pod, scores) -> scores
     explain_refusal(state, pod, node_info, status) -> Details (framework.explanation)
+    explain_score(pod, node_info) -> Details
 
 ``node_info`` is a NodeInfo, ``nodes`` a sequence of them (created on access), ``scores`` a dict
 from node name to score. ``columnar`` turns such a class into one whose methods take columns. Filter
@@ -135,6 +136,13 @@ def _explain_refusal(given: Callable[..., Any]) -> Callable[..., Any]:
     return explain_refusal
 
 
+def _explain_score(given: Callable[..., Any]) -> Callable[..., Any]:
+    def explain_score(self: Any, pod: PodInfo, nodes: NodeColumns) -> Any:
+        return given(self, pod, nodes.info(0))
+
+    return explain_score
+
+
 def _pre_score(given: Callable[..., Any]) -> Callable[..., Any]:
     def pre_score(
         self: Any, state: CycleState, pod: PodInfo, nodes: NodeColumns, rows: Int64Array
@@ -191,6 +199,7 @@ _ADAPTERS: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "remove_pod": _pod_change,
     "filter": _filter,
     "explain_refusal": _explain_refusal,
+    "explain_score": _explain_score,
     "pre_score": _pre_score,
     "score": _score,
     "normalize_score": _normalize_score,

@@ -139,9 +139,14 @@ def _check_shape(column: Int64Array, rows: Int64Array) -> None:
         raise TypeError(f"{wanted} are wanted, not {column.shape} of type {column.dtype}")
 
 
-def _check_range(plugin: str, scores: Int64Array) -> None:
+def is_valid(scores: Int64Array) -> bool:
+    """Whether all scores are in 0..100, as they must be after NormalizeScore."""
     # As unsigned numbers, negative scores are greater than any valid one: one pass for both ends.
-    if len(scores) and scores.view(np.uint64).max() > 100:
+    return not len(scores) or bool(scores.view(np.uint64).max() <= 100)
+
+
+def _check_range(plugin: str, scores: Int64Array) -> None:
+    if not is_valid(scores):
         raise StatusError(
             error(
                 f'plugin "{plugin}" returns an invalid score, '

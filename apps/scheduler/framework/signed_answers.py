@@ -81,14 +81,9 @@ class SignedAnswers:
         assert replay is not None
         return {**replay.times, replay.last: nanoseconds}
 
-    @property
-    def is_known(self) -> bool:
-        """Whether ``replay`` is possible if ``others_skip``."""
-        return self._replay is not None
-
     def is_replay(self, skipped: set[str]) -> bool:
-        """Whether a replay skips the same plugins."""
-        return self._replay is not None and self._replay.skips == skipped
+        """Whether a replay skips the same plugins, apart from ``asked``."""
+        return self._replay is not None and self._replay.skips == skipped.difference(self.asked)
 
     def answers_for(self, plugin: str, state: CycleState, skipped: set[str]) -> bool:
         """Do to ``state`` what the plugin would do; False if that is not known."""

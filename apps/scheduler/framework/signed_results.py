@@ -13,13 +13,13 @@ from apps.scheduler.framework.interface import PreFilterPlugin, PreScorePlugin
 from apps.scheduler.framework.nodes import Int64Array, Reads
 from apps.scheduler.framework.signed_answers import SignedAnswers
 from apps.scheduler.framework.signed_scores import Cycle, Scores, SignedScores
-from apps.scheduler.framework.signed_verdicts import SignedVerdicts
+from apps.scheduler.framework.signed_verdicts import Run, SignedVerdicts
 from apps.scheduler.framework.status import SUCCESS, Status, error
 from apps.scheduler.framework.summary import Summary
 from apps.scheduler.framework.types import PodInfo
 
 if TYPE_CHECKING:
-    from apps.scheduler.cache.snapshot import Snapshot
+    pass
 
 
 @dataclass(slots=True)
@@ -70,82 +70,78 @@ class SignedResults:
 
     def end(self, state: CycleState) -> None:
         """All points have run in this cycle."""
-        if self.pre_filter.asked:
-            self._is_repeatable = (
-                self.pre_filter.is_known
-                and self.pre_score.is_known
-                and self.verdicts.is_signed
-                and self.scores.is_signed
-            )
-            self._skipped = (state.skip_filter, state.skip_score)
-            return
         self._is_repeatable = (
             self.pre_filter.is_replay(state.skip_filter)
             and self.pre_score.is_replay(state.skip_score)
-            and self.verdicts.is_complete
-            and self.scores.is_complete
+            and self.verdicts.is_signed
+            and self.scores.is_signed
         )
+        self._skipped = (state.skip_filter, state.skip_score)
 
-    def repeat(
-        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, most: int
-    ) -> Repetition | None:
-        """The result of all four points by what is known of the rows that changed.
+    def repeat(self, cycle: Cycle, run: Run, most: int) -> Repetition | None:
+        """The result of all four points; only what has changed is computed.
 
-        None if a plugin has to be asked that does not look at domains, or if one of these fails or
-        skips where it did not before, or if more than ``most`` rows pass the other filters.
+        Plugins that look at more than Node objects are asked about the rows that changed, those
+        that look at domains about all rows. None if a plugin fails or skips where it did not
+        before, if no row passes, or if more than ``most`` rows pass the filters that look at no
+        domains.
         """
         if not self._is_repeatable or not self.pre_filter.others_skip:
             return None
-        if not self.pre_filter.asked:
-            return self._repeat(state, snapshot, most)
+        if self.verdicts.node_version != cycle.snapshot.node_version:
+            return None
         try:
-            return self._ask_again(state, pod, snapshot, most)
+            return self._repeat(cycle, run, most)
         except Exception:
             # The plugin is asked again, and its error reported.
             return None
 
-    def _ask_again(
-        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, most: int
-    ) -> Repetition | None:
-        """``repeat`` with plugins that look at domains."""
-        verdicts = self.verdicts
-        if verdicts.node_version != snapshot.node_version:
-            return None
+    def _repeat(self, cycle: Cycle, run: Run, most: int) -> Repetition | None:
+        state, pod, snapshot = cycle.state, cycle.pod, cycle.snapshot
         begun = perf_counter_ns()
         self.pre_filter.restore(state, state.skip_filter)
-
-        def pre_filter(plugin: PreFilterPlugin) -> Status:
-            narrowed, status = plugin.pre_filter(state, pod, snapshot)
-            # A plugin that narrows the nodes is asked again.
-            return error() if narrowed is not None else status or SUCCESS
-
-        asked = self.pre_filter.ask(pre_filter, state.skip_filter)
-        if not asked or state.skip_filter != self._skipped[0]:
+        if self.pre_filter.asked and not self._ask_pre_filter(cycle):
             return None
         allowed = perf_counter_ns()
-        rows = snapshot.rows_changed_since(verdicts.position)
-        if rows is None or not verdicts.follow(rows, snapshot) or len(verdicts.feasible) > most:
+        verdicts = self.verdicts
+        if not verdicts.follow(snapshot, run) or len(verdicts.feasible) > most:
             return None
         left = verdicts.look_further(lambda plugin: plugin.filter(state, pod, snapshot))
         if not verdicts.is_signed:
             return None
-        verdicts.position = snapshot.pods_position
         filtered = perf_counter_ns()
         self.pre_score.restore(state, state.skip_score)
-
-        def pre_score(plugin: PreScorePlugin) -> Status:
-            return plugin.pre_score(state, pod, snapshot, left.feasible) or SUCCESS
-
-        asked = self.pre_score.ask(pre_score, state.skip_score)
-        if not asked or state.skip_score != self._skipped[1]:
+        if self.pre_score.asked and not self._ask_pre_score(cycle, left.feasible):
             return None
         prepared = perf_counter_ns()
-        scores = self.scores.score_again(Cycle(state, pod, snapshot), left.feasible)
+        scores = self.scores.score_again(cycle, left.feasible)
         self._note_times(state, (begun, allowed, filtered, prepared, perf_counter_ns()))
         known = left.statuses
         return Repetition(
             NodeStatuses(known.ids, known.statuses.copy()), left.feasible, left.summary, scores
         )
+
+    def _ask_pre_filter(self, cycle: Cycle) -> bool:
+        """Ask those that look at domains; False if one fails or skips where it did not before."""
+        state = cycle.state
+
+        def pre_filter(plugin: PreFilterPlugin) -> Status:
+            narrowed, status = plugin.pre_filter(state, cycle.pod, cycle.snapshot)
+            # A plugin that narrows the nodes is asked again.
+            return error() if narrowed is not None else status or SUCCESS
+
+        asked = self.pre_filter.ask(pre_filter, state.skip_filter)
+        return asked and state.skip_filter == self._skipped[0]
+
+    def _ask_pre_score(self, cycle: Cycle, feasible: Int64Array) -> bool:
+        """The same for PreScore."""
+        state = cycle.state
+
+        def pre_score(plugin: PreScorePlugin) -> Status:
+            return plugin.pre_score(state, cycle.pod, cycle.snapshot, feasible) or SUCCESS
+
+        asked = self.pre_score.ask(pre_score, state.skip_score)
+        return asked and state.skip_score == self._skipped[1]
 
     def _note_times(self, state: CycleState, moments: Sequence[int]) -> None:
         """``moments``: nanoseconds before and after each of the four points."""
@@ -158,34 +154,3 @@ class SignedResults:
         for (point, spent), start, end in zip(points.items(), moments, moments[1:], strict=False):
             state.durations[point] = end - start
             state.plugin_durations[point] = spent(end - start)
-
-    def _repeat(self, state: CycleState, snapshot: Snapshot, most: int) -> Repetition | None:
-        """``repeat`` without asking any plugin."""
-        verdicts, scores = self.verdicts, self.scores
-        if (
-            not verdicts.node_version == scores.node_version == snapshot.node_version
-            or scores.position != verdicts.position
-            or scores.rows is not verdicts.feasible
-        ):
-            return None
-        begun = perf_counter_ns()
-        self.pre_filter.restore(state, state.skip_filter)
-        allowed = perf_counter_ns()
-        rows = snapshot.rows_changed_since(verdicts.position)
-        if rows is None or not verdicts.follow(rows, snapshot) or len(verdicts.feasible) > most:
-            return None
-        filtered = perf_counter_ns()
-        self.pre_score.restore(state, state.skip_score)
-        prepared = perf_counter_ns()
-        if rows and not scores.follow(rows, verdicts.feasible, snapshot):
-            return None
-        verdicts.position = scores.position = snapshot.pods_position
-        scored = perf_counter_ns()
-        self._note_times(state, (begun, allowed, filtered, prepared, scored))
-        known = verdicts.statuses
-        return Repetition(
-            NodeStatuses(known.ids, known.statuses.copy()),
-            verdicts.feasible,
-            verdicts.summary,
-            scores.found(),
-        )

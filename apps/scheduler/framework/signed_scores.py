@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.feasible_rows import Extremes, difference, extremes_of
 from apps.scheduler.framework.live_scores import LiveScores
-from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
-from apps.scheduler.framework.overlay import RecomputingOverlay
+from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
 from apps.scheduler.framework.ranking import Ranking
 from apps.scheduler.framework.score_plan import ScorePlan
-from apps.scheduler.framework.scoring import ScoreColumn, Scorer
+from apps.scheduler.framework.scoring import ScoreColumn, Scorer, is_valid
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.types import PodInfo
 
@@ -25,13 +25,17 @@ if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
 _NEVER: Final = -1
-#: rows that are entered one by one; more than these are worth whole columns
+#: changed rows that are entered one by one; more are computed and entered at once
+_MAX_ROWS: Final = 32
+#: the same if their amounts were not seen before
+_MAX_UNSEEN: Final = 12
+#: totals that are changed one by one for other domains; more than these are worth new ones
 _MAX_STEPS: Final = 64
 #: distinct amounts for which scores are stored
 _MAX_AMOUNTS: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cycle:
     """What Score is called with."""
 
@@ -71,7 +75,7 @@ class SignedScores:
         #: row -> what was last entered there, see ``ScorePlan.with_sum``
         self._entered: dict[int, tuple[int, ...]] = {}
         #: the amounts of a row -> the raw scores of the plugins that read nothing else
-        self._by_amounts: dict[Hashable, tuple[int, ...]] = {}
+        self._by_amounts: dict[int, tuple[int, ...]] = {}
         #: the state of the snapshot for which all this holds
         self.node_version = self.position = _NEVER
         #: the feasible rows, and what is aligned with them; None if that is not up to date
@@ -99,11 +103,6 @@ class SignedScores:
             return self._score_others(cycle, rows, watch)
         return self.found()
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all scorers of the last cycle signed the pod and none looks at domains."""
-        return not self._plan.others and not self._plan.domains
-
     def found(self) -> Scores:
         """The columns at ``rows``, if they are up to date."""
         live, columns = self._live, self._columns.copy()
@@ -121,26 +120,6 @@ class SignedScores:
         """Plugin -> nanoseconds of an update; the last one whose scores change gets the time."""
         plan = self._plan
         return {**plan.times, plan.updated: nanoseconds} if plan.updated else plan.times.copy()
-
-    def follow(self, rows: list[int], feasible: Int64Array, snapshot: Snapshot) -> bool:
-        """Enter changed rows without asking a plugin; False if that does not do.
-
-        ``feasible``: the rows that are feasible now, ascending.
-        """
-        if self._plan.by_pods or len(rows) > _MAX_STEPS:
-            return False
-        scores = []
-        for row in rows:
-            known = self._by_amounts.get(snapshot.amounts_of(row))
-            if known is None:
-                return False
-            scores.append(known)
-        self._enter(rows, scores)
-        before, self.rows = self.rows, None
-        if before is None or not self._follow_rows(before, feasible):
-            return False
-        self.rows = feasible
-        return True
 
     @property
     def is_signed(self) -> bool:
@@ -167,53 +146,80 @@ class SignedScores:
 
     def _update(self, cycle: Cycle, rows: Int64Array) -> None:
         """Bring columns and totals up to date; the whole of them if ``rows`` are others."""
-        snapshot, changed = cycle.snapshot, None
-        if self.node_version == snapshot.node_version:
-            changed = snapshot.rows_changed_since(self.position)
+        snapshot = cycle.snapshot
+        is_known = self.node_version == snapshot.node_version
         self.node_version = _NEVER  # until all is up to date, should a plugin fail
-        if changed is None:
+        if not is_known:
             every = snapshot.snapshot_rows
             for each in self._plan.signed:
                 self._raw[each.name] = cycle.raw(each, snapshot, every).copy()
             self.rows = None
             self._entered.clear()
-        elif changed:
-            self._update_raw(cycle, changed)
+        elif self.position != snapshot.pods_position and self._plan.changing:
+            self._update_raw(cycle, snapshot.changes_since(self.position))
         before = self.rows
         self.rows = rows
-        if before is not None and self._follow_rows(before, rows):
-            self._update_domains(cycle, rows)
-        else:
+        if before is None or not self._follow_rows(before, rows):
             self._compute_columns(cycle, rows)
+        elif self._plan.domains:
+            self._update_domains(cycle, rows)
         self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     # -- raw scores of all rows ----------------------------------------------------------------
 
-    def _update_raw(self, cycle: Cycle, rows: list[int]) -> None:
-        plan = self._plan
-        scores = self._scores_by_amounts(cycle, rows)
-        if plan.by_pods:
-            changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
-            every = np.arange(len(rows))
-            columns = [cycle.raw(each, changed, every).tolist() for each in plan.by_pods]
-            pairs = zip(scores, zip(*columns, strict=True), strict=True)
-            scores = [plan.with_sum((*known[:-1], *others)) for known, others in pairs]
-        self._enter(rows, scores)
+    def _update_raw(self, cycle: Cycle, changed: ChangedRows) -> None:
+        listed, scores = changed.listed, None
+        if listed is not None and len(listed) <= _MAX_ROWS and not self._plan.by_pods:
+            scores = self._scores_by_amounts(cycle, changed, listed)
+        if listed is None or scores is None:
+            self._enter_all(cycle, changed)
+        else:
+            self._enter(listed, scores)
 
-    def _scores_by_amounts(self, cycle: Cycle, rows: list[int]) -> list[tuple[int, ...]]:
-        known, amounts_of = self._by_amounts, cycle.snapshot.amounts_of
-        unseen = [row for row in rows if amounts_of(row) not in known]
-        if unseen:
-            if len(known) > _MAX_AMOUNTS:
-                known.clear()
-                unseen = rows
-            self._add_amounts(cycle, unseen)
-        return [known[amounts_of(row)] for row in rows]
+    def _enter_all(self, cycle: Cycle, changed: ChangedRows) -> None:
+        """Compute the raw scores of ``changed``, and enter them at once."""
+        rows, plan = changed.rows, self._plan
+        gains, is_changed = constant(len(rows), 0), False
+        for each in plan.changing:
+            column, new = self._raw[each.name], cycle.raw(each, changed.nodes, changed.every)
+            gain = new - column[rows]
+            if not gain.any():
+                continue
+            column[rows] = new
+            gains, is_changed = gains + gain * each.weight, True
+            if not is_valid(new):
+                self.rows = None
+        self._entered.clear()
+        if not plan.is_plain:
+            self.rows = None
+        elif is_changed and self.rows is not None and self._live is not None:
+            raw = [self._raw[each.name] for each in plan.changing]
+            self._live.change_all(rows, raw, gains)
 
-    def _enter(self, rows: list[int], scores: list[tuple[int, ...]]) -> None:
+    def _scores_by_amounts(
+        self, cycle: Cycle, changed: ChangedRows, rows: Sequence[int]
+    ) -> Sequence[tuple[int, ...]] | None:
+        """The scores of ``rows``; None if so many are not known that all are worth computing."""
+        known, plan = self._by_amounts, self._plan
+        if len(known) > _MAX_AMOUNTS:
+            known.clear()
+        amounts = list(map(cycle.snapshot.amounts_of, rows))
+        found = list(map(known.get, amounts))
+        if None in found:
+            unseen = [row for row, scores in zip(rows, found, strict=True) if scores is None]
+            if len(unseen) > _MAX_UNSEEN:
+                return None
+            part = changed.only(unseen)
+            raw = [cycle.raw(each, part.nodes, part.every).tolist() for each in plan.by_amounts]
+            of_rows = zip(*raw, strict=True) if raw else repeat((), len(unseen))
+            numbers = map(cycle.snapshot.amounts_of, unseen)
+            known.update(zip(numbers, map(plan.with_sum, of_rows), strict=True))
+        return [known[number] for number in amounts]
+
+    def _enter(self, rows: Sequence[int], scores: Sequence[tuple[int, ...]]) -> None:
         """Enter the new raw scores of ``rows``; ``rows`` becomes None if that changes others."""
         live = self._live
-        if len(rows) > _MAX_STEPS or not self._plan.is_plain:
+        if not self._plan.is_plain:
             self.rows = None
         columns = [self._raw[each.name] for each in self._plan.changing]
         for row, new in zip(rows, scores, strict=True):
@@ -229,16 +235,6 @@ class SignedScores:
                     self.rows = None
             if self.rows is not None and live is not None:
                 live.change(row, new[:-1], new[-1] - old[-1])
-
-    def _add_amounts(self, cycle: Cycle, rows: list[int]) -> None:
-        """Store the scores of rows with the amounts of ``rows``."""
-        changed = RecomputingOverlay(cycle.snapshot, np.array(rows, dtype=np.int64))
-        every = np.arange(len(rows))
-        plan = self._plan
-        raw = [cycle.raw(each, changed, every).tolist() for each in plan.by_amounts]
-        of_rows = zip(*raw, strict=True) if raw else repeat((), len(rows))
-        for row, scores in zip(rows, of_rows, strict=True):
-            self._by_amounts[cycle.snapshot.amounts_of(row)] = plan.with_sum(scores)
 
     # -- columns of the feasible rows ----------------------------------------------------------
 

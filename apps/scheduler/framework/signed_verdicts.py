@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from apps.scheduler.framework.changed_rows import ChangedRows
 from apps.scheduler.framework.diagnosis import NodeStatuses
+from apps.scheduler.framework.filter_columns import FilterColumns, RowVerdicts
 from apps.scheduler.framework.interface import FilterPlugin, Verdicts
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads
-from apps.scheduler.framework.overlay import RecomputingOverlay
-from apps.scheduler.framework.status import Code, Status
 from apps.scheduler.framework.stopwatch import Stopwatch
 from apps.scheduler.framework.summary import NOTHING_REFUSED, Summary, summarize
-from apps.scheduler.framework.verdicts import Passed, VerdictLayer, moved
+from apps.scheduler.framework.verdicts import Passed, VerdictLayer
 
 if TYPE_CHECKING:
     from apps.scheduler.cache.snapshot import Snapshot
 
-#: runs plugins on what the statuses left, until no row is left; returns how many ran
-Run = Callable[[Sequence[FilterPlugin], NodeStatuses, NodeColumns, Stopwatch | None], int]
+
+class Run(Protocol):
+    """Runs filters on what the statuses left, until no row is left; returns how many ran.
+
+    ``answers`` gets what each of them returned.
+    """
+
+    def __call__(
+        self,
+        filters: Sequence[FilterPlugin],
+        statuses: NodeStatuses,
+        nodes: NodeColumns,
+        watch: Stopwatch | None,
+        answers: list[Verdicts | None] | None = None,
+    ) -> int: ...
+
 
 #: the verdicts of a filter on all rows
 Ask = Callable[[FilterPlugin], Verdicts | None]
@@ -28,8 +42,8 @@ Ask = Callable[[FilterPlugin], Verdicts | None]
 _NEVER: Final = -1
 #: distinct amounts for which a status is stored
 _MAX_AMOUNTS: Final = 4096
-#: equal to no status
-_UNKNOWN: Final = Status(Code.ERROR)
+#: changed rows up to which verdicts are looked up by amounts; more are computed at once
+_MAX_STEPS: Final = 32
 
 
 class SignedVerdicts:
@@ -49,19 +63,19 @@ class SignedVerdicts:
         self.last = ""
         #: whether those that look at more than nodes read nothing but amounts
         self._by_amounts_only = False
-        #: what the filters answered, and those that look at nodes alone
-        self.statuses = self._nodes_statuses = NodeStatuses.empty(0)
+        #: what the filters answered
+        self.statuses = NodeStatuses.empty(0)
         #: the state of the snapshot for which all this holds
         self.node_version = self.position = _NEVER
-        #: the amounts of a row -> its status, if the filters read nothing else
-        self._by_amounts: dict[Hashable, Status | None] = {}
+        #: what those that look at more than nodes answered
+        self._columns = FilterColumns(self.statuses, ())
+        #: the amounts of a row -> the verdicts there, if these filters read nothing else
+        self._by_amounts: dict[int, RowVerdicts] = {}
         #: (n,) int64, the rows that pass, ascending
         self.feasible: Int64Array = np.empty(0, dtype=np.int64)
         self.summary = NOTHING_REFUSED
         #: the same as one object
         self._passed = Passed(self.statuses, self.feasible)
-        #: how many rows have each of the statuses
-        self._used: list[int] = []
         #: the refusals of filters that look at domains, and what they left
         self._layers = {name: VerdictLayer(name) for name in domains}
         self._left = self._passed
@@ -83,22 +97,19 @@ class SignedVerdicts:
             times[last] = nanoseconds
         return times
 
-    def follow(self, rows: Sequence[int], snapshot: Snapshot) -> bool:
-        """Enter the verdicts on changed rows without asking a filter; False if that does not do."""
-        if not rows or self._ran == self._of_nodes:
-            return True
-        if not self._by_amounts_only:
+    def follow(self, snapshot: Snapshot, run: Run) -> bool:
+        """Enter the verdicts on the rows that changed; False if all filters have to run again.
+
+        Filters that look at more than nodes alone are asked about rows with amounts not seen yet.
+        """
+        if self.node_version != snapshot.node_version:
             return False
-        known, before, of_nodes = self._by_amounts, self.statuses, self._nodes_statuses.ids
-        changes = {}
-        for row in rows:
-            if of_nodes[row] == NodeStatuses.FEASIBLE:
-                status, answer = known.get(snapshot.amounts_of(row), _UNKNOWN), before.at(row)
-                if status is _UNKNOWN:
-                    return False
-                if status is not answer and status != answer:
-                    changes[row] = status
-        return not changes or self._enter(changes)
+        position = snapshot.pods_position
+        if self.position != position:
+            if self._ran > self._of_nodes and not self._enter(snapshot, run):
+                return False
+            self.position = position
+        return True
 
     def filter(
         self,
@@ -153,75 +164,64 @@ class SignedVerdicts:
         return summarize(statuses)
 
     def _update(self, snapshot: Snapshot, run: Run, watch: Stopwatch) -> None:
-        rows = None
-        if self.node_version == snapshot.node_version:
-            rows = snapshot.rows_changed_since(self.position)
-        if rows is None or not self._follow(rows, snapshot, run, watch):
+        if not self.follow(snapshot, run):
             self._run_all(snapshot, run, watch)
-        self.node_version, self.position = snapshot.node_version, snapshot.pods_position
-
-    def _follow(self, rows: list[int], snapshot: Snapshot, run: Run, watch: Stopwatch) -> bool:
-        """Ask about ``rows``, and enter the verdicts that changed; False if that does not do."""
-        if rows and self._ran > self._of_nodes:
-            changes = self._changes(rows, snapshot, run)
-            if changes and not self._enter(changes):
-                return False
-        if self._ran:
+        elif self._ran:
             watch.note_all(self.times)
             watch.lap(self.last)
-        return True
 
-    def _changes(self, rows: list[int], snapshot: Snapshot, run: Run) -> dict[int, Status | None]:
-        """Row -> its status, of the rows whose status is another one now."""
-        before, of_nodes = self.statuses, self._nodes_statuses.ids
-        open_rows = [row for row in rows if of_nodes[row] == NodeStatuses.FEASIBLE]
-        if not open_rows:
-            return {}
-        if self._by_amounts_only:
-            known = self._by_amounts
-            for row in open_rows:
-                if snapshot.amounts_of(row) not in known:
-                    self._add_amounts(row, snapshot, run)
-            statuses = [known.get(snapshot.amounts_of(row), _UNKNOWN) for row in open_rows]
+    def _enter(self, snapshot: Snapshot, run: Run) -> bool:
+        """Enter the verdicts on changed rows; False if other filters would run, or that fails."""
+        self.node_version = _NEVER  # until all is entered, should a plugin fail
+        changed = snapshot.changes_since(self.position)
+        columns, listed = self._columns, changed.listed
+        if listed is None or len(listed) > _MAX_STEPS or not self._by_amounts_only:
+            found = self._ask_about(changed, run)
+            rows = None if found is None else found.tolist()
         else:
-            found = self._run_on(open_rows, snapshot, run)
-            statuses = [found.at(place) for place in range(len(open_rows))]
-        pairs = zip(open_rows, statuses, strict=True)
-        return {row: status for row, status in pairs if status != before.at(row)}
-
-    def _enter(self, changes: Mapping[int, Status | None]) -> bool:
-        """Enter the statuses of rows; False if others are used then, or other filters would run."""
-        passed = self._passed
-        known, ids = passed.statuses.statuses, passed.statuses.ids
-        if any(known.count(status) != 1 for status in changes.values()):
+            rows = self._enter_by_amounts(changed, listed, snapshot, run)
+        if rows is None:
             return False
-        rows = list(changes)
-        old, new = ids[rows].tolist(), [known.index(status) for status in changes.values()]
-        used = list(self._used)
-        for before, after in zip(old, new, strict=True):
-            used[before] -= 1
-            used[after] += 1
-        # If no row passed before, some filters have not run; if none passes now, fewer would.
-        if not self._used[NodeStatuses.FEASIBLE] or 0 in used:
-            return False
-        ids = ids.copy()
-        ids[rows] = new
-        self._used = used
-        self._show(passed.replace(ids, moved(passed.feasible, rows, old, new)))
+        if rows:
+            passed = columns.update(self._passed, rows)
+            if passed is None or (self._ran < len(self._filters) and len(passed.feasible)):
+                return False
+            self._show(passed)
+        self.node_version = snapshot.node_version
         return True
 
-    def _add_amounts(self, row: int, snapshot: Snapshot, run: Run) -> None:
-        """Store the status of rows with the amounts of ``row``."""
-        if len(self._by_amounts) > _MAX_AMOUNTS:
-            self._by_amounts.clear()
-        self._by_amounts[snapshot.amounts_of(row)] = self._run_on([row], snapshot, run).at(0)
+    def _enter_by_amounts(
+        self, changed: ChangedRows, rows: Sequence[int], snapshot: Snapshot, run: Run
+    ) -> list[int] | None:
+        """Which of ``rows`` have another verdict now; None as FilterColumns.replace."""
+        columns, known, amounts_of = self._columns, self._by_amounts, snapshot.amounts_of
+        if len(known) > _MAX_AMOUNTS:
+            known.clear()
+        ids = columns.below.ids
+        answers = [
+            (row, known.get(amounts_of(row))) for row in rows if ids[row] == NodeStatuses.FEASIBLE
+        ]
+        unseen = [row for row, verdicts in answers if verdicts is None]
+        differing: list[int] = []
+        if unseen:
+            found = self._ask_about(changed.only(unseen), run)
+            if found is None:
+                return None
+            differing = found.tolist()
+            known.update((amounts_of(row), columns.at(row)) for row in unseen)
+        for row, verdicts in answers:
+            if verdicts is not None and verdicts != columns.at(row):
+                columns.set(row, verdicts)
+                differing.append(row)
+        return differing
 
-    def _run_on(self, rows: list[int], snapshot: Snapshot, run: Run) -> NodeStatuses:
-        """What the filters that look at more than nodes answer for ``rows``."""
-        found = NodeStatuses.untouched(np.ones(len(rows), dtype=np.bool_))
-        overlay = RecomputingOverlay(snapshot, np.array(rows, dtype=np.int64))
-        run(self._filters[self._of_nodes :], found, overlay, None)
-        return found
+    def _ask_about(self, changed: ChangedRows, run: Run) -> Int64Array | None:
+        """Ask the filters about ``changed``; which rows have another verdict now, None as above."""
+        below, answers = self._columns.below, list[Verdicts | None]()
+        statuses = NodeStatuses(below.ids[changed.rows], list(below.statuses))
+        if (statuses.ids == NodeStatuses.FEASIBLE).any():
+            run(self._filters[self._of_nodes : self._ran], statuses, changed.nodes, None, answers)
+        return self._columns.replace(changed.rows, answers)
 
     def _run_all(self, snapshot: Snapshot, run: Run, watch: Stopwatch) -> None:
         self.node_version = _NEVER
@@ -231,16 +231,21 @@ class SignedVerdicts:
             self._reads[each.name] == "amounts" for each in filters[self._of_nodes :]
         )
         self._by_amounts.clear()
-        self.statuses = statuses = NodeStatuses.untouched(snapshot.alive)
+        statuses, answers = NodeStatuses.untouched(snapshot.alive), list[Verdicts | None]()
         self._ran = run(filters[: self._of_nodes], statuses, snapshot, watch)
-        self._nodes_statuses = statuses.copy()
+        below = statuses.copy()
         if (statuses.ids == NodeStatuses.FEASIBLE).any():
-            self._ran += run(filters[self._of_nodes :], statuses, snapshot, watch)
-        self._show(Passed(statuses, np.flatnonzero(statuses.ids == NodeStatuses.FEASIBLE)))
-        evaluated = statuses.ids[statuses.ids != NodeStatuses.NOT_EVALUATED]
-        self._used = np.bincount(evaluated, minlength=len(statuses.statuses)).tolist()
+            self._ran += run(filters[self._of_nodes :], statuses, snapshot, watch, answers)
+        self._columns = columns = FilterColumns(
+            below, [each.name for each in filters[self._of_nodes : self._ran]]
+        )
+        columns.replace(snapshot.snapshot_rows, answers)
+        passed = columns.compose()
+        assert passed is not None
+        self._show(passed)
         self.times = dict.fromkeys((each.name for each in filters[: self._ran]), 0)
         self.last = filters[self._ran - 1].name if self._ran else ""
+        self.node_version, self.position = snapshot.node_version, snapshot.pods_position
 
     def _show(self, passed: Passed) -> None:
         self._passed, self.statuses, self.feasible = passed, passed.statuses, passed.feasible

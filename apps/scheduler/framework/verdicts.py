@@ -18,10 +18,16 @@ from apps.scheduler.framework.summary import Summary, summarize
 _MAX_PATCHES: Final = 64
 
 
-def add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> bool:
+def add_refusals(
+    statuses: NodeStatuses,
+    verdicts: Verdicts,
+    plugin: str,
+    used: dict[int, int] | None = None,
+) -> bool:
     """Enter a plugin's refusals for rows that still pass; False if no row is left.
 
-    Raises StatusError if a verdict on such a row is an internal error.
+    ``used`` gets the verdicts that such rows have, and the ids of their statuses. Raises
+    StatusError if one of them is an internal error.
     """
     open_rows = statuses.ids == NodeStatuses.FEASIBLE
     refused = open_rows & (verdicts.ids != 0)
@@ -35,6 +41,8 @@ def add_refusals(statuses: NodeStatuses, verdicts: Verdicts, plugin: str) -> boo
         if status.code is Code.ERROR:
             raise StatusError(status)
         numbers[verdict] = len(statuses.statuses)
+        if used is not None:
+            used[verdict] = len(statuses.statuses)
         statuses.statuses.append(status.by(plugin))
     statuses.ids[refused] = numbers[verdict_ids]
     return bool(np.count_nonzero(refused) < np.count_nonzero(open_rows))

@@ -12,6 +12,8 @@ Quantity: TypeAlias = str | int | float
 ResourceList: TypeAlias = dict[str, Quantity]
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+#: The label that the Deployment controller sets on its pods.
+POD_TEMPLATE_HASH = "pod-template-hash"
 #: An RFC 3339 time ("2026-01-02T03:04:05Z"), kept as text.
 Time: TypeAlias = str
 
@@ -49,6 +51,23 @@ class ObjectMeta(KubeStruct, frozen=True):
     annotations: dict[str, str] = {}
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def workload(self) -> str:
+        """The controller of a pod, "Job/import"; "" without one.
+
+        For a pod of a Deployment, the Deployment and not its ReplicaSet, whose name ends with the
+        hash that the pod has as a label.
+        """
+        for owner in self.owner_references:
+            if owner.controller:
+                template = self.labels.get(POD_TEMPLATE_HASH)
+                if owner.kind == "ReplicaSet" and template:
+                    deployment = owner.name.removesuffix(f"-{template}")
+                    if deployment != owner.name:
+                        return f"Deployment/{deployment}"
+                return f"{owner.kind}/{owner.name}"
+        return ""
 
 
 class KubeObject(KubeStruct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Final
 
 from apps.scheduler.config.checks import check_range
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import (
@@ -30,9 +31,12 @@ REASON_IN_FLIGHT: Final = "waiting for the preemption for this pod to be finishe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultPreemptionArgs:
-    #: Percent of the nodes, 0–100.
-    min_candidate_nodes_percentage: Int32 = 10
-    min_candidate_nodes_absolute: Int32 = 100
+    min_candidate_nodes_percentage: Int32 = described(
+        10, "0 to 100: percent of the nodes for which preemption computes candidates, at least."
+    )
+    min_candidate_nodes_absolute: Int32 = described(
+        100, "Number of nodes for which preemption computes candidates, at least."
+    )
 
 
 class DefaultPreemption:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.config.errors import Problems
-from apps.scheduler.config.fields import Duration
+from apps.scheduler.config.fields import Duration, described
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.diagnosis import Diagnosis
 from apps.scheduler.framework.events import (
@@ -31,10 +31,12 @@ REASON_NOT_SERVED = "resource claims are not served by this cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicResourcesArgs:
-    #: Seconds; 0 = no limit.
-    filter_timeout: Duration = 10.0
-    #: Seconds, at least 1.
-    binding_timeout: Duration = 600.0
+    filter_timeout: Duration = described(
+        10.0, "The longest time that filtering one node may take, such as 10s; 0s: no limit."
+    )
+    binding_timeout: Duration = described(
+        600.0, "The longest time to wait until devices are bound; at least 1s."
+    )
 
 
 class _Reached:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
 
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import MAX_NODE_SCORE
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, constant
@@ -51,6 +52,28 @@ class ImageLocality:
             return constant(len(rows), 0)
         containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
         return _priority(bytes_there, MAX_CONTAINER_THRESHOLD * containers)
+
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """Each image that is on the node, and what it counts."""
+        bytes_there = 0
+        for name in image_names(pod.pod):
+            image = nodes.image(name)
+            if image is None or not image.present[0]:
+                yield Detail(f"the image {name} is not on the node", {"image": name, "bytes": 0})
+                continue
+            counted = int(float(image.size) * (image.nodes / nodes.total_nodes))
+            bytes_there += counted
+            yield Detail(
+                f"the image {name} has {image.size:,} bytes and is on {image.nodes:,} of "
+                f"{nodes.total_nodes:,} nodes: {counted:,} bytes count",
+                {"image": name, "bytes": counted},
+            )
+        containers = len(pod.pod.spec.init_containers) + len(pod.pod.spec.containers)
+        yield Detail(
+            f"from {bytes_there:,} bytes: nothing up to {MIN_THRESHOLD:,}, 100 from "
+            f"{MAX_CONTAINER_THRESHOLD * containers:,}",
+            {"bytes": bytes_there},
+        )
 
 
 def _priority(bytes_there: Int64Array, max_threshold: int) -> Int64Array:

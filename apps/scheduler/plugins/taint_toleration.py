@@ -84,6 +84,20 @@ class TaintToleration:
             return constant(len(rows), 0)
         return np.array(counts, dtype=np.int64)[nodes.taint_ids[rows]]
 
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """Every PreferNoSchedule taint that the pod does not tolerate."""
+        node = nodes.info(0).node
+        taints = node.spec.taints if node is not None else ()
+        counted = [t for t in taints if count_untolerated([t], pod.pod.spec.tolerations)]
+        for taint in counted:
+            text = taint_text(taint)
+            yield Detail(f"the pod does not tolerate the taint {text}", {"taint": text})
+        yield Detail(
+            f"taints with effect {PREFER_NO_SCHEDULE} that the pod does not tolerate: "
+            f"{len(counted)}; fewer are better",
+            {"taints": len(counted)},
+        )
+
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores, reverse=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -92,3 +92,14 @@ class QueueChanges:
 
     def __bool__(self) -> bool:
         return bool(self.saved or self.removed)
+
+    def divide(self, uids: Collection[str]) -> tuple[QueueChanges, QueueChanges]:
+        """The changes of these pods, and the others."""
+        parts = [
+            QueueChanges(
+                tuple(entry for entry in self.saved if (entry.pod_uid in uids) == wanted),
+                tuple(uid for uid in self.removed if (uid in uids) == wanted),
+            )
+            for wanted in (True, False)
+        ]
+        return parts[0], parts[1]

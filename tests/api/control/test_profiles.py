@@ -64,3 +64,60 @@ def test_unknown_objects_wrong_methods_and_unauthenticated_requests(
     assert api.delete(f"{profiles}/1").status_code == 405
     assert anonymous.get(profiles).status_code == 401
     assert anonymous.post(profiles, {"configuration": TEXT}).status_code == 401
+
+
+def test_a_revision_is_stored_named_compared_and_activated_later(api: Api, profiles: str) -> None:
+    body = {"configuration": TEXT, "name": "mine", "activate": False}
+    stored = api.post(profiles, body).json()
+    assert (stored["revision"], stored["active"], stored["name"]) == (2, False, "mine")
+    assert api.get(f"{profiles}/1").json()["active"] is True
+    taken = api.post(profiles, body)
+    assert taken.status_code == 422 and taken.json()["causes"][0]["field"] == "name"
+    renamed = api.patch(f"{profiles}/2", {"note": "for the lab"}).json()
+    assert (renamed["name"], renamed["note"]) == ("mine", "for the lab")
+    diff = api.get(f"{profiles}/2/diff").json()
+    assert (diff["before"], diff["after"]) == (1, 2)
+    assert {each["scheduler_name"]: each["status"] for each in diff["effects"]} == {
+        "": "changed",
+        "default-scheduler": "removed",
+        "mine": "added",
+    }
+    assert "+- schedulerName: mine" in diff["text"]
+    assert api.get(f"{profiles}/2/diff?before=2").json()["text"] == ""
+    assert api.get(f"{profiles}/2/diff?before=77").status_code == 404
+    assert api.post(f"{profiles}/2/activate").json()["active"] is True
+
+
+def test_a_check_has_all_errors_of_all_stages_and_stores_nothing(api: Api, profiles: str) -> None:
+    checked = api.post(f"{profiles}/check", TEXT, content_type="application/yaml")
+    assert checked.status_code == 200 and checked.json()["stranded_pods"] == {}
+    assert checked.json()["effects"]
+    wrong = TEXT + "parallelism: many\npercentageOfNodesToScore: 300\nbogus: 1\n"
+    refused = api.post(f"{profiles}/check", {"configuration": wrong})
+    assert refused.status_code == 422
+    fields = {cause["field"] for cause in refused.json()["causes"]}
+    assert fields == {"parallelism", "percentageOfNodesToScore", "bogus"}
+    assert len(api.get(profiles).json()) == 1
+
+
+def test_drafts_and_previews(api: Api, anonymous: Api, cluster: Cluster) -> None:
+    base = f"/clusters/{cluster.name}"
+    saved = api.put(f"{base}/drafts/wip", {"configuration": "profiles: [", "note": "later"})
+    assert (saved.status_code, saved.json()["name"]) == (200, "wip")
+    assert api.post(f"{base}/previews", {"draft": "wip"}).status_code == 422
+    api.put(f"{base}/drafts/wip", {"configuration": TEXT})
+    assert [each["name"] for each in api.get(f"{base}/drafts").json()] == ["wip"]
+    assert api.get(f"{base}/drafts/wip").json()["configuration"] == TEXT
+    assert api.put(f"{base}/drafts/a%20b", {"configuration": ""}).status_code == 422
+    started = api.post(f"{base}/previews", {"draft": "wip", "decisions": 50})
+    assert started.status_code == 202 and started.json()["kind"] == "preview"
+    waiting = api.get(f"{base}/previews/{started.json()['id']}").json()
+    assert waiting["operation"]["state"] == "waiting" and waiting["result"] is None
+    both = api.post(f"{base}/previews", {"draft": "wip", "revision": 1})
+    assert both.status_code == 400 and "exactly one" in both.json()["message"]
+    assert api.post(f"{base}/previews", {"revision": 1, "decisions": 0}).status_code == 400
+    assert api.get(f"{base}/previews/777").status_code == 404
+    assert api.delete(f"{base}/drafts/wip").status_code == 204
+    assert api.get(f"{base}/drafts/wip").status_code == 404
+    for path in ("drafts", "previews/1"):
+        assert anonymous.get(f"{base}/{path}").status_code == 401

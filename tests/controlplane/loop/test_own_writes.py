@@ -13,9 +13,11 @@ from apps.cluster.writes import Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop import engine as engine_module
+from apps.controlplane.loop.batches import MIN_BINDINGS
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.loop.informer import Informer
+from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.workers import lease
 from apps.scheduler.objects import KubeObject
 from tests.controlplane.driving import (
@@ -203,6 +205,29 @@ def test_a_batch_of_bindings_takes_as_many_statements_as_one(
     assert many.round_trips <= one.round_trips
     # the creations are read from the log; one statement writes
     assert len(many.about("cluster_pod", "cluster_change")) == 2
+
+
+def test_a_pod_that_fits_nowhere_does_not_take_the_others_the_general_way(
+    cluster: Cluster, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "BATCH_SECONDS", 60.0)
+    run(engines, cluster)
+    bind_many(cluster, engines, 1)
+    small = [pod(f"small-{number}", cpu="1m") for number in range(2 * MIN_BINDINGS)]
+    create_pods(cluster, *small[:MIN_BINDINGS], pod("big", cpu="1000"), *small[MIN_BINDINGS:])
+    with traffic() as found:
+        run(engines, cluster)
+    # bindings and their events are one statement, before and after the pod that failed
+    placed = [sql for sql, _ in found.about("cluster_pod") if "cluster_event" in sql]
+    assert len(placed) == 2
+    bound = Pod.objects.filter(cluster=cluster, name__startswith="small-").exclude(node_name="")
+    assert bound.count() == len(small)
+    rows = SchedulingDecision.objects.filter(cluster=cluster).order_by("id")
+    results = list(rows.values_list("name", "result"))
+    first = results.index(("small-0", "scheduled"))
+    assert results[first + MIN_BINDINGS] == ("big", "unschedulable")
+    numbers = list(rows.values_list("sequence", flat=True))[first:]
+    assert numbers == sorted(numbers)
 
 
 def test_bodies_are_sent_once_for_each_state_and_never_read_again(

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError
+from apps.cluster.exchange import Answer, Exchange
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
@@ -63,16 +65,27 @@ def killed_at(statement: int) -> Iterator[None]:
     Announcements do not count: they follow the commit, and a lost one is found in the log.
     """
     left = statement
+    send = Exchange.send
 
-    def count(execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+    def count(sql: str) -> None:
         nonlocal left
         left -= "pg_notify" not in sql
         if left < 0:
             raise Killed
+
+    def counted_execute(execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+        count(sql)
         return execute(sql, *arguments)
 
+    def counted_send(self: Exchange, sql: str, *arguments: Any) -> Answer:
+        count(sql)
+        return send(self, sql, *arguments)
+
     try:
-        with connection.execute_wrapper(count):
+        with (
+            connection.execute_wrapper(counted_execute),
+            patch.object(Exchange, "send", counted_send),
+        ):
             yield
     except Killed:
         pass

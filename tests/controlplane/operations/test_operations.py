@@ -10,15 +10,17 @@ import zstandard
 from django.db import connection
 
 from apps.cluster import kinds
-from apps.cluster.errors import ApiError
+from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Change, Cluster, Node, Pod, Taint
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.loop.engines import Engines
 from apps.controlplane.models import Operation
-from apps.controlplane.operations import running, service, tending
+from apps.controlplane.operations import previewing, running, service, tending
 from apps.controlplane.operations.progress import OperationCancelled, Progress
+from apps.controlplane.profiles import revisions
+from apps.controlplane.rebuilding.previewing import Effect
 from apps.controlplane.workers import heartbeat, lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -203,3 +205,49 @@ def _lose_to_a_dead_worker(operation: Operation, attempt: int) -> None:
             "attempts = %s, started_at = clock_timestamp() - interval '1 minute' WHERE id = %s",
             [attempt, operation.pk],
         )
+
+
+PACKING = (
+    revisions.BUILT_IN
+    + """\
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated}}
+  plugins:
+    score: {disabled: [{name: NodeResourcesBalancedAllocation}, {name: ImageLocality}]}
+"""
+)
+
+
+def test_a_preview_says_which_recorded_decisions_would_differ(lab: Cluster) -> None:
+    requests = {"resources": {"requests": {"cpu": "1"}}}
+    for number in range(4):
+        body = pod(f"web-{number}")
+        body["spec"]["containers"][0] |= requests
+        store.create(lab, kinds.POD, body, actor=ACTOR, namespace="default")
+    body = pod("huge")
+    body["spec"]["containers"][0] |= {"resources": {"requests": {"cpu": "900"}}}
+    store.create(lab, kinds.POD, body, actor=ACTOR, namespace="default")
+    Engines().run(lab.pk)
+    started = previewing.start_preview(lab, PACKING, subject="packing", actor=ACTOR)
+    done = run_operation(started)
+    assert (done.state, done.cause, done.done) == ("succeeded", "", 5)
+    _, result = previewing.get_preview(lab, done.pk)
+    assert result is not None
+    effects = {each.name: each for each in result.decisions}
+    # the first pod sees empty nodes, so it goes anywhere; the second one would join it
+    second = effects["web-1"]
+    assert second.effect is Effect.OTHER_NODE
+    assert second.node_before != second.node_after == effects["web-0"].node_before
+    assert effects["huge"].effect is Effect.SAME and "Insufficient cpu" in effects["huge"].message
+    assert done.message == f"{result.differing} of 5 decisions differ"
+    assert list(result.effects.values()) and sum(result.effects.values()) == 5
+    assert Pod.objects.filter(cluster=lab, node_name="").count() == 1, "nothing was changed"
+    only = previewing.start_preview(
+        lab, PACKING, subject="packing", actor=ACTOR, decisions=3, result="scheduled"
+    )
+    run_operation(only)
+    _, fewer = previewing.get_preview(lab, only.pk)
+    assert fewer is not None and {each.result_before for each in fewer.decisions} == {"scheduled"}
+    with pytest.raises(NotFound):
+        previewing.get_preview(create_cluster("other", user="alice"), done.pk)

@@ -14,6 +14,8 @@ from apps.controlplane import rebuilding
 from apps.controlplane.clusters.lifecycle import delete_cluster
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles import revisions
+from apps.controlplane.rebuilding.previewing import Effect, preview
 from tests.controlplane.rebuilding.busy_run import busy_run
 
 STATES = 500
@@ -86,3 +88,32 @@ def test_a_state_is_the_same_when_it_is_rebuilt_for_one_decision_alone(
     for row in rows[:ALONE]:
         again = rebuilding.recompute(row)
         assert rebuilding.compare(read(row).decision, again) == [], f"{row} ({row.pk})"
+
+
+def test_a_preview_under_the_recorded_configuration_changes_nothing(
+    busy: Cluster, db: None
+) -> None:
+    rows = sample(busy, 60)
+    for revision in {row.profile_revision for row in rows}:
+        own = [row for row in rows if row.profile_revision == revision]
+        same = revisions.load_configuration(revisions.get_revision(busy, revision))
+        for row, found in zip(own, preview(own, same), strict=True):
+            assert found.effect is Effect.SAME, f"{row} ({row.pk}): {found}"
+            assert found.total_after == found.total_before
+            assert found.rejected_before or found.total_before == row.total_score
+
+
+def test_a_preview_is_not_affected_by_its_own_decisions(busy: Cluster, db: None) -> None:
+    """Decisions that differ leave no trace in the state of the next one."""
+    packing = revisions.check(
+        revisions.BUILT_IN + "  plugins: {multiPoint: {disabled: [{name: TaintToleration}]}}\n"
+        "  pluginConfig:\n"
+        "  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}\n"
+    )
+    rows = sample(busy, 60)
+    together = list(preview(rows, packing))
+    assert {each.effect for each in together} >= {Effect.SAME, Effect.NO_PROFILE}
+    assert any(each.effect.differs for each in together if each.node_after)
+    some = slice(10, 40, 5)
+    alone = [next(iter(preview([row], packing))) for row in rows[some]]
+    assert alone == together[some]

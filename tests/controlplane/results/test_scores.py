@@ -66,14 +66,22 @@ def test_scores_of_64_bits_are_sorted_and_shaded_without_wrapping(scheduled: Dec
     ]
 
 
-def test_numbers_that_differ_by_one_beyond_2_to_53_have_two_shades() -> None:
-    assert compute_shades(np.array([2**60, 2**60 + 1])).tolist() == [0, 5]
-
-
-def test_a_column_without_differences_has_no_shade() -> None:
-    assert compute_shades(np.array([7, 7, 7])).tolist() == [0, 0, 0]
+def test_shades_are_in_proportion_to_the_highest_possible_score() -> None:
+    assert compute_shades(np.array([74, 75]), 100).tolist() == [3, 3]
+    assert compute_shades(np.array([0, 300]), 300).tolist() == [0, 5]
     assert compute_shades(np.array([0, 50, 100])).tolist() == [0, 2, 5]
+    assert compute_shades(np.array([7, 7, 7])).tolist() == [5, 5, 5]
+    assert compute_shades(np.array([0, 0])).tolist() == [0, 0]
+    assert compute_shades(np.array([-100, 0, 100])).tolist() == [0, 2, 5]
     assert compute_shades(np.array([], dtype=np.int64)).tolist() == []
+
+
+def test_the_highest_scores_follow_from_the_weights(scheduled: Decision) -> None:
+    matrix = score_matrix(scheduled)
+    for plugin in matrix.plugins:
+        assert plugin.highest("weighted") == 100 * plugin.weight
+        assert (plugin.highest("normalized"), plugin.highest("raw")) == (100, 0)
+    assert matrix.highest_total == 100 * sum(plugin.weight for plugin in matrix.plugins)
 
 
 def test_the_matrix_as_json_is_columns_in_its_order(scheduled: Decision) -> None:

@@ -65,6 +65,39 @@ def test_a_spread_constraint_is_relaxed_by_as_little_as_it_takes(scheduler: Sche
     assert ("Increase maxSkew of spread constraint 1 (zone) from 1 to 3", 3) in said(scheduler, pod)
 
 
+def test_what_a_person_would_do_comes_first_and_no_node_gets_the_name_of_another(
+    scheduler: Scheduler,
+) -> None:
+    scheduler.cache.add_node(
+        make_node("n5")
+        .capacity(cpu="4", memory="8Gi", pods=9)
+        .taint("node.kubernetes.io/not-ready")
+        .obj()
+    )
+    for number in range(6, 40):
+        node = make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=9)
+        scheduler.cache.add_node(node.label("kubernetes.io/hostname", f"n{number}").obj())
+    pod = make_pod().req(cpu="1").node_selector({"kubernetes.io/hostname": "n99"}).obj()
+    assert said(scheduler, pod) == [
+        ("Remove kubernetes.io/hostname=n99 from the node selector", 37)
+    ]
+    pod = make_pod().req(cpu="3").node_selector({"disk": "hdd"}).obj()
+    sentences = [sentence for sentence, _ in said(scheduler, pod)]
+    assert sentences[0] == "Add a toleration for the taint dedicated=gpu:NoSchedule"
+    assert sentences[-1] == "Label one of 34 nodes with disk=hdd"
+    pod = make_pod().req(cpu="4").obj()
+    for number in range(6, 40):
+        scheduler.cache.add_pod(
+            PodInfo(make_pod(f"q{number}").uid(f"q{number}").req(cpu="1").on(f"n{number}").obj())
+        )
+    sentences = [sentence for sentence, _ in said(scheduler, pod)]
+    assert (
+        "Repair one of the nodes with the taint node.kubernetes.io/not-ready:NoSchedule"
+        in sentences
+    )
+    assert not any("toleration for the taint node.kubernetes.io" in each for each in sentences)
+
+
 def test_nothing_is_suggested_that_does_not_help_alone(scheduler: Scheduler) -> None:
     pod = make_pod().req(cpu="9").node_selector({"disk": "ssd"}).obj()
     result = found(scheduler, pod)

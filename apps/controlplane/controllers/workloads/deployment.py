@@ -14,10 +14,11 @@ from apps.controlplane.controllers.cache import ControllerCache, Ref, owner_refe
 from apps.controlplane.controllers.controller import Controller, ReportedWrite, Step
 from apps.controlplane.controllers.workloads import progress
 from apps.controlplane.controllers.workloads.ownership import map_object
-from apps.controlplane.controllers.workloads.templates import HASH_LABEL, template_hash
+from apps.controlplane.controllers.workloads.templates import template_hash
 from apps.controlplane.controllers.writes import object_reference, set_status, update_object
 from apps.controlplane.events.writer import PendingEvent
 from apps.scheduler.objects import KubeObject
+from apps.scheduler.objects.meta import POD_TEMPLATE_HASH
 
 Body = dict[str, Any]
 _REPLICA_SET: Final = kinds.by_name("ReplicaSet")
@@ -44,7 +45,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         return
     sets = _replica_sets(cache, deployment)
     digest = template_hash(deployment["spec"]["template"])
-    new = next((each for each in sets if _labels(each).get(HASH_LABEL) == digest), None)
+    new = next((each for each in sets if _labels(each).get(POD_TEMPLATE_HASH) == digest), None)
     old = [each for each in sets if each is not new]
     if not deployment["metadata"].get("deletionTimestamp"):
         if deployment["spec"].get("paused"):
@@ -99,9 +100,9 @@ def _set_min_ready_seconds(seconds: int | None, body: Body) -> Body:
 def _new_replica_set(deployment: Body, digest: str, old: Sequence[Body]) -> ReportedWrite:
     template, metadata = deployment["spec"]["template"], deployment["metadata"]
     given = template.get("metadata") or {}
-    labels = {**(given.get("labels") or {}), HASH_LABEL: digest}
+    labels = {**(given.get("labels") or {}), POD_TEMPLATE_HASH: digest}
     selector = deployment["spec"].get("selector") or {}
-    matching = {**(selector.get("matchLabels") or {}), HASH_LABEL: digest}
+    matching = {**(selector.get("matchLabels") or {}), POD_TEMPLATE_HASH: digest}
     revision = max(map(_revision, old), default=0) + 1
     body: Body = {
         "metadata": {

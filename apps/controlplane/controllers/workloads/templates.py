@@ -14,7 +14,6 @@ from apps.controlplane.controllers.cache import owner_reference
 
 Body = dict[str, Any]
 
-HASH_LABEL = "pod-template-hash"
 REVISION_LABEL = "controller-revision-hash"
 #: Upstream's alphabet for generated names: no vowels, no similar characters.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"

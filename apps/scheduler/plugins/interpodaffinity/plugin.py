@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from apps.scheduler.config.checks import check_range
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.framework.cycle_state import CycleState
 from apps.scheduler.framework.events import ClusterEventWithHint
 from apps.scheduler.framework.explanation import Detail
@@ -28,9 +29,12 @@ _PRE_SCORE_STATE = f"PreScore{NAME}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterPodAffinityArgs:
-    #: 0–100: the weight of a required affinity term of a running pod in scores.
-    hard_pod_affinity_weight: Int32 = 1
-    ignore_preferred_terms_of_existing_pods: bool = False
+    hard_pod_affinity_weight: Int32 = described(
+        1, "0 to 100: the weight of a required affinity term of an existing pod in scores."
+    )
+    ignore_preferred_terms_of_existing_pods: bool = described(
+        False, "Ignore the preferred affinity of existing pods, unless the pod has affinity."
+    )
 
 
 class InterPodAffinity:

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.config.resource_args import (
     DEFAULT_RESOURCES,
     Resources,
@@ -44,15 +45,17 @@ Use = tuple[Int64Array, Int64Array]
 class AllocatedArgs:
     """The arguments of NodeResourcesLeastAllocated and NodeResourcesMostAllocated."""
 
-    resources: Resources = DEFAULT_RESOURCES
+    resources: Resources = described(DEFAULT_RESOURCES, "The resources that are scored.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedToCapacityRatioArgs:
     """At least one point; the points' scores are 0–10, as in the shapes of NodeResourcesFit."""
 
-    shape: Shape = ()
-    resources: Resources = DEFAULT_RESOURCES
+    shape: Shape = described(
+        (), "Points of the score over utilization, by increasing utilization; linear in between."
+    )
+    resources: Resources = described(DEFAULT_RESOURCES, "The resources that are scored.")
 
 
 Args = TypeVar("Args", AllocatedArgs, RequestedToCapacityRatioArgs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.labels import (
     DOES_NOT_EXIST,
     EXISTS,
@@ -27,7 +28,9 @@ _FIELD_OPERATORS: Final = (IN, NOT_IN)
 class NodeAffinityArgs:
     """`added_affinity` applies to every pod of the profile, besides the pod's own affinity."""
 
-    added_affinity: NodeAffinity | None = None
+    added_affinity: NodeAffinity | None = described(
+        None, "Applies to every pod of the profile, besides the affinity of the pod."
+    )
 
 
 def check_args(args: NodeAffinityArgs, path: str, problems: Problems) -> None:

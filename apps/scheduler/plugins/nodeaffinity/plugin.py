@@ -130,6 +130,19 @@ class NodeAffinity:
         key = (NAME, "score", self._added_key, msgspec.json.encode(terms))
         return take(nodes.memo(key, weights, depends="node"), rows)
 
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """Each preference, and whether the node satisfies it."""
+        total = 0
+        for number, term in enumerate(self._preferred(pod), 1):
+            satisfied = bool(_prefers(term, nodes)[0])
+            total += term.weight if satisfied else 0
+            words = "satisfies" if satisfied else "does not satisfy"
+            yield Detail(
+                f"the node {words} preference {number}, which has weight {term.weight}",
+                {"preference": number, "weight": term.weight, "satisfied": satisfied},
+            )
+        yield Detail(f"sum of the weights of satisfied preferences: {total}", {"sum": total})
+
     def normalize_score(self, state: CycleState, pod: PodInfo, scores: Int64Array) -> Int64Array:
         return default_normalize_score(scores)
 

@@ -23,6 +23,7 @@ _SAFE = np.iinfo(np.int64).max // 100
 class Amounts:
     """One resource on every row; ``allocatable`` 0 = does not count there."""
 
+    name: str
     weight: int
     #: (n,) int64, by the pods on the node
     requested: Int64Array
@@ -56,14 +57,16 @@ def amounts(
         elif nonzero and resource.name == MEMORY_NAME:
             requested = nodes.nonzero_requested[MEMORY]
         columns.append(
-            Amounts(resource.weight, requested, wanted, nodes.allocatable[resource_index])
+            Amounts(
+                resource.name, resource.weight, requested, wanted, nodes.allocatable[resource_index]
+            )
         )
     return columns
 
 
 def percent(part: Int64Array, whole: Int64Array) -> Int64Array:
     """``part * 100 // whole``, exact also beyond int64; ``whole`` > 0 and ``part`` >= 0."""
-    if len(part) and part.max() > _SAFE:
+    if part.size and part.max() > _SAFE:
         exact: NDArray[Any] = part.astype(object)
         return (exact * 100 // whole).astype(np.int64)
     return part * 100 // whole

@@ -7,6 +7,7 @@ from typing import Final
 
 from apps.scheduler.config.checks import check_label_name
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.config.resource_args import (
     DEFAULT_RESOURCES,
     Resources,
@@ -24,7 +25,9 @@ SCORING_STRATEGIES: Final = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPAC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedToCapacityRatioParam:
-    shape: Shape = ()
+    shape: Shape = described(
+        (), "Points of the score over utilization, by increasing utilization; linear in between."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,18 +38,31 @@ class ScoringStrategy:
     `requested_to_capacity_ratio` is set exactly when the type is RequestedToCapacityRatio.
     """
 
-    type: str = ""
-    resources: Resources = DEFAULT_RESOURCES
-    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+    type: str = described(
+        "",
+        "LeastAllocated prefers nodes with few requests and spreads pods; MostAllocated packs "
+        "them; RequestedToCapacityRatio scores by a shape.",
+        choices=SCORING_STRATEGIES,
+    )
+    resources: Resources = described(DEFAULT_RESOURCES, "The resources that are scored.")
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = described(
+        None, "For the type RequestedToCapacityRatio only."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeResourcesFitArgs:
     """The `ignored…` lists apply to Filter only; a group is the part before the slash."""
 
-    ignored_resources: tuple[str, ...] = ()
-    ignored_resource_groups: tuple[str, ...] = ()
-    scoring_strategy: ScoringStrategy = ScoringStrategy(type=LEAST_ALLOCATED)
+    ignored_resources: tuple[str, ...] = described(
+        (), "Extended resources that Filter does not check."
+    )
+    ignored_resource_groups: tuple[str, ...] = described(
+        (), "Groups of such resources: example.com stands for all resources example.com/…"
+    )
+    scoring_strategy: ScoringStrategy = described(
+        ScoringStrategy(type=LEAST_ALLOCATED), "How Score rates the requests on a node."
+    )
 
 
 def default_args(args: NodeResourcesFitArgs) -> NodeResourcesFitArgs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.config.resource_args import (
     DEFAULT_RESOURCES,
     Resources,
     resources_with_defaults,
 )
 from apps.scheduler.framework.cycle_state import CycleState
+from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.nodes import Int64Array, NodeColumns, Reads, take
 from apps.scheduler.framework.status import SKIP, Status
 from apps.scheduler.framework.types import PodInfo
-from apps.scheduler.plugins.noderesources.amounts import amounts
+from apps.scheduler.plugins.noderesources.amounts import Amounts, amounts
+from apps.scheduler.plugins.noderesources.score_details import describe_balance
 
 NAME: Final = "NodeResourcesBalancedAllocation"
 
@@ -29,8 +32,9 @@ _Float64Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeResourcesBalancedAllocationArgs:
-    #: All weights are 1.
-    resources: Resources = DEFAULT_RESOURCES
+    resources: Resources = described(
+        DEFAULT_RESOURCES, "The resources whose use should be balanced; all weights are 1."
+    )
 
 
 class NodeResourcesBalancedAllocation:
@@ -79,47 +83,64 @@ class NodeResourcesBalancedAllocation:
 
         def scores(table: NodeColumns) -> Int64Array:
             columns = amounts(self._resources, requests, table, nonzero=False)
-            with_pod = evenness([(c.requested + c.pod, c.allocatable) for c in columns], table)
-            without = evenness([(c.requested, c.allocatable) for c in columns], table)
-            return 50 + (50 + with_pod - without) // 2
+            without, with_pod = evenness(columns, len(table))
+            score: Int64Array = 50 + (50 + with_pod - without) // 2
+            return score
 
         key = (NAME, self._resources, tuple(wanted))
         return take(nodes.memo(key, scores, depends="pods"), rows)
+
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """The used share of each resource with the pod and without it, and their evenness."""
+        requests = dict(zip((r.name for r in self._resources), self._requests(pod), strict=True))
+        columns = amounts(self._resources, requests, nodes, nonzero=False)
+        with_pod = evenness([(c.requested + c.pod, c.allocatable) for c in columns], nodes)
+        without = evenness([(c.requested, c.allocatable) for c in columns], nodes)
+        return describe_balance(columns, int(with_pod[0]), int(without[0]))
 
     def _requests(self, pod: PodInfo) -> list[int]:
         return [pod.requests.get(resource.name, 0) for resource in self._resources]
 
 
-def evenness(columns: Sequence[tuple[Int64Array, Int64Array]], nodes: NodeColumns) -> Int64Array:
-    """``int((1 - standard deviation of the used shares) * 100)`` for (requested, allocatable).
+def evenness(columns: Sequence[Amounts], rows: int) -> Int64Array:
+    """``int((1 - standard deviation of the used shares) * 100)``, (2, rows) int64.
 
-    A share is at most 1; a resource that a node does not have does not count there. The order of
-    the float operations is upstream's, as the result is truncated.
+    First without the pod, then with it. A share is at most 1; a resource that a node does not have
+    does not count there. The order of the float operations is upstream's, as the result is
+    truncated.
     """
-    rows = len(nodes)
-    shares = [_share(requested, allocatable) for requested, allocatable in columns]
-    present = [allocatable != 0 for _, allocatable in columns]
-    count = np.zeros(rows, dtype=np.int64)
-    total = np.zeros(rows)
-    for share, there in zip(shares, present, strict=True):
-        count += there
-        total += share
-    deviation = np.zeros(rows)
-    if len(columns) > 2:
-        mean = total / np.maximum(count, 1)
-        squares = np.zeros(rows)
-        for share, there in zip(shares, present, strict=True):
-            squares += np.where(there, (share - mean) * (share - mean), 0.0)
-        deviation = np.where(count > 2, np.sqrt(squares / np.maximum(count, 1)), 0.0)
+    deviation = np.zeros((2, rows))
     if len(columns) >= 2:
+        shares = [_shares(column) for column in columns]
+        present = [column.allocatable != 0 for column in columns]
+        count = np.sum(present, axis=0)
+        if len(columns) > 2:
+            deviation = np.where(count > 2, _deviation(shares, present, count), 0.0)
         deviation = np.where(count == 2, _half_difference(shares, present), deviation)
     return ((1 - deviation) * 100).astype(np.int64)
 
 
-def _share(requested: Int64Array, allocatable: Int64Array) -> _Float64Array:
-    """(n,) float64 in 0..1; 0 where the capacity is 0."""
-    share = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
-    return np.where(allocatable != 0, share, 0.0)
+def _shares(column: Amounts) -> _Float64Array:
+    """(2, n) float64 in 0..1, without and with the pod; 0 where the capacity is 0."""
+    requested = np.array([column.requested, column.requested + column.pod])
+    share = np.minimum(requested / np.maximum(column.allocatable, 1), 1.0)
+    share[:, column.allocatable == 0] = 0.0
+    return share
+
+
+def _deviation(
+    shares: Sequence[_Float64Array], present: Sequence[NDArray[np.bool_]], count: Int64Array
+) -> _Float64Array:
+    """The standard deviation of the shares that count."""
+    counted = np.maximum(count, 1)
+    total = np.zeros(shares[0].shape)
+    for share in shares:
+        total += share
+    mean = total / counted
+    squares = np.zeros(shares[0].shape)
+    for share, there in zip(shares, present, strict=True):
+        squares += np.where(there, (share - mean) * (share - mean), 0.0)
+    return np.sqrt(squares / counted)
 
 
 def _half_difference(
@@ -128,8 +149,8 @@ def _half_difference(
     """|a - b| / 2 where exactly two shares count: for two, the standard deviation."""
     if len(shares) == 2:
         return np.abs((shares[0] - shares[1]) / 2)
-    first, second = np.zeros(len(shares[0])), np.zeros(len(shares[0]))
-    seen = np.zeros(len(shares[0]), dtype=np.int64)
+    first, second = np.zeros(shares[0].shape), np.zeros(shares[0].shape)
+    seen = np.zeros(len(present[0]), dtype=np.int64)
     for share, there in zip(shares, present, strict=True):
         first = np.where(there & (seen == 0), share, first)
         second = np.where(there & (seen == 1), share, second)

@@ -14,6 +14,7 @@ from apps.scheduler.framework.explanation import Detail
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.interface import PreFilterResult, Verdicts
 from apps.scheduler.framework.nodes import (
+    AmountsName,
     BoolArray,
     Int64Array,
     NodeColumns,
@@ -37,10 +38,14 @@ from apps.scheduler.plugins.noderesources.refusals import (
     insufficient,
     missing_room,
 )
+from apps.scheduler.plugins.noderesources.score_details import describe_shares
 from apps.scheduler.plugins.noderesources.scoring import scorer_for
 
 NAME: Final = "NodeResourcesFit"
 _NATIVE_ORDER: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
+
+#: answers about a row whose combinations are counted in a table
+_FEW_ANSWERS: Final = 10
 
 #: (resource, amount > 0) in the order of the reasons
 _Wanted = tuple[tuple[str, int], ...]
@@ -113,6 +118,11 @@ class NodeResourcesFit:
         key = (NAME, "score", self._strategy, tuple(requests.items()))
         return take(nodes.memo(key, scores, depends="pods"), rows)
 
+    def explain_score(self, pod: PodInfo, nodes: NodeColumns) -> Iterator[Detail]:
+        """The share of each resource, and their weighted mean."""
+        columns = amounts(self._strategy.resources, pod.fit_scoring_requests, nodes, nonzero=True)
+        return describe_shares(self._strategy.type, columns, self._scorer)
+
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         return fit_hints.EVENTS
 
@@ -132,25 +142,18 @@ class NodeResourcesFit:
         )
 
     def _verdicts(self, wanted: _Wanted, nodes: NodeColumns) -> UInt16Array:
-        short: list[BoolArray] = [nodes.pod_count >= nodes.allowed_pods]
-        refused = short[0].copy()
-        unresolvable = np.zeros(len(nodes), dtype=np.bool_)
-        for name, amount in wanted:
-            resource_index = nodes.resource_index(name)
-            if resource_index < 0:
-                lacking = exceeds = np.ones(len(nodes), dtype=np.bool_)
-            else:
-                allocatable = nodes.allocatable[resource_index]
-                exceeds = allocatable < amount
-                lacking = allocatable - nodes.requested[resource_index] < amount
-            short.append(lacking)
-            refused |= lacking
-            unresolvable |= lacking & exceeds
+        needed = np.array([amount for _, amount in wanted], dtype=np.int64)[:, np.newaxis]
+        allocatable = _of_resources("allocatable", wanted, nodes)
+        lacking = allocatable - _of_resources("requested", wanted, nodes) < needed
+        full = nodes.pod_count >= nodes.allowed_pods
+        refused = lacking.any(axis=0) | full
         ids = np.zeros(len(nodes), dtype=np.uint16)
-        rows = np.flatnonzero(refused)
+        rows = refused.nonzero()[0]
         if len(rows):
-            answers = np.array([*short, unresolvable])[:, rows]
-            ids[rows] = self._intern(wanted, answers)
+            lacking = lacking.take(rows, axis=1)
+            exceeds = allocatable.take(rows, axis=1) < needed
+            unresolvable = (lacking & exceeds).any(axis=0)
+            ids[rows] = self._intern(wanted, np.array([full.take(rows), *lacking, unresolvable]))
         return ids
 
     def _intern(self, wanted: _Wanted, answers: BoolArray) -> UInt16Array:
@@ -162,9 +165,12 @@ class NodeResourcesFit:
         codes = np.zeros(answers.shape[1], dtype=np.int64 if len(answers) < 63 else object)
         for bit, answer in enumerate(answers):
             codes[answer] += 1 << bit
-        distinct = np.unique(codes)
+        if len(answers) <= _FEW_ANSWERS:
+            distinct = np.bincount(codes).nonzero()[0]
+        else:
+            distinct = np.unique(codes)
         ids = np.array([self._status_id(reasons, int(code)) for code in distinct], dtype=np.uint16)
-        return ids[np.searchsorted(distinct, codes)]
+        return ids[distinct.searchsorted(codes)]
 
     def _status_id(self, reasons: Sequence[str], code: int) -> int:
         """The id of a status; a bit of ``code`` for each reason, and one for unresolvable."""
@@ -188,3 +194,12 @@ class _PreFilterState:
 
     def clone(self) -> _PreFilterState:
         return self
+
+
+def _of_resources(name: AmountsName, wanted: _Wanted, nodes: NodeColumns) -> Int64Array:
+    """(wanted, n) int64: one of the matrices; 0 for a resource that no node has."""
+    indices = [nodes.resource_index(resource) for resource, _ in wanted]
+    amounts: Int64Array = getattr(nodes, name)[indices]
+    if -1 in indices:
+        amounts[[index < 0 for index in indices]] = 0
+    return amounts

@@ -90,17 +90,17 @@ def _weighted_mean(
     rows: int,
     share: Callable[[Int64Array, Int64Array, Int64Array], Int64Array],
 ) -> Int64Array:
-    """``share(requested, capacity, max(capacity, 1))`` of each resource, by weight, rounded down.
+    """``share(requested, capacity, max(capacity, 1))`` by weight, rounded down; (rows,) int64.
 
-    A resource does not count on rows where its capacity is 0.
+    The arguments are (resources, rows) int64. A resource does not count on rows where its capacity
+    is 0.
     """
-    total = np.zeros(rows, dtype=np.int64)
-    weights = np.zeros(rows, dtype=np.int64)
-    for resource in resources:
-        capacity = resource.allocatable
-        counts = np.maximum(capacity, 1)
-        shares = share(resource.requested + resource.pod, capacity, counts)
-        present = capacity != 0
-        total += shares * (resource.weight * present)
-        weights += resource.weight * present
-    return total // np.maximum(weights, 1)
+    if not resources:
+        return np.zeros(rows, dtype=np.int64)
+    capacity = np.array([each.allocatable for each in resources])
+    requested = np.array([each.requested for each in resources])
+    requested += np.array([[each.pod] for each in resources], dtype=np.int64)
+    weights = np.array([[each.weight] for each in resources], dtype=np.int64) * (capacity != 0)
+    total = (share(requested, capacity, np.maximum(capacity, 1)) * weights).sum(axis=0)
+    mean: Int64Array = total // np.maximum(weights.sum(axis=0), 1)
+    return mean

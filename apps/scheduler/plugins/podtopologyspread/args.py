@@ -7,6 +7,7 @@ from typing import Final
 
 from apps.scheduler.config.checks import check_label_name
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.objects import TopologySpreadConstraint
 from apps.scheduler.plugins.podtopologyspread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 
@@ -22,8 +23,14 @@ class PodTopologySpreadArgs:
     the list is empty and upstream's two soft constraints (hostname, zone) apply.
     """
 
-    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    defaulting_type: str = SYSTEM_DEFAULTING
+    default_constraints: tuple[TopologySpreadConstraint, ...] = described(
+        (), "Constraints for pods that have none; require the defaulting type List."
+    )
+    defaulting_type: str = described(
+        SYSTEM_DEFAULTING,
+        "System: soft constraints over hostname and zone. List: the default constraints above.",
+        choices=(SYSTEM_DEFAULTING, LIST_DEFAULTING),
+    )
 
 
 def default_args(args: PodTopologySpreadArgs) -> PodTopologySpreadArgs:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from apps.scheduler.config.errors import Problems
+from apps.scheduler.config.fields import described
 from apps.scheduler.config.resource_args import Shape
 from apps.scheduler.framework import intents
 from apps.scheduler.framework.cycle_state import CycleState
@@ -53,10 +54,12 @@ _STATUSES: Final = _statuses()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeBindingArgs:
-    #: Seconds to wait for the volumes to be bound; 0 = do not wait.
-    bind_timeout_seconds: Int64 = 600
-    #: None: scoring by storage capacity is behind a feature gate that is off in 1.36.
-    shape: Shape | None = None
+    bind_timeout_seconds: Int64 = described(
+        600, "Seconds to wait until the volumes of a pod are bound; 0: do not wait."
+    )
+    shape: Shape | None = described(
+        None, "Not accepted: scoring by storage capacity is behind a feature gate, off in 1.36."
+    )
 
 
 class VolumeBinding:

@@ -1,0 +1,198 @@
+"""Decisions in groups: by pod, workload, plugin, reason, node, profile, time."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
+from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster_id
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.errors import BadRequest
+from apps.cluster.queries import cluster_named
+from apps.controlplane.history import past_clusters
+from apps.controlplane.ledger import aggregating, finding, grouping
+from apps.controlplane.ledger.aggregating import Group
+from apps.controlplane.ledger.finding import DecisionFilters
+from apps.controlplane.ledger.grouping import Dimension
+
+_DEFAULT_LIMIT = 100
+_MAX_OFFSET = 10**6
+_TOTALS = ("total", "decisions", "pods", "oldest", "is_limited")
+
+
+class GroupSerializer(serializers.Serializer[Any]):
+    """Decisions with the same keys. Durations are in µs."""
+
+    keys = serializers.DictField(
+        child=serializers.CharField(), help_text="The value of each dimension of `group`."
+    )
+    decisions = serializers.IntegerField()
+    pods = serializers.IntegerField(help_text="Distinct pods.")
+    failed = serializers.IntegerField(help_text="Decisions that did not schedule their pod.")
+    first = serializers.DateTimeField(help_text="By the cluster's clock.")
+    last = serializers.DateTimeField()
+    p50_us = serializers.IntegerField(help_text="Median duration of an attempt.")
+    p99_us = serializers.IntegerField()
+    max_us = serializers.IntegerField()
+    max_attempt = serializers.IntegerField(help_text="The highest number of an attempt.")
+    filters = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="The parameters that select these decisions, besides those of the request.",
+    )
+
+
+class AggregationSerializer(serializers.Serializer[Any]):
+    """A page of groups, and the totals of all of them."""
+
+    groups = GroupSerializer(many=True)
+    total = serializers.IntegerField(help_text="Number of groups on all pages.")
+    decisions = serializers.IntegerField(help_text="Number of decisions that were aggregated.")
+    pods = serializers.IntegerField()
+    oldest = serializers.DateTimeField(
+        allow_null=True, help_text="Time of the oldest decision that was aggregated."
+    )
+    is_limited = serializers.BooleanField(
+        help_text=(
+            f"Only the newest {aggregating.MAX_DECISIONS:,} of the selected decisions were "
+            "aggregated."
+        )
+    )
+
+
+class CsvRenderer(BaseRenderer):
+    """The groups as lines: a column for each dimension, then the measures."""
+
+    media_type = "text/csv"
+    format = "csv"
+    charset = "utf-8"
+
+    def render(self, data: Any, media_type: Any = None, context: Any = None) -> bytes:
+        if "groups" not in data:
+            return bytes(JSONRenderer().render(data))
+        dimensions: Sequence[str] = context["view"].dimensions
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow([*dimensions, *aggregating.MEASURES])
+        for group in data["groups"]:
+            keys = [group["keys"][name] for name in dimensions]
+            writer.writerow([*keys, *(group[name] for name in aggregating.MEASURES)])
+        return text.getvalue().encode()
+
+
+_QUERY = [
+    OpenApiParameter(
+        "group",
+        str,
+        required=True,
+        description=(
+            f"What to group by, at most {grouping.MAX_DIMENSIONS} of them, separated by commas: "
+            f"{', '.join(grouping.BY_NAME)}."
+        ),
+    ),
+    OpenApiParameter(
+        "sort",
+        str,
+        description=(
+            f"{', '.join(aggregating.SORT_KEYS)}; descending with a minus in front. By default "
+            "the groups with most decisions come first, hours and days newest first, single "
+            "attempts slowest first."
+        ),
+    ),
+    OpenApiParameter("limit", int, default=_DEFAULT_LIMIT, description="Maximum number of groups."),
+    OpenApiParameter("offset", int, default=0, description="Groups to leave out at the start."),
+    OpenApiParameter("format", str, enum=["json", "csv"], default="json"),
+    *FILTERS,
+]
+
+
+@extend_schema(
+    parameters=_QUERY,
+    responses={
+        (200, "application/json"): AggregationSerializer,
+        (200, "text/csv"): OpenApiTypes.BINARY,
+        400: ErrorSerializer,
+        504: ErrorSerializer,
+    },
+)
+class DecisionAggregateView(ControlView):
+    """Decisions of all clusters in groups; `cluster` or `cluster_id` selects one."""
+
+    renderer_classes = [JSONRenderer, CsvRenderer]
+    parameters = frozenset(
+        {"group", "sort", "limit", "offset", "format", *DecisionViewSet.parameters}
+    )
+    #: the dimensions of the request, for CSV
+    dimensions: Sequence[str] = ()
+
+    def get(self, request: Request, **names: Any) -> Response:
+        """How many decisions and pods each group has, when, and how long they took."""
+        reject_unknown(request, self.parameters)
+        query = request.query_params
+        by = grouping.parse_grouping(query.get("group", ""))
+        if not by:
+            raise BadRequest(f"group: required; one of {', '.join(grouping.BY_NAME)}")
+        self.dimensions = [dimension.name for dimension in by]
+        filters = finding.parse(query)
+        found = aggregating.aggregate(
+            filters,
+            by,
+            cluster_id=self.cluster_id(request, **names),
+            sorting=aggregating.parse_sorting(query.get("sort", ""), by),
+            limit=parse_whole_number(
+                request, "limit", _DEFAULT_LIMIT, highest=aggregating.MAX_GROUPS
+            ),
+            offset=parse_whole_number(request, "offset", 0, highest=_MAX_OFFSET),
+        )
+        groups = [present_group(group, by, filters) for group in found.groups]
+        totals = {name: getattr(found, name) for name in _TOTALS}
+        return Response({"groups": groups, **totals})
+
+    def cluster_id(self, request: Request) -> int | None:
+        return find_cluster_id(request)
+
+    def finalize_response(
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
+    ) -> Response:
+        done: Any = super().finalize_response(request, response, *args, **kwargs)
+        if getattr(request, "accepted_renderer", None) and done.status_code == 200:
+            if request.accepted_renderer.format == "csv":
+                done["Content-Disposition"] = 'attachment; filename="decision-groups.csv"'
+        elif done.status_code != 200:
+            done.content_type = "application/json"
+        return done  # type: ignore[no-any-return]
+
+
+class ClusterDecisionAggregateView(DecisionAggregateView):
+    """Decisions of one cluster in groups."""
+
+    def cluster_id(self, request: Request, cluster: str = "") -> int:
+        return cluster_named(cluster).pk
+
+
+class PastDecisionAggregateView(DecisionAggregateView):
+    """Decisions of a deleted cluster in groups."""
+
+    def cluster_id(self, request: Request, cluster_id: int = 0) -> int:
+        return past_clusters.get_past_cluster(cluster_id).pk
+
+
+def present_group(
+    group: Group, by: Sequence[Dimension], present: DecisionFilters
+) -> dict[str, Any]:
+    """A group as the API has it."""
+    shown = [dimension.show(key) for dimension, key in zip(by, group.keys, strict=True)]
+    return {
+        "keys": dict(zip((dimension.name for dimension in by), shown, strict=True)),
+        **{name: getattr(group, name) for name in aggregating.MEASURES},
+        "filters": grouping.select_group(group.keys, by, present),
+    }

@@ -1,0 +1,224 @@
+"""The revisions of a scheduler's configuration, drafts and previews."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, status
+from rest_framework.decorators import action
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from apps.api.control.base import ControlView, YamlParser, parse_whole_number
+from apps.api.control.operations import OperationSerializer, get_actor
+from apps.api.control.profile_serializers import (
+    CheckedSerializer,
+    ConfigurationSerializer,
+    DraftSerializer,
+    NewDraftSerializer,
+    NewPreviewSerializer,
+    NewProfileSerializer,
+    PreviewSerializer,
+    ProfileLabelsSerializer,
+    ProfileSerializer,
+    RevisionDiffSerializer,
+)
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.models import Cluster
+from apps.cluster.queries import cluster_named
+from apps.controlplane import queries
+from apps.controlplane.models import ConfigurationDraft, ConfigurationRevision
+from apps.controlplane.operations import previewing
+from apps.controlplane.profiles import drafts, revisions
+from apps.controlplane.profiles.differences import compare_configurations
+
+_REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer, 422: ErrorSerializer}
+_YAML_OR = "application/yaml"
+
+
+class ProfileViewSet(
+    ControlView,
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    GenericViewSet[ConfigurationRevision],
+):
+    """The revisions of a cluster's KubeSchedulerConfiguration; the text of one never changes."""
+
+    queryset = ConfigurationRevision.objects.none()
+    serializer_class = ProfileSerializer
+    parser_classes = [JSONParser, YamlParser]
+    lookup_field = "revision"
+    lookup_value_regex = r"\d{1,9}"
+
+    def get_queryset(self) -> Any:
+        return revisions.revisions_of(cluster_named(self.kwargs["cluster"]))
+
+    @extend_schema(
+        request={"application/json": NewProfileSerializer, _YAML_OR: OpenApiTypes.STR},
+        responses={201: ProfileSerializer, **_REFUSALS},
+    )
+    def create(self, request: Request, cluster: str) -> Response:
+        """Check a configuration and store it as a revision, by default as the active one."""
+        wanted = NewProfileSerializer(data=_read_configuration(request))
+        wanted.is_valid(raise_exception=True)
+        typed = wanted.validated_data
+        added = revisions.add_revision(
+            cluster_named(cluster),
+            typed["configuration"],
+            user=request.user.get_username(),
+            name=typed["name"],
+            note=typed["note"],
+            legacy=typed["legacy"],
+            active=typed["activate"],
+        )
+        return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=ProfileLabelsSerializer, responses={200: ProfileSerializer, **_REFUSALS})
+    def partial_update(self, request: Request, cluster: str, revision: str) -> Response:
+        """Set the name and the note of a revision."""
+        wanted = ProfileLabelsSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        renamed = revisions.rename(cluster_named(cluster), int(revision), **wanted.validated_data)
+        return Response(self.get_serializer(renamed).data)
+
+    @extend_schema(request=None)
+    @action(detail=True, methods=["post"])
+    def activate(self, request: Request, cluster: str, revision: str) -> Response:
+        """Activate a revision; the scheduler uses it from its next pod on."""
+        activated = revisions.activate(cluster_named(cluster), int(revision))
+        return Response(self.get_serializer(activated).data)
+
+    @extend_schema(
+        request={"application/json": ConfigurationSerializer, _YAML_OR: OpenApiTypes.STR},
+        responses={200: CheckedSerializer, **_REFUSALS},
+    )
+    @action(detail=False, methods=["post"])
+    def check(self, request: Request, cluster: str) -> Response:
+        """Check a configuration without storing it; 422 has all errors."""
+        found = cluster_named(cluster)
+        wanted = ConfigurationSerializer(data=_read_configuration(request))
+        wanted.is_valid(raise_exception=True)
+        typed = wanted.validated_data
+        configuration = revisions.check(typed["configuration"], legacy=typed["legacy"])
+        active = revisions.load_configuration(revisions.get_active(found))
+        body = {
+            "effects": compare_configurations(active, configuration),
+            "stranded_pods": queries.count_stranded_pods(found, configuration),
+        }
+        return Response(CheckedSerializer(body).data)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("before", int, description="The other revision; default: the active.")
+        ],
+        responses={200: RevisionDiffSerializer, **_REFUSALS},
+    )
+    @action(detail=True, methods=["get"])
+    def diff(self, request: Request, cluster: str, revision: str) -> Response:
+        """What changes from another revision to this one."""
+        found = cluster_named(cluster)
+        number = parse_whole_number(request, "before", 0, highest=10**9)
+        before = revisions.get_revision(found, number) if number else revisions.get_active(found)
+        after = revisions.get_revision(found, int(revision))
+        lines = unified_diff(
+            before.configuration.splitlines(keepends=True),
+            after.configuration.splitlines(keepends=True),
+            f"revision {before.revision}",
+            f"revision {after.revision}",
+        )
+        body = {
+            "before": before.revision,
+            "after": after.revision,
+            "effects": compare_configurations(
+                revisions.load_configuration(before), revisions.load_configuration(after)
+            ),
+            "text": "".join(lines),
+        }
+        return Response(RevisionDiffSerializer(body).data)
+
+
+class DraftViewSet(ControlView, mixins.ListModelMixin, GenericViewSet[ConfigurationDraft]):
+    """Configurations that are still being written, and may be invalid."""
+
+    queryset = ConfigurationDraft.objects.none()
+    serializer_class = DraftSerializer
+    lookup_field = "name"
+    lookup_value_regex = "[^/]+"
+
+    def get_queryset(self) -> Any:
+        return drafts.drafts_of(cluster_named(self.kwargs["cluster"]))
+
+    @extend_schema(responses={200: DraftSerializer, 404: ErrorSerializer})
+    def retrieve(self, request: Request, cluster: str, name: str) -> Response:
+        """One draft."""
+        return Response(self.get_serializer(drafts.get_draft(cluster_named(cluster), name)).data)
+
+    @extend_schema(request=NewDraftSerializer, responses={200: DraftSerializer, **_REFUSALS})
+    def update(self, request: Request, cluster: str, name: str) -> Response:
+        """Create the draft, or replace its content."""
+        wanted = NewDraftSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        user = request.user.get_username()
+        saved = drafts.save_draft(cluster_named(cluster), name, user=user, **wanted.validated_data)
+        return Response(self.get_serializer(saved).data)
+
+    @extend_schema(responses={204: None, 404: ErrorSerializer})
+    def destroy(self, request: Request, cluster: str, name: str) -> Response:
+        """Delete a draft."""
+        drafts.delete_draft(cluster_named(cluster), name)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class PreviewListView(ControlView):
+    """Previews of a configuration."""
+
+    @extend_schema(request=NewPreviewSerializer, responses={202: OperationSerializer, **_REFUSALS})
+    def post(self, request: Request, cluster: str) -> Response:
+        """Start to decide the newest decisions again under another configuration."""
+        found = cluster_named(cluster)
+        wanted = NewPreviewSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        typed = wanted.validated_data
+        text, legacy, subject = _read_subject(found, typed)
+        operation = previewing.start_preview(
+            found,
+            text,
+            subject=subject,
+            actor=get_actor(request),
+            legacy=legacy,
+            decisions=typed["decisions"],
+            result=typed["result"],
+        )
+        return Response(OperationSerializer(operation).data, status=status.HTTP_202_ACCEPTED)
+
+
+class PreviewView(ControlView):
+    """One preview."""
+
+    @extend_schema(responses={200: PreviewSerializer, 404: ErrorSerializer})
+    def get(self, request: Request, cluster: str, number: int) -> Response:
+        """The progress of a preview, and its result when it has succeeded."""
+        operation, result = previewing.get_preview(cluster_named(cluster), number)
+        return Response(PreviewSerializer({"operation": operation, "result": result}).data)
+
+
+def _read_configuration(request: Request) -> Any:
+    """The body; a body of YAML is the configuration."""
+    data: Any = request.data
+    return {"configuration": data["yaml"]} if isinstance(data, dict) and "yaml" in data else data
+
+
+def _read_subject(cluster: Cluster, typed: dict[str, Any]) -> tuple[str, bool, str]:
+    """The configuration to preview, whether it is legacy, and what it is called."""
+    if number := typed.get("revision"):
+        revision = revisions.get_revision(cluster, number)
+        return revision.configuration, revision.legacy, f"revision {number}"
+    if name := typed.get("draft"):
+        draft = drafts.get_draft(cluster, name)
+        return draft.configuration, draft.legacy, f"draft {name}"
+    return typed["configuration"], typed["legacy"], "a configuration"

@@ -1,0 +1,92 @@
+"""Saved views of a cluster's decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import mixins, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from apps.api.control.base import ControlView, NewestFirst
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.queries import cluster_named
+from apps.controlplane.ledger import saved_views
+from apps.controlplane.models import SavedView
+
+_ERRORS = {400: ErrorSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
+
+
+class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
+    class Meta:
+        model = SavedView
+        fields = ("id", "name", "user", "shared", "query", "created_at")
+
+
+class NewSavedViewSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(
+        max_length=saved_views.MAX_NAME, help_text="Unique among your views of the cluster."
+    )
+    query = serializers.DictField(
+        child=serializers.CharField(allow_blank=True),
+        default=dict,
+        help_text="Filters of the list of decisions, `group` and `sort`, by their names.",
+    )
+    shared = serializers.BooleanField(default=False, help_text="Other users see the view.")
+
+
+@extend_schema_view(
+    list=extend_schema(responses={200: SavedViewSerializer(many=True), 404: ErrorSerializer}),
+    retrieve=extend_schema(responses={200: SavedViewSerializer, 404: ErrorSerializer}),
+)
+class SavedViewViewSet(
+    ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[SavedView]
+):
+    """Your saved views of the decisions of a cluster, and those that others share."""
+
+    queryset = SavedView.objects.none()
+    serializer_class = SavedViewSerializer
+    pagination_class = NewestFirst
+    lookup_value_regex = r"\d{1,18}"
+
+    def get_queryset(self) -> QuerySet[SavedView]:
+        cluster = cluster_named(self.kwargs["cluster"])
+        return saved_views.list_views(cluster, self.request.user.get_username())
+
+    def get_object(self) -> SavedView:
+        cluster = cluster_named(self.kwargs["cluster"])
+        return saved_views.get_view(
+            cluster, int(self.kwargs["pk"]), self.request.user.get_username()
+        )
+
+    @extend_schema(request=NewSavedViewSerializer, responses={201: SavedViewSerializer, **_ERRORS})
+    def create(self, request: Request, cluster: str) -> Response:
+        """Save a view."""
+        wanted = NewSavedViewSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        view = saved_views.create_view(
+            cluster_named(cluster), request.user.get_username(), **wanted.validated_data
+        )
+        return Response(self.get_serializer(view).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(
+        request=NewSavedViewSerializer,
+        responses={200: SavedViewSerializer, 403: ErrorSerializer, **_ERRORS},
+    )
+    def partial_update(self, request: Request, cluster: str, pk: str) -> Response:
+        """Rename, share or change a view of your own."""
+        wanted = NewSavedViewSerializer(data=request.data, partial=True)
+        wanted.is_valid(raise_exception=True)
+        view = saved_views.update_view(
+            self.get_object(), request.user.get_username(), **wanted.validated_data
+        )
+        return Response(self.get_serializer(view).data)
+
+    @extend_schema(responses={204: None, 403: ErrorSerializer, 404: ErrorSerializer})
+    def destroy(self, request: Request, cluster: str, pk: str) -> Response:
+        """Delete a view of your own."""
+        saved_views.delete_view(self.get_object(), request.user.get_username())
+        return Response(status=status.HTTP_204_NO_CONTENT)

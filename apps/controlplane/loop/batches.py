@@ -1,0 +1,32 @@
+"""Splits a batch so that a decision that needs the general way does not take others along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from apps.controlplane.ledger.records import DecisionRecord
+from apps.controlplane.loop.placing import is_plain
+
+#: Fewer bindings than this are not worth a transaction of their own.
+MIN_BINDINGS: Final = 10
+
+
+def split(batch: Sequence[DecisionRecord]) -> list[Sequence[DecisionRecord]]:
+    """The batch in parts to be recorded one after the other, at least one.
+
+    The order stays: a later decision has seen what the earlier ones did. A part has nothing but
+    bindings, or fewer than MIN_BINDINGS of them in a row.
+    """
+    parts: list[list[DecisionRecord]] = []
+    mixed = False
+    for plain, group in groupby(batch, is_plain):
+        records = list(group)
+        alone = plain and len(records) >= MIN_BINDINGS
+        if alone or not parts or not mixed:
+            parts.append(records)
+        else:
+            parts[-1] += records
+        mixed = not alone
+    return list(parts) or [batch]

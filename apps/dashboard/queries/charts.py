@@ -1,0 +1,82 @@
+"""The page of charts over time: what can be charted, and the spans to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.models import Cluster, Namespace, Node
+from apps.controlplane import queries
+from apps.controlplane.series.resolutions import list_resolutions
+
+#: parameter `since` -> label
+PRESETS = {
+    "15m": "15 min",
+    "1h": "1 h",
+    "6h": "6 h",
+    "24h": "24 h",
+    "7d": "7 d",
+    "30d": "30 d",
+    "1y": "1 y",
+}
+#: Nodes that can be chosen from the list; the others have a link on their page.
+_NODES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ChartsPage:
+    """What the page of charts shows before its script has fetched them."""
+
+    scope: str
+    name: str
+    #: group -> values of `of` with their labels
+    choices: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    since: str
+    #: Seconds between two samples.
+    interval: int
+
+    @property
+    def of(self) -> str:
+        return f"{self.scope}/{self.name}" if self.name else self.scope
+
+
+def charts_page(cluster: Cluster, *, of: str, since: str) -> ChartsPage:
+    """The page of `of`: "cluster", "namespace/…", "profile/…" or "node/…".
+
+    Raises BadRequest for another scope, NotFound for a name that does not exist.
+    """
+    scope, _, name = of.partition("/")
+    namespaces = list(
+        Namespace.objects.filter(cluster=cluster).order_by("name").values_list("name", flat=True)
+    )
+    profiles = queries.list_scheduler_names(cluster)
+    nodes = Node.objects.filter(cluster=cluster).order_by("name").values_list("name", flat=True)
+    few = list(nodes[:_NODES])
+    if scope == "node" and name not in few:
+        if not nodes.filter(name=name).exists():
+            raise NotFound("nodes", name)
+        few.insert(0, name)
+    known = {"cluster": [""], "namespace": namespaces, "profile": profiles, "node": few}
+    if scope not in known:
+        raise BadRequest(f"of: {of!r} is not cluster, namespace/…, profile/… or node/…")
+    if name not in known[scope]:
+        raise NotFound(f"{scope}s", name)
+    return ChartsPage(
+        scope=scope,
+        name=name,
+        choices=[
+            (f"{group.title()}s", [(f"{group}/{each}", each) for each in names])
+            for group, names in known.items()
+            if group != "cluster" and names
+        ],
+        since=since or choose_since(cluster),
+        interval=list_resolutions()[0].step,
+    )
+
+
+def choose_since(cluster: Cluster) -> str:
+    """The span that is shown first: a young cluster has no hour to show."""
+    young = cluster.now() - cluster.created_at < timedelta(minutes=20)
+    return "15m" if young else "1h"

@@ -1,0 +1,189 @@
+"""Clusters side by side: state, usage, configuration and settings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from django.db import connection
+
+from apps.cluster.models import Cluster
+from apps.cluster.queries import cluster_named
+from apps.cluster.settings import SETTINGS, Setting
+from apps.controlplane.models import QueueEntry
+from apps.controlplane.profiles import revisions
+from apps.controlplane.profiles.differences import NOTHING, describe_configuration
+from apps.dashboard.queries.clusters import ClusterCard, cluster_cards
+from apps.dashboard.queries.overview import PodStates, pod_states
+from apps.dashboard.queries.usage import Use
+
+#: Clusters on a page.
+MAX_CLUSTERS: Final = 6
+#: Totals over the nodes of each cluster, and over the pods on them; milli-CPU, bytes, units.
+_ALLOCATABLE = """
+    SELECT n.cluster_id, r.key, sum(r.value::numeric)::text FROM cluster_node n
+    CROSS JOIN LATERAL jsonb_each_text(n.allocatable) r WHERE n.cluster_id = ANY(%s) GROUP BY 1, 2
+"""
+_REQUESTED = """
+    SELECT p.cluster_id, r.key, sum(r.value::numeric)::text FROM cluster_pod p
+    CROSS JOIN LATERAL jsonb_each_text(p.requests) r
+    WHERE p.cluster_id = ANY(%s) AND p.node_name <> '' AND p.phase NOT IN ('Succeeded', 'Failed')
+    GROUP BY 1, 2 UNION ALL
+    SELECT p.cluster_id, 'pods', count(*)::text FROM cluster_pod p
+    WHERE p.cluster_id = ANY(%s) AND p.node_name <> '' AND p.phase NOT IN ('Succeeded', 'Failed')
+    GROUP BY 1
+"""
+_NODES = """
+    SELECT cluster_id, count(*) FILTER (WHERE unschedulable) FROM cluster_node
+    WHERE cluster_id = ANY(%s) GROUP BY 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """One fact, with a value for each cluster; `uses` instead of values for a resource."""
+
+    label: str
+    values: Sequence[str] = ()
+    uses: Sequence[Use] = ()
+
+    @property
+    def differs(self) -> bool:
+        return len(set(self.values)) > 1 or len(set(self.uses)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSection:
+    """Facts under a heading."""
+
+    title: str
+    rows: Sequence[ComparedRow]
+
+    @property
+    def differing(self) -> int:
+        return sum(row.differs for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The clusters, and everything compared."""
+
+    clusters: Sequence[Cluster]
+    sections: Sequence[ComparedSection]
+
+
+def compare_clusters(names: Iterable[str]) -> Comparison:
+    """Compare clusters, at most MAX_CLUSTERS, in the given order; NotFound for an unknown name."""
+    chosen = [cluster_named(name) for name in list(dict.fromkeys(names))[:MAX_CLUSTERS]]
+    if not chosen:
+        return Comparison((), ())
+    return Comparison(
+        chosen,
+        [
+            ComparedSection("State", _compare_states(chosen)),
+            ComparedSection("Requested of allocatable", _compare_usage(chosen)),
+            *_compare_configurations(chosen),
+            ComparedSection("Settings", [_compare_setting(each, chosen) for each in SETTINGS]),
+        ],
+    )
+
+
+def _compare_states(chosen: Sequence[Cluster]) -> list[ComparedRow]:
+    cards = cluster_cards(list(chosen))
+    states = [pod_states(cluster) for cluster in chosen]
+    cordoned = dict(_read(_NODES, chosen))
+    rows = [
+        ComparedRow("scheduling", ["paused" if each.paused else "running" for each in chosen]),
+        ComparedRow("objects at version", [f"{each.resource_version:,}" for each in chosen]),
+        _count("nodes", cards, lambda card: card.nodes),
+        _count("nodes not ready", cards, lambda card: card.not_ready),
+        ComparedRow("nodes cordoned", [f"{cordoned.get(each.pk, 0):,}" for each in chosen]),
+        ComparedRow("pods bound per second", [f"{c.throughput.per_second:.1f}" for c in cards]),
+    ]
+    counted: list[tuple[str, Callable[[PodStates], int]]] = [
+        ("pods", lambda pods: pods.total),
+        ("pods bound", lambda pods: pods.bound),
+        ("pods in activeQ", lambda pods: pods.queues[QueueEntry.Queue.ACTIVE]),
+        ("pods in backoffQ", lambda pods: pods.queues[QueueEntry.Queue.BACKOFF]),
+        ("pods unschedulable", lambda pods: pods.queues[QueueEntry.Queue.UNSCHEDULABLE]),
+        ("pods gated", lambda pods: pods.queues[QueueEntry.Queue.GATED]),
+        ("pods of other schedulers", lambda pods: pods.of_others),
+        ("pods succeeded", lambda pods: pods.succeeded),
+        ("pods failed", lambda pods: pods.failed),
+    ]
+    for label, read in counted:
+        rows.append(ComparedRow(label, [f"{read(pods):,}" for pods in states]))
+    return rows
+
+
+def _count(
+    label: str, cards: Sequence[ClusterCard], read: Callable[[ClusterCard], int]
+) -> ComparedRow:
+    return ComparedRow(label, [f"{read(card):,}" for card in cards])
+
+
+def _compare_usage(chosen: Sequence[Cluster]) -> list[ComparedRow]:
+    allocatable, requested = _read_amounts(_ALLOCATABLE, chosen), _read_amounts(_REQUESTED, chosen)
+    found = {name for amounts in allocatable.values() for name in amounts}
+    main = [name for name in ("cpu", "memory", "pods") if name in found]
+    return [
+        ComparedRow(
+            name,
+            uses=[
+                Use(requested[each.pk].get(name, 0), allocatable[each.pk].get(name, 0))
+                for each in chosen
+            ],
+        )
+        for name in [*main, *sorted(found - set(main))]
+    ]
+
+
+def _read_amounts(statement: str, chosen: Sequence[Cluster]) -> Mapping[int, dict[str, int]]:
+    amounts: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for cluster, name, amount in _read(statement, chosen):
+        amounts[cluster][name] = int(amount)
+    return amounts
+
+
+def _read(statement: str, chosen: Sequence[Cluster]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        numbers = [cluster.pk for cluster in chosen]
+        cursor.execute(statement, [numbers] * statement.count("%s"))
+        return list(cursor.fetchall())
+
+
+def _compare_configurations(chosen: Sequence[Cluster]) -> list[ComparedSection]:
+    """The configurations in effect: all profiles, then each profile."""
+    active = [revisions.get_active(cluster) for cluster in chosen]
+    described = [describe_configuration(revisions.load_configuration(each)) for each in active]
+    keys = list(dict.fromkeys(key for each in described for key in each))
+    sections: dict[str, list[ComparedRow]] = {
+        "": [
+            ComparedRow("active revision", [f"{r.revision} {r.name}".strip() for r in active]),
+        ]
+    }
+    for name, what in keys:
+        values = [each.get((name, what), NOTHING) for each in described]
+        sections.setdefault(name, []).append(ComparedRow(what, values))
+    return [
+        ComparedSection(f"Profile {name}" if name else "Scheduler configuration", rows)
+        for name, rows in sections.items()
+    ]
+
+
+def _compare_setting(setting: Setting, chosen: Sequence[Cluster]) -> ComparedRow:
+    return ComparedRow(setting.label, [_to_text(getattr(each, setting.name)) for each in chosen])
+
+
+def _to_text(value: Any) -> str:
+    match value:
+        case None:
+            return "site default"
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return value or NOTHING
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,190 @@
+"""The pages of plugins: what a plugin declares, and its figures in one decision."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.cluster.errors import NotFound
+from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
+from apps.controlplane.explanations.scores import ScoreExplanation, explain_scores
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.profiles.plugins import known_plugins, registry
+from apps.controlplane.results.refusals import RefusalGroup, group_refusals
+from apps.controlplane.results.scores import PluginScores, Score, ScoreMatrix, score_matrix
+from apps.dashboard.documents import plugin_documents
+from apps.scheduler.config import EXTENSION_POINTS
+from apps.scheduler.config.plugin_table import KnownPlugin, Origin
+from apps.scheduler.decision import Decision
+
+_ORIGINS = {
+    Origin.IN_TREE: "in-tree, part of the default profile",
+    Origin.LEGACY: "of an earlier release; only converted configurations may name it",
+    Origin.OUTSIDE: "out-of-tree, installed on this site",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSummary:
+    """A plugin as it declares itself."""
+
+    plugin: KnownPlugin
+    #: in the order of a scheduling cycle
+    points: Sequence[str]
+    origin: str
+    summary: str
+    #: the name of its document; "" without one
+    document: str
+    #: (field, default) of its arguments, for a plugin without a document
+    arguments: Sequence[tuple[str, str]]
+    #: the class's own description, for a plugin without a document
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScore:
+    """The scores that a plugin gave a node, and the node's total and rank."""
+
+    node: str
+    score: Score
+    total: int
+    rank: int
+    is_chosen: bool
+    #: what the raw score follows from, in the state that the decision saw
+    explanation: ScoreExplanation | None
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFigures:
+    """What a plugin did in one decision."""
+
+    row: SchedulingDecision
+    #: the selected node first
+    scores: Sequence[NodeScore]
+    #: over the feasible nodes: (lowest raw, highest raw); None if it gave no scores
+    raw_range: tuple[int, int] | None
+    refusals: Sequence[RefusalGroup]
+    #: the first node that it rejected, or the requested one, with the figures
+    rejected: NodeExplanation | None
+    skipped: Sequence[str]
+    #: (extension point, nanoseconds)
+    times: Sequence[tuple[str, int]]
+
+    @property
+    def took_part(self) -> bool:
+        return bool(self.scores or self.refusals or self.times or self.skipped)
+
+
+def plugin_list(text: str = "") -> list[PluginSummary]:
+    """Every plugin whose name or summary contains the text, in the order of the default profile."""
+    found = [_summarize(plugin) for plugin in known_plugins().values()]
+    wanted = text.strip().lower()
+    return [each for each in found if wanted in f"{each.plugin.name} {each.summary}".lower()]
+
+
+def plugin_summary(name: str) -> PluginSummary:
+    """One plugin; NotFound if no plugin of the site has this name."""
+    plugin = known_plugins().get(name)
+    if plugin is None:
+        raise NotFound("plugins", name)
+    return _summarize(plugin)
+
+
+def plugin_figures(
+    row: SchedulingDecision, decision: Decision, name: str, node: str = ""
+) -> PluginFigures:
+    """The figures of a plugin in a decision; `node` is shown besides the best ones."""
+    matrix = score_matrix(decision)
+    scores = next((each for each in matrix.plugins if each.name == name), None)
+    refusals = [group for group in group_refusals(decision) if group.plugin == name]
+    rejected = _rejected_node(refusals, node)
+    return PluginFigures(
+        row,
+        _node_scores(row, matrix, scores, node),
+        None if scores is None else (int(scores.raw.min()), int(scores.raw.max())),
+        refusals,
+        explain_node(row, decision, matrix, rejected) if rejected else None,
+        _skipped(decision, name),
+        [
+            (point, times[name])
+            for point, times in decision.plugin_durations.items()
+            if name in times
+        ],
+    )
+
+
+def _summarize(plugin: KnownPlugin) -> PluginSummary:
+    document = plugin_documents().get(plugin.name)
+    cls: Any = registry()[plugin.name]
+    return PluginSummary(
+        plugin,
+        [point for point in EXTENSION_POINTS if point in plugin.extension_points],
+        _ORIGINS[plugin.origin],
+        document.summary if document else _describe(cls).partition("\n")[0],
+        document.name if document else "",
+        [] if document else _arguments(plugin),
+        "" if document else _describe(cls),
+    )
+
+
+def _describe(cls: Any) -> str:
+    """The class's own docstring, or that of its module."""
+    module = inspect.getmodule(cls)
+    text = cls.__doc__ or (module.__doc__ if module else "") or ""
+    return inspect.cleandoc(text).replace("`", "")
+
+
+def _arguments(plugin: KnownPlugin) -> list[tuple[str, str]]:
+    if plugin.args_type is None:
+        return []
+    empty = plugin.args_type()
+    return [
+        (_camel(field.name), repr(getattr(empty, field.name)))
+        for field in dataclasses.fields(plugin.args_type)
+    ]
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _node_scores(
+    row: SchedulingDecision, matrix: ScoreMatrix, scores: PluginScores | None, node: str
+) -> list[NodeScore]:
+    """The scores of the best two nodes, and of the requested one."""
+    if scores is None:
+        return []
+    wanted = [*matrix.nodes[:2], *([node] if matrix.find_place(node) is not None else [])]
+    explained = explain_scores(row, scores.name, list(dict.fromkeys(wanted)))
+    found = []
+    for name in dict.fromkeys(wanted):
+        place = matrix.find_place(name)
+        assert place is not None
+        score = next(s for s in matrix.scores_at(place) if s.plugin == scores.name)
+        found.append(
+            NodeScore(
+                name,
+                score,
+                int(matrix.total[place]),
+                int(matrix.ranks[place]),
+                matrix.chosen and place == 0,
+                explained.get(name),
+            )
+        )
+    return found
+
+
+def _rejected_node(refusals: Sequence[RefusalGroup], node: str) -> str:
+    names = [name for group in refusals for name in group.nodes]
+    if node:
+        return node if node in names else ""
+    return names[0] if names else ""
+
+
+def _skipped(decision: Decision, name: str) -> list[str]:
+    skipped = {"Filter": decision.filter_skipped, "Score": decision.score_skipped}
+    return [point for point, names in skipped.items() if name in names]

@@ -1,0 +1,96 @@
+"""The documentation, the plugins, and a plugin's figures in a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_GET
+
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
+from apps.dashboard import documents as docs
+from apps.dashboard.queries.decisions import ledger_entry
+from apps.dashboard.queries.plugins import plugin_figures, plugin_list, plugin_summary
+from apps.dashboard.rendering import Request, cluster_page, render_page, render_refusal
+from apps.dashboard.tables import Field
+
+_SEARCH = Field("q", "Name", hint="contains")
+
+
+def _site_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """An ApiError becomes a page."""
+
+    @wraps(view)
+    def show(request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except ApiError as refusal:
+            return render_refusal(request, refusal)
+
+    return cast(Callable[..., HttpResponse], show)
+
+
+@require_GET
+def documents(request: Request) -> HttpResponse:
+    """Every document, by folder; `?q=`: those whose name or title contains it."""
+    text = request.GET.get("q", "").strip().lower()
+    found = [d for d in docs.list_documents() if text in f"{d.name} {d.title}".lower()]
+    return render_page(request, "documents", {"documents": found, "fields": [_SEARCH]})
+
+
+@require_GET
+@_site_page
+def document(request: Request, document: str) -> HttpResponse:
+    name = document.removesuffix(".md").rstrip("/")
+    context = {"name": name, "document": docs.render_document(name)}
+    return render_page(request, "document", context)
+
+
+@require_GET
+@_site_page
+def document_file(request: Request, document: str) -> HttpResponse:
+    """A picture of a document."""
+    path, kind = docs.find_file(document)
+    return HttpResponse(path.read_bytes(), content_type=kind)
+
+
+@require_GET
+def plugins(request: Request) -> HttpResponse:
+    """Every plugin; `?q=`: those whose name or summary contains it."""
+    context = {
+        "plugins": plugin_list(request.GET.get("q", "")),
+        "fields": [_SEARCH],
+    }
+    return render_page(request, "plugins", context)
+
+
+@require_GET
+@_site_page
+def plugin(request: Request, plugin: str) -> HttpResponse:
+    summary = plugin_summary(plugin)
+    return render_page(request, "plugin", {"summary": summary, **_document(summary.document)})
+
+
+@require_GET
+@cluster_page
+def decision_plugin(request: Request, cluster: Cluster, number: int, plugin: str) -> HttpResponse:
+    """A plugin's page with its figures in a decision; `?node=`: those of this node, too."""
+    summary = plugin_summary(plugin)
+    entry = ledger_entry(cluster, number)
+    node = request.GET.get("node", "").strip()
+    context = {
+        "cluster": cluster,
+        "row": entry.row,
+        "node": node,
+        "figures": plugin_figures(entry.row, entry.decision, plugin, node),
+        "summary": summary,
+        **_document(summary.document),
+    }
+    return render_page(request, "decision_plugin", context)
+
+
+def _document(name: str) -> dict[str, Any]:
+    return {"document": docs.render_document(name) if name else None}

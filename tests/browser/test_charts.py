@@ -1,0 +1,118 @@
+"""Charts by pointer, keyboard and table; nodes selected in the heat map."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from apps.cluster.models import Cluster, Node
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop import clock
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.series import sampling
+from tests.browser.conftest import Seen
+from tests.controlplane.driving import create_pods, pod
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def lab(seen: Seen) -> Cluster:
+    """Four nodes; in each of four minutes two more pods are bound."""
+    cluster = create_cluster("lab", user="admin", nodes=4, tie_break="first-name")
+    clock.set_manual(cluster)
+    for minute in range(4):
+        create_pods(cluster, *(pod(f"web-{minute}-{number}", cpu="2") for number in range(2)))
+        Engines().run(cluster.pk)
+        clock.advance(cluster, 60)
+    sampling.sample_all()
+    return cluster
+
+
+def test_charts_are_read_by_pointer_keyboard_and_table(seen: Seen, lab: Cluster) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/charts")
+    page.get_by_role("link", name="15 min").click()
+    place = page.locator("#charts")
+    expect(place).to_have_attribute("data-drawn", re.compile("^10 "))
+    pods = page.locator("#chart-pods")
+    plot = pods.get_by_role("slider")
+    plot.focus()
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("bound 8"))
+    page.keyboard.press("PageUp")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("bound 6"))
+    expect(pods.locator(".tip")).to_contain_text("bound 6")
+    page.keyboard.press("Home")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("bound unknown"))
+
+    page.keyboard.press("End")
+    page.keyboard.press("+")
+    page.wait_for_url("**until=*")
+    expect(page.locator("#zoomed")).to_be_visible()
+    expect(page.get_by_role("link", name="15 min")).not_to_have_attribute("aria-current", "true")
+    page.go_back()
+    expect(page.locator("#zoomed")).to_be_hidden()
+    _drag_over(page, plot.bounding_box(), from_share=0.5, to_share=0.9)
+    page.wait_for_url("**until=*")
+    page.get_by_role("button", name="Reset zoom").click()
+    expect(page.locator("#zoomed")).to_be_hidden()
+
+    page.get_by_role("link", name="15 min").click()
+    page.mouse.move(0, 0)
+    page.locator("#chart-queue .plot").hover()
+    expect(page.locator("#chart-queue .tip")).to_contain_text("activeQ")
+    line = pods.get_by_role("button", name="gated")
+    line.click()
+    expect(line).to_have_attribute("aria-pressed", "false")
+    pods.get_by_text("Table").click()
+    expect(pods.locator("tbody tr").first).to_contain_text("8")
+    assert not [v for v in Axe().run(page).response["violations"] if v["impact"] == "serious"]
+
+    page.locator("select[name=of]").select_option("profile/default-scheduler")
+    page.wait_for_url("**of=profile*")
+    expect(page.locator("#chart-binds h2")).to_have_text("Binds")
+    seen.open("/clusters/lab/charts?of=node/node-0&since=15m")
+    plot = page.locator("#chart-use").get_by_role("slider")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile(r"cpu \d+ %"))
+    assert seen.problems == []
+
+
+def test_nodes_are_selected_in_the_heat_map_and_cordoned(seen: Seen, lab: Cluster) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab")
+    heat = page.locator("#heat")
+    expect(heat).to_have_attribute("data-drawn", "4")
+    heat.locator("canvas").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(heat).to_contain_text("2 nodes selected")
+    expect(heat.get_by_role("status")).to_have_text("node-1: cpu 50 %, selected")
+    page.keyboard.press("Escape")
+    expect(heat.get_by_role("button", name="Cordon these")).to_be_disabled()
+    box = heat.locator("canvas").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 2, box["y"] + 22)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 75, box["y"] + 40, steps=4)
+    page.mouse.up()
+    expect(heat).to_contain_text("3 nodes selected")
+    heat.get_by_role("button", name="Cordon these").click()
+    expect(page.locator("#notices")).to_contain_text("3 nodes cordoned")
+    assert list(
+        Node.objects.filter(unschedulable=True).order_by("name").values_list("name", flat=True)
+    ) == ["node-0", "node-1", "node-2"]
+    assert seen.problems == []
+
+
+def _drag_over(page: Page, box: object, *, from_share: float, to_share: float) -> None:
+    assert isinstance(box, dict)
+    left, width, middle = box["x"] + 68, box["width"] - 68, box["y"] + 60
+    page.mouse.move(left + width * from_share, middle)
+    page.mouse.down()
+    page.mouse.move(left + width * to_share, middle, steps=5)
+    page.mouse.up()

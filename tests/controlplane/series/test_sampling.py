@@ -1,0 +1,186 @@
+"""The figures over time: sampled, rolled up, exact after a kill, and cheap."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from apps.cluster.errors import BadRequest
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+from apps.controlplane.loop import clock
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import SchedulingDecision, SeriesBucket, SeriesCursor
+from apps.controlplane.series import sampling, trimming
+from apps.controlplane.series.reading import Series, read_series, table_rows
+from apps.controlplane.series.spans import parse_span
+from tests.controlplane.driving import create_pods, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+RESOLUTIONS = (10, 60, 600, 3600, 86_400)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three nodes of 8 CPUs, at noon by a manual clock."""
+    cluster = create_cluster("lab", user="tests", nodes=3, zones=3, tie_break="first-name")
+    noon = datetime(2030, 5, 1, 12, tzinfo=UTC)
+    Cluster.objects.filter(pk=cluster.pk).update(manual_time=noon, created_at=noon)
+    cluster.refresh_from_db()
+    return cluster
+
+
+def read(cluster: Cluster, since: str = "15m", **options: Any) -> Series:
+    cluster.refresh_from_db()
+    query = {"since": since, "step": options.pop("step", "")}
+    return read_series(cluster, parse_span(cluster, query), **options)
+
+
+def values(series: Series, chart: str, line: str) -> list[float | None]:
+    drawn = next(each for each in series.charts if each.chart.id == chart)
+    return next(each.values for each in drawn.series if each.line.label == line)
+
+
+def run(cluster: Cluster, *bodies: dict[str, Any]) -> None:
+    create_pods(cluster, *bodies)
+    Engines().run(cluster.pk)
+
+
+def test_states_rates_and_waiting_times_of_each_scope(cluster: Cluster) -> None:
+    run(cluster, pod("a", cpu="4"), pod("b", cpu="2"), pod("huge", cpu="900"))
+    sampling.sample_all()
+    found = read(cluster)
+    assert found.known and found.span.resolution.step == 10
+    assert values(found, "pods", "bound")[-1] == 2
+    assert values(found, "pods", "unschedulable")[-1] == 1
+    assert values(found, "queue", "unschedulable")[-1] == 1
+    assert values(found, "binds", "arrived")[-1] == pytest.approx(0.3)
+    assert values(found, "binds", "bound")[-1] == pytest.approx(0.2)
+    assert values(found, "attempts", "unschedulable")[-1] == pytest.approx(6)
+    assert values(found, "waiting", "p99")[-1] == pytest.approx(0.01, abs=0.01)
+    assert values(found, "use-cpu", "cluster")[-1] == pytest.approx(0.25)
+    assert values(found, "use-cpu", "most used node")[-1] == pytest.approx(0.5)
+    assert values(found, "use-cpu", "least used node")[-1] == 0
+    assert values(found, "room", "average pods")[-1] == 5
+    assert values(found, "fragmentation", "fragmentation")[-1] == pytest.approx(1 - 5 / 6)
+    assert (values(found, "stranded", "memory")[-1] or 0) > 0.2
+    assert len(found.charts[-1].series) > 2, "the plugins with the highest total time"
+    for scope, name in (("namespace", "default"), ("profile", "default-scheduler")):
+        own = read(cluster, scope=scope, name=name)
+        assert values(own, "pods", "bound")[-1] == 2
+        assert values(own, "attempts", "scheduled")[-1] == pytest.approx(12)
+        assert values(own, "requested-cpu", "requested")[-1] == 6000
+    node = read(cluster, scope="node", name="node-0")
+    assert values(node, "use", "cpu")[-1] == 0.5 and values(node, "pods", "pods")[-1] == 1
+    assert values(node, "state", "cordoned")[-1] == 0
+
+
+def test_every_resolution_counts_each_attempt_once(cluster: Cluster) -> None:
+    for hour in range(3):
+        run(cluster, *(pod(f"p-{hour}-{number}") for number in range(4)))
+        clock.advance(cluster, 3600)
+    sampling.sample_all()
+    attempts = SchedulingDecision.objects.count()
+    for step in RESOLUTIONS:
+        found = read(cluster, "1d", step=str(step), chart="attempts")
+        rates = values(found, "attempts", "scheduled")
+        assert sum(rate or 0 for rate in rates) * step / 60 == pytest.approx(attempts)
+    bound = values(read(cluster, "5h", step="3600"), "pods", "bound")
+    assert bound == [None, None, 4, 8, 12, 12], "levels last until the next sample"
+
+
+def test_a_sample_that_is_killed_counts_nothing_and_the_next_one_everything(
+    cluster: Cluster,
+) -> None:
+    run(cluster, *(pod(f"p{number}") for number in range(5)))
+    with pytest.raises(KeyboardInterrupt), transaction.atomic():
+        sampling.sample(cluster.pk)
+        raise KeyboardInterrupt
+    assert not SeriesBucket.objects.exists()
+    # the same figures as with a sample in time: decisions are counted at their own time
+    clock.advance(cluster, 60)
+    SeriesBucket.objects.all().delete()
+    SeriesCursor.objects.all().delete()
+    sampling.sample_all()
+    found = read(cluster, chart="binds")
+    assert values(found, "binds", "bound")[-7] == pytest.approx(0.5)
+    assert sum(rate or 0 for rate in values(found, "binds", "bound")) == pytest.approx(0.5)
+
+
+def test_more_rows_than_one_sample_counts_are_counted_by_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.controlplane.series.happenings.AT_ONCE", 4)
+    run(cluster, *(pod(f"p{number}") for number in range(9)))
+    for _ in range(8):
+        sampling.sample_all()
+    found = read(cluster, chart="binds")
+    assert values(found, "binds", "bound")[-1] == pytest.approx(0.9)
+    assert values(found, "binds", "arrived")[-1] == pytest.approx(0.9)
+
+
+def test_quiet_clusters_cost_two_statements_and_gaps_are_gaps(cluster: Cluster) -> None:
+    for number in range(3):
+        create_cluster(f"other-{number}", user="tests", nodes=1)
+    sampling.sample_all()
+    with CaptureQueriesContext(connection) as quiet:
+        sampling.sample_all()
+    assert len(quiet) == 2
+    start = datetime.now(UTC).replace(second=0, microsecond=0)
+    real = Cluster.objects.get(name="other-0")
+    Cluster.objects.filter(pk=real.pk).update(created_at=start - timedelta(hours=2))
+    buckets = SeriesBucket.objects.filter(cluster=real, resolution=60)
+    buckets.update(until=start - timedelta(minutes=30), start=start - timedelta(minutes=31))
+    run(real, pod("late"))
+    SeriesCursor.objects.filter(cluster=real).update(sampled_at=start - timedelta(minutes=20))
+    sampling.sample_all()
+    nodes = values(read(real, "40m", step="60"), "nodes", "ready")
+    assert nodes[0] is None, "before the first sample"
+    assert nodes[15] == 1, "confirmed until twenty minutes ago"
+    assert nodes[30] is None and nodes[-1] == 1, "nothing was sampled in between"
+
+
+def test_buckets_expire_and_are_deleted_with_their_cluster(cluster: Cluster) -> None:
+    sampling.sample_all()
+    clock.advance(cluster, 30 * 86_400)
+    run(cluster, pod("late"))
+    sampling.sample_all()
+    assert SeriesBucket.objects.filter(resolution=60).count() == 2
+    trimming.trim()
+    left = SeriesBucket.objects.values_list("resolution", flat=True)
+    assert sorted(left) == [10, 60, 600, 600, 3600, 3600, 86_400, 86_400]
+    delete_cluster(cluster)
+    assert not SeriesBucket.objects.exists() and not SeriesCursor.objects.exists()
+
+
+def test_a_span_chooses_its_resolution_and_refuses_nonsense(cluster: Cluster) -> None:
+    for since, step in (("15m", 10), ("3h", 10), ("6h", 60), ("1d", 600), ("7d", 600)):
+        assert parse_span(cluster, {"since": since}).resolution.step == step
+    assert parse_span(cluster, {"since": "30d"}).resolution.step == 3600
+    assert parse_span(cluster, {"since": "1y"}).resolution.step == 86_400
+    absolute = {"since": "2030-05-01T10:00:00Z", "until": "2030-05-01T10:10:00Z"}
+    assert parse_span(cluster, absolute).resolution.step == 10
+    for query in ({"since": "soon"}, {"since": "1h", "until": "2h"}, {"step": "7"}):
+        with pytest.raises(BadRequest, match=next(iter(query))):
+            parse_span(cluster, query)
+    for field, options in (
+        ("scope", {"scope": "pod"}),
+        ("name", {"scope": "node"}),
+        ("name", {"name": "x"}),
+        ("chart", {"chart": "none"}),
+    ):
+        with pytest.raises(BadRequest, match=f"^{field}: "):
+            read(cluster, **options)
+
+
+def test_the_table_has_a_column_for_each_line(cluster: Cluster) -> None:
+    run(cluster, pod("a"))
+    sampling.sample_all()
+    heading, *rows = table_rows(read(cluster, chart="pods"))
+    assert heading[:2] == ["time", "Pods by state: bound (pods)"]
+    assert rows[-1][:2] == ["2030-05-01T12:00:00Z", "1"] and rows[0][1] == ""

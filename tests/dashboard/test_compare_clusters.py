@@ -1,0 +1,63 @@
+"""Clusters side by side."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from apps.cluster.models import Cluster
+from apps.controlplane.profiles import revisions
+from tests.dashboard.conftest import shown
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/compare-clusters?cluster=lab&cluster=bare"
+
+
+def test_state_usage_configuration_and_settings_are_compared(
+    alice: Client, lab: Cluster, empty: Cluster
+) -> None:
+    text = revisions.BUILT_IN + (
+        "  plugins: {score: {enabled: [{name: ImageLocality, weight: 9}]}}\n"
+    )
+    revisions.add_revision(empty, text, user="alice", name="images")
+    page = alice.get(ADDRESS)
+    sections = {
+        each.title: {row.label: row for row in each.rows}
+        for each in page.context["comparison"].sections
+    }
+    assert list(sections["State"]["nodes"].values) == ["4", "0"]
+    assert sections["State"]["pods unschedulable"].differs
+    cpu = sections["Requested of allocatable"]["cpu"].uses
+    assert cpu[0].requested > 0 and cpu[1].allocatable == 0
+    assert list(sections["Scheduler configuration"]["active revision"].values) == ["1", "2 images"]
+    profile = sections["Profile default-scheduler"]
+    assert list(profile["weight of ImageLocality"].values) == ["1", "9"]
+    assert not profile["filter"].differs
+    assert not profile["arguments of NodeResourcesFit: scoringStrategy.type"].differs
+    assert sections["Settings"]["Ties"].differs
+    assert "weight of NodeAffinity" in page.content.decode()
+
+
+def test_the_number_of_queries_is_bounded(
+    alice: Client,
+    lab: Cluster,
+    empty: Cluster,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    with django_assert_max_num_queries(20):
+        alice.get(ADDRESS)
+
+
+def test_only_differences_are_shown_on_request(alice: Client, lab: Cluster, empty: Cluster) -> None:
+    page = shown(alice, f"{ADDRESS}&show=differences")
+    assert "pods bound" in page and "arguments of NodeResourcesFit" not in page
+    assert ">No difference.<" in page
+
+
+def test_the_page_of_clusters_leads_to_it(alice: Client, lab: Cluster, empty: Cluster) -> None:
+    page = alice.get("/").content.decode()
+    assert 'form="compare"' in page and "Compare selected" in page
+    assert "at least two clusters" in alice.get("/compare-clusters?cluster=lab").content.decode()
+    unknown = alice.get("/compare-clusters?cluster=lab&cluster=nowhere")
+    assert unknown.status_code == 404 and "nowhere" in unknown.content.decode()
