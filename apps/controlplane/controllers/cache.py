@@ -20,6 +20,7 @@ T = TypeVar("T", bound=KubeObject)
 #: Kinds of which controllers read more fields than the scheduler: their bodies are cached.
 _WHOLE = frozenset(
     {
+        "CronJob",
         "DaemonSet",
         "Deployment",
         "Job",

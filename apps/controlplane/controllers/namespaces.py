@@ -67,6 +67,7 @@ def _uncached(cluster: Cluster, namespace: str) -> Iterator[tuple[Kind, str, boo
         for name, held in rows.values_list("name", "body__metadata__finalizers"):
             yield kind, name, bool(held)
     data = DataObject.objects.filter(cluster=cluster, namespace=namespace)
+    data = data.exclude(kind__in=[kind.key for kind in _CONTENT if kind.is_data])
     for key, name, held in data.values_list("kind", "name", "body__metadata__finalizers"):
         yield kinds.by_key(key), name, bool(held)
 
