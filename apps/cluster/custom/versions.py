@@ -143,7 +143,7 @@ def _register(spec: Body, version: Body) -> str:
     digest = hashlib.sha256(msgspec.json.encode([gvk, schema], order="sorted")).hexdigest()[:16]
     name = f"custom.{digest}.{gvk['kind']}"
     definitions: dict[str, Any] = {}
-    properties = {
+    properties: dict[str, Any] = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
         **(schema.get("properties") or {}),
