@@ -17,10 +17,12 @@ from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster, Node, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
-from apps.controlplane.models import Operation, SavedView, SchedulingDecision
+from apps.controlplane.models import Operation, PastCluster, SavedView, SchedulingDecision
 from apps.controlplane.operations import previewing
 from apps.controlplane.profiles import revisions
+from apps.controlplane.webhooks import service
 from apps.dashboard.urls import urlpatterns
 
 #: login and logout, which are not pages of a logged-in user
@@ -35,10 +37,11 @@ _NAMESPACED = {
 
 
 def furnish(cluster: Cluster, actor: Actor) -> None:
-    """Add what detail pages need: an object without a page of its own, operations, a view."""
+    """Add what detail pages need: an object, operations, a view, a deleted cluster."""
     budget = {"metadata": {"name": "sample"}, "spec": {"minAvailable": 1, "selector": {}}}
     kind = kinds.by_name("PodDisruptionBudget")
     store.write(cluster, [Create(kind, budget, "default")], actor=actor)
+    delete_cluster(create_cluster("deleted", user=actor.user), user=actor.user)
     result = previewing.PreviewResult(
         subject="revision 1",
         configuration=revisions.BUILT_IN,
@@ -67,6 +70,9 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
     )
     query = {"group": "pod", "result": "unschedulable"}
     saved_views.create_view(cluster, actor.user, name="failed", query=query)
+    service.add_webhook(
+        cluster, "https://hooks.example.com/schedweb", ["pod.unschedulable"], user=actor.user
+    )
 
 
 def pages(cluster: Cluster) -> dict[str, str]:
@@ -146,6 +152,8 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "status": 1,
         "operation.number": operation.pk,
         "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
+        "webhook.number": service.webhooks_of(cluster).latest("pk").pk,
+        "forget.number": PastCluster.objects.latest("id").pk,
         "name": pod.node_name,
         "pod.namespace": pod.namespace,
         "pod.name": pod.name,

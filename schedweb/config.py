@@ -65,6 +65,8 @@ class Config:
     changelog_covers_ledger: bool = True
     #: Width of the buckets of charts over time -> how long they are retained, in seconds.
     series_retention: tuple[tuple[int, int], ...] = ((10, 21_600),)
+    #: Whether webhooks may be sent to loopback and link-local addresses.
+    webhooks_local: bool = False
     #: Out-of-tree scheduler plugins, each as "package.module:Class".
     plugins: tuple[str, ...] = ()
 
@@ -127,6 +129,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Config:
         changelog_covers_ledger=environ.get("SCHEDWEB_CHANGELOG_COVERS_LEDGER", "") == ""
         or _switch(environ, "SCHEDWEB_CHANGELOG_COVERS_LEDGER"),
         series_retention=_series(environ.get("SCHEDWEB_SERIES_RETENTION") or _SERIES),
+        webhooks_local=_switch(environ, "SCHEDWEB_WEBHOOKS_LOCAL"),
         plugins=_words(environ.get("SCHEDWEB_PLUGINS", "")),
     )
 

@@ -32,6 +32,8 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",
+    # templates of form widgets
+    "django.forms",
     "apps.cluster",
     "apps.controlplane",
     "apps.api",
@@ -52,6 +54,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "apps.dashboard.zones.use_viewer_zone",
 ]
 
 ROOT_URLCONF = "schedweb.urls"
@@ -70,10 +73,14 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "apps.dashboard.preferences.preferences",
             ],
         },
     },
 ]
+
+#: Widgets may have templates in the project's folder.
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Database ---------------------------------------------------------------------------------
 
@@ -211,6 +218,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "prepare_days": 3600,
         "retain": 600,
         "tend_operations": 5,
+        "notify_webhooks": 2,
         "beat": 5,
         "sample_series": CONFIG.series_retention[0][0],
         "trim_series": 600,
@@ -229,6 +237,8 @@ RETENTION = {
 
 #: Resolutions of charts over time, finest first: (width, retention) in seconds.
 SERIES_RETENTION = CONFIG.series_retention
+#: Whether webhooks may be sent to this machine and its link: docs/webhooks.md.
+WEBHOOKS_LOCAL = CONFIG.webhooks_local
 
 #: Out-of-tree scheduler plugins: docs/plugins/writing-a-plugin.md.
 SCHEDWEB_PLUGINS = CONFIG.plugins

@@ -10,33 +10,46 @@ from rest_framework.routers import DefaultRouter
 from apps.api.control.aggregates import (
     ClusterDecisionAggregateView,
     DecisionAggregateView,
-    PastDecisionAggregateView,
 )
 from apps.api.control.base import UnknownAddressView
+from apps.api.control.changes import ChangeExportView, ChangeListView
 from apps.api.control.decisions import (
     ClusterDecisionViewSet,
     DecisionViewSet,
-    PastDecisionViewSet,
 )
-from apps.api.control.explanations import DecisionExplanationView, PodExplanationView
-from apps.api.control.exporting import (
-    ClusterDecisionExportView,
-    DecisionExportView,
-    PastDecisionExportView,
+from apps.api.control.events import EventExportView, EventListView
+from apps.api.control.explanations import (
+    DecisionExplanationView,
+    DecisionStateView,
+    PodExplanationView,
 )
+from apps.api.control.exporting import ClusterDecisionExportView, DecisionExportView
 from apps.api.control.history import PastClusterViewSet
-from apps.api.control.operations import CopyView, DrainView, ExportView, OperationViewSet
+from apps.api.control.operations import (
+    BulkView,
+    CopyView,
+    DrainView,
+    ExportView,
+    OperationViewSet,
+)
 from apps.api.control.profiles import (
     DraftViewSet,
     PreviewListView,
     PreviewView,
     ProfileViewSet,
 )
-from apps.api.control.queue import QueueActivateView, QueueHistoryView, QueueListView
+from apps.api.control.queue import (
+    PastQueueView,
+    QueueActivateView,
+    QueueHistoryExportView,
+    QueueHistoryView,
+    QueueListView,
+)
 from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.schema import SchemaView
 from apps.api.control.series import SeriesView
 from apps.api.control.views import ClusterViewSet, TokenView
+from apps.api.control.webhooks import WebhookViewSet
 from apps.api.kubernetes.views import KubernetesView
 
 router = DefaultRouter(trailing_slash=False)
@@ -45,6 +58,7 @@ router.include_format_suffixes = False
 router.register("clusters", ClusterViewSet, basename="api-cluster")
 router.register("clusters/(?P<cluster>[^/]+)/profiles", ProfileViewSet, basename="api-profile")
 router.register("clusters/(?P<cluster>[^/]+)/drafts", DraftViewSet, basename="api-draft")
+router.register("clusters/(?P<cluster>[^/]+)/webhooks", WebhookViewSet, basename="api-webhook")
 router.register(
     "clusters/(?P<cluster>[^/]+)/decisions",
     ClusterDecisionViewSet,
@@ -54,21 +68,43 @@ router.register("clusters/(?P<cluster>[^/]+)/views", SavedViewViewSet, basename=
 router.register("history/clusters", PastClusterViewSet, basename="api-past-cluster")
 router.register(
     r"history/clusters/(?P<cluster_id>\d{1,18})/decisions",
-    PastDecisionViewSet,
+    ClusterDecisionViewSet,
     basename="api-past-decision",
 )
 router.register("decisions", DecisionViewSet, basename="api-decision")
 router.register("operations", OperationViewSet, basename="api-operation")
 
+#: Lists of what is recorded about a cluster; a deleted one has the same below its id.
+_recorded: list[URLPattern | URLResolver] = [
+    path("/changes", ChangeListView.as_view(), name="api-changes"),
+    path("/changes/export", ChangeExportView.as_view(), name="api-export-changes"),
+    path("/events", EventListView.as_view(), name="api-events"),
+    path("/events/export", EventExportView.as_view(), name="api-export-events"),
+    path("/queue/history", QueueHistoryView.as_view(), name="api-queue-history"),
+    path(
+        "/queue/history/export",
+        QueueHistoryExportView.as_view(),
+        name="api-export-queue-history",
+    ),
+    path("/queue/past", PastQueueView.as_view(), name="api-past-queue"),
+    path(
+        "/decisions/export",
+        ClusterDecisionExportView.as_view(),
+        name="api-export-cluster-decisions",
+    ),
+    path(
+        "/decisions/aggregate",
+        ClusterDecisionAggregateView.as_view(),
+        name="api-aggregate-cluster-decisions",
+    ),
+]
+
 _members = {"permission_classes": [IsAuthenticated]}
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/clusters/<str:cluster>/queue", QueueListView.as_view(), name="api-queue"),
-    path(
-        "api/v1/clusters/<str:cluster>/queue/history",
-        QueueHistoryView.as_view(),
-        name="api-queue-history",
-    ),
+    path("api/v1/clusters/<str:cluster>", include(_recorded)),
+    path("api/v1/history/clusters/<int:cluster_id>", include(_recorded)),
     path(
         "api/v1/clusters/<str:cluster>/queue/activate",
         QueueActivateView.as_view(),
@@ -82,6 +118,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/v1/clusters/<str:cluster>/series", SeriesView.as_view(), name="api-series"),
     path("api/v1/clusters/<str:cluster>/copy", CopyView.as_view(), name="api-copy"),
+    path("api/v1/clusters/<str:cluster>/bulk", BulkView.as_view(), name="api-bulk"),
     path("api/v1/clusters/<str:cluster>/exports", ExportView.as_view(), name="api-export"),
     path(
         "api/v1/clusters/<str:cluster>/nodes/<str:node>/drain",
@@ -94,6 +131,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-decision-explanation",
     ),
     path(
+        "api/v1/clusters/<str:cluster>/decisions/<str:number>/state",
+        DecisionStateView.as_view(),
+        name="api-decision-state",
+    ),
+    path(
         "api/v1/clusters/<str:cluster>/pods/<str:namespace>/<str:name>/explanation",
         PodExplanationView.as_view(),
         name="api-pod-explanation",
@@ -103,27 +145,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         DecisionAggregateView.as_view(),
         name="api-aggregate-decisions",
     ),
-    path(
-        "api/v1/clusters/<str:cluster>/decisions/aggregate",
-        ClusterDecisionAggregateView.as_view(),
-        name="api-aggregate-cluster-decisions",
-    ),
-    path(
-        "api/v1/history/clusters/<int:cluster_id>/decisions/aggregate",
-        PastDecisionAggregateView.as_view(),
-        name="api-aggregate-past-decisions",
-    ),
     path("api/v1/decisions/export", DecisionExportView.as_view(), name="api-export-decisions"),
-    path(
-        "api/v1/clusters/<str:cluster>/decisions/export",
-        ClusterDecisionExportView.as_view(),
-        name="api-export-cluster-decisions",
-    ),
-    path(
-        "api/v1/history/clusters/<int:cluster_id>/decisions/export",
-        PastDecisionExportView.as_view(),
-        name="api-export-past-decisions",
-    ),
     path("api/v1/token", TokenView.as_view(), name="api-token"),
     path("api/v1/", include(router.urls)),
     re_path(r"^api/v1/[\s\S]*\Z", UnknownAddressView.as_view()),

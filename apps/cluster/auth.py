@@ -91,6 +91,16 @@ def replace_token(user: User) -> str:
         return str(Token.objects.create(user=user).key)
 
 
+def delete_token(user: User) -> None:
+    """Delete the key of a user's programs; their requests are no longer valid."""
+    Token.objects.filter(user=user).delete()
+
+
+def find_token(user: User) -> Token | None:
+    """The key of a user's programs with the time of its creation, if there is one."""
+    return Token.objects.filter(user=user).first()
+
+
 class BearerAuthentication(BaseAuthentication):
     """Adapts :func:`user_of_authorization` to Django REST framework."""
 

@@ -75,6 +75,9 @@ class Cluster(ClusterSettings):
     def __str__(self) -> str:
         return self.name
 
+    #: When the cluster was deleted; set on one whose history alone remains, which has no row.
+    deleted_at: datetime | None = None
+
     def now(self) -> datetime:
         """The time of the cluster; no code about a cluster reads the system clock directly.
 

@@ -6,6 +6,8 @@ loop, or waits in activeQ for its first attempt: its state in the queue follows 
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector
@@ -412,7 +414,8 @@ class Operation(models.Model):
     #: Null until it has created its cluster, and if it created none.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, db_index=False)
     arguments = models.JSONField(default=dict)
-    #: Uploaded data as zstandard-compressed JSON; null when the work has ended.
+    #: Uploaded data as zstandard-compressed JSON; null when the work has ended, unless it failed
+    #: and the user can correct the data.
     payload = models.BinaryField(null=True)
     state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
     #: Completed steps of `total`; both are 0 while the total is unknown.
@@ -461,6 +464,11 @@ class Operation(models.Model):
     @property
     def finished(self) -> bool:
         return self.state not in (self.State.WAITING, self.State.RUNNING)
+
+    @property
+    def can_be_corrected(self) -> bool:
+        """Whether it was started by a form that shows its data again if it fails."""
+        return "form" in self.arguments
 
     @property
     def percent(self) -> int:
@@ -582,3 +590,62 @@ class SeriesCursor(models.Model):
 
     def __str__(self) -> str:
         return f"series of cluster {self.cluster_id} until {self.sampled_at}"
+
+
+class Webhook(models.Model):
+    """An address that is told of events of a cluster; `apps.controlplane.webhooks` sends them."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE)
+    url = models.CharField(max_length=2000)
+    #: Names of `webhooks.events.KINDS`.
+    kinds = ArrayField(models.CharField(max_length=40))
+    #: Key of the signatures.
+    secret = models.CharField(max_length=100)
+    enabled = models.BooleanField(default=True)
+    user = models.CharField(max_length=150)
+    created_at = models.DateTimeField(default=timezone.now)
+    #: Events were collected up to this decision, and this time for operations.
+    decision_position = models.BigIntegerField(default=0)
+    collected_at = models.DateTimeField(default=timezone.now)
+    #: Whether the cluster was paused then.
+    cluster_paused = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class WebhookDelivery(models.Model):
+    """One request to a webhook: some events, and what became of it. Retained for some days."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+
+    # with a cluster, so that a cluster is deleted with all of them
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    uid = models.UUIDField(default=uuid4)
+    events = models.JSONField()
+    state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    #: When it is sent next, while it waits.
+    next_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+    #: Of the last attempt: the status code, how long it took, and the error or the response.
+    status_code = models.PositiveSmallIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField(null=True)
+    answer = models.TextField(blank=True)
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=["next_at"],
+                name="delivery_waiting",
+                condition=models.Q(state="waiting"),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.uid}: {self.state}"

@@ -14,6 +14,7 @@ from apps.controlplane.loop.starting import run_slice
 from apps.controlplane.operations import running, tending
 from apps.controlplane.partitions import daily
 from apps.controlplane.series import sampling, trimming
+from apps.controlplane.webhooks import collecting, sending
 from apps.controlplane.workers import heartbeat
 from apps.controlplane.workers.waking import wake
 
@@ -78,6 +79,7 @@ def prepare_days() -> None:
 def retain() -> None:
     """Every ten minutes: delete history beyond the retention limits."""
     retention.run()
+    collecting.forget_old()
 
 
 @shared_task(ignore_result=True)
@@ -102,6 +104,20 @@ def run_operation(number: int) -> None:
 def tend_operations() -> None:
     """Every 5 seconds: operations whose message was lost, or whose worker died."""
     tending.tend()
+
+
+@shared_task(ignore_result=True)
+def notify_webhooks() -> None:
+    """Every 2 seconds: new events for webhooks, and deliveries that are due."""
+    collecting.collect()
+    for number in collecting.claim_due():
+        current_app.send_task("apps.controlplane.tasks.send_delivery", (number,))
+
+
+@shared_task(ignore_result=True)
+def send_delivery(number: int) -> None:
+    """Post one delivery to its webhook."""
+    sending.send(number)
 
 
 @shared_task(ignore_result=True)

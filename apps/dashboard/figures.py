@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+
+from django.utils import timezone
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -44,9 +46,38 @@ def span(time: timedelta) -> str:
     return "0 s"
 
 
+def local(moment: datetime) -> datetime:
+    """The time in the viewer's zone; in UTC at the end of the calendar."""
+    try:
+        return timezone.localtime(moment)
+    except OverflowError:
+        return moment.astimezone(UTC)
+
+
 def clock(moment: datetime) -> str:
-    """A date and time, to the second."""
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    """A date and time in the viewer's zone, to the second."""
+    return f"{local(moment):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def utc_clock(moment: datetime) -> str:
+    """A date and time in UTC, to the second."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def short_clock(moment: datetime, now: datetime) -> str:
+    """A time in the viewer's zone: `14:03:22` today, `Nov 21 14:03:22`, `2025-11-21 14:03:22`."""
+    here, today = local(moment), local(now)
+    if here.date() == today.date():
+        return f"{here:%H:%M:%S}"
+    if here.year == today.year:
+        return f"{here:%b} {here.day} {here:%H:%M:%S}"
+    return f"{here:%Y-%m-%d %H:%M:%S}"
+
+
+def offset(moment: datetime) -> str:
+    """The difference of the viewer's zone from UTC at this time: `UTC+01:00`; "UTC" for none."""
+    text = f"{local(moment):%z}"
+    return f"UTC{text[:3]}:{text[3:5]}" if text.strip("+-0") else "UTC"
 
 
 def nanoseconds(value: int) -> str:

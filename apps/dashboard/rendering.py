@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from django.contrib.auth.models import User
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
@@ -18,6 +19,9 @@ from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.cluster.writes import Actor
+from apps.controlplane.history import past_clusters
+from apps.dashboard.links import past_address
+from apps.dashboard.recipes.recipe import Recipe
 
 Arguments = ParamSpec("Arguments")
 
@@ -44,17 +48,41 @@ def render_page(
     return _set_headers(render(request, template, dict(context), status=status))
 
 
-def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
-    """Pass the cluster that the address names to the view; an ApiError becomes a page."""
+def render_recipes(
+    request: Request, form: Form, build: Callable[[], Sequence[Recipe]]
+) -> HttpResponse:
+    """Show the commands for what a form contains, or its errors."""
+    recipes = build() if form.is_valid() else ()
+    status = 200 if recipes else 422
+    return render_page(request, "commands", {"form": form, "recipes": recipes}, status=status)
 
+
+def cluster_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
+    """Pass the cluster that the address names to the view; an ApiError becomes a page.
+
+    The address of a deleted cluster leads to the page of its history that says the same, if any.
+    """
+    return _cluster_page(view, recorded=False)
+
+
+def recorded_page(view: ClusterView[Arguments]) -> Callable[..., HttpResponse]:
+    """Like `cluster_page`, for pages that deleted clusters have as well: their history."""
+    return _cluster_page(view, recorded=True)
+
+
+def _cluster_page(view: ClusterView[Arguments], *, recorded: bool) -> Callable[..., HttpResponse]:
     @wraps(view)
     def show(
         request: Request, cluster: str, *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> HttpResponse:
         found = None
         try:
-            found = cluster_named(cluster)
-            return view(request, found, *args, **kwargs)
+            found = past_clusters.find_by_slug(cluster) or cluster_named(cluster)
+            if found.deleted_at is None or recorded:
+                return view(request, found, *args, **kwargs)
+            if request.method == "GET" and (address := past_address(found, request.resolver_match)):
+                return redirect(address)
+            raise past_clusters.ClusterDeleted(found.name)
         except ApiError as refusal:
             return render_refusal(request, refusal, cluster=found)
 
@@ -76,6 +104,11 @@ def render_refusal(
         ),
     }
     return _set_headers(render(request, template, context, status=refusal.code))
+
+
+def posted(request: Request) -> tuple[Any, Any]:
+    """The values and the files of a posted form, (None, None) for other requests."""
+    return (request.POST, request.FILES) if request.method == "POST" else (None, None)
 
 
 def actor(request: Request) -> Actor:

@@ -40,12 +40,18 @@ class Field:
     suggestions: Sequence[str] = ()
     number: bool = False
     complete: str = ""
+    #: Selects a period: the parameters `since` and `until`.
+    period: bool = False
 
     @property
     def options(self) -> list[tuple[str, str]]:
         """(value, label) of each choice, the empty one first."""
         pairs = [each if isinstance(each, tuple) else (each, each) for each in self.choices or ()]
         return [("", self.nothing), *pairs]
+
+
+#: The filter by time; `{% period %}` shows in the region which period it selects.
+PERIOD = Field("since", "Time", period=True)
 
 
 @dataclass(frozen=True, slots=True)

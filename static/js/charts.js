@@ -422,7 +422,7 @@
   }
 
   function address(extra = {}) {
-    const query = new URLSearchParams({ scope: PLACE.dataset.scope, since: span.since, ...extra });
+    const query = new URLSearchParams({ scope: PLACE.dataset.scope, since: span.since, zone, ...extra });
     if (PLACE.dataset.name) query.set("name", PLACE.dataset.name);
     if (span.until) query.set("until", span.until);
     return `${PLACE.dataset.source}?${query}`;

@@ -6,14 +6,21 @@
 
   function tell(form) {
     const all = boxes(form);
+    const matching = form.querySelector("[data-choose-matching]");
+    const everything = Boolean(matching && matching.checked);
+    for (const box of all) box.disabled = everything;
     const chosen = all.filter((box) => box.checked).length;
     const every = form.querySelector("[data-choose-all]");
     every.hidden = false;
-    every.checked = chosen > 0 && chosen === all.length;
-    every.indeterminate = chosen > 0 && chosen < all.length;
-    form.querySelector("[data-choose-count]").textContent = `${chosen || "none"} selected`;
+    every.disabled = everything;
+    every.checked = everything || (chosen > 0 && chosen === all.length);
+    every.indeterminate = !everything && chosen > 0 && chosen < all.length;
+    const count = everything ? Number(matching.dataset.chooseMatching) : chosen;
+    const words = count ? count.toLocaleString("en") : "none";
+    form.querySelector("[data-choose-count]").textContent = `${words} selected`;
+    form.classList.toggle("everything", everything);
     for (const button of form.querySelectorAll("button:not([type=button])"))
-      button.disabled = chosen === 0;
+      button.disabled = count === 0;
   }
 
   const tellAll = () => document.querySelectorAll("form[data-choose]").forEach(tell);
@@ -38,6 +45,13 @@
       for (const box of all.slice(from, to + 1)) box.checked = event.target.checked;
     }
     last = event.target;
+  });
+
+  /* Enter in the text field needs an action: it does not press the first button of the form. */
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.matches("form[data-choose] [name=text]")) return;
+    event.preventDefault();
+    event.target.closest("form").querySelector("[data-with-text]").focus();
   });
 
   document.addEventListener("htmx:afterSettle", tellAll);

@@ -220,13 +220,11 @@
   function describe() {
     form.dataset.chosen = String(chosen.size);
     const count = chosen.size.toLocaleString("en"),
-      most = Number(PLACE.dataset.most),
-      many = chosen.size > most;
-    const noun = chosen.size === 1 ? "node" : "nodes";
+      noun = chosen.size === 1 ? "node" : "nodes";
     form.querySelector("[data-count]").textContent = chosen.size ?
-      `${count} ${noun} selected${many ? `; at most ${most.toLocaleString("en")} at a time` : ""}` :
+      `${count} ${noun} selected` :
       "Select nodes: drag over them, or Ctrl and click; Space with the keyboard.";
-    for (const button of form.querySelectorAll("[data-act]")) button.disabled = !chosen.size || many;
+    for (const button of form.querySelectorAll("[data-act]")) button.disabled = !chosen.size;
     form.querySelector("[data-clear]").hidden = !chosen.size;
     form.querySelector("[data-nodes]").replaceChildren(
       ...[...chosen].map((name) => {

@@ -122,8 +122,24 @@
       !(element instanceof Element && element.hasAttribute("data-keep"));
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) =>
       !(name === "open" && element instanceof HTMLDetailsElement) &&
-      !(name === "checked" && element.closest("[data-choose]"));
+      !(name === "checked" && element.closest("[data-choose]")) &&
+      !(name === "aria-invalid") &&
+      !(name === "value" && isTyped(element));
   }
+
+  /* Text that the user has entered, or that came back with an error. */
+  function isTyped(element) {
+    if (!element.matches("textarea, input:not([type=hidden])")) return false;
+    return element.value !== element.defaultValue || element.hasAttribute("aria-invalid");
+  }
+
+  /* An error disappears when its field is changed. */
+  document.addEventListener("input", ({ target }) => {
+    if (!target.matches("form [name=text][aria-invalid]")) return;
+    target.removeAttribute("aria-invalid");
+    const problem = document.getElementById(target.getAttribute("aria-describedby"));
+    if (problem) problem.hidden = true;
+  });
 
   /* Empty filters are left out of the address. */
   document.addEventListener("htmx:configRequest", ({ detail }) => {

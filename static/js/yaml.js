@@ -79,4 +79,25 @@
     linkLines();
     if (wrong.size) goTo(Math.min(...wrong));
   }
+
+  /* A chosen or dropped file is shown in its text area, and sent as text. */
+  for (const chosen of document.querySelectorAll("input[data-fills]")) {
+    const area = document.getElementById(chosen.dataset.fills);
+    const fill = async (file) => {
+      area.value = await file.text();
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+      area.focus();
+      area.setSelectionRange(0, 0);
+      area.scrollTop = 0;
+      chosen.previousElementSibling.textContent = `${file.name} is shown above; or another file`;
+      chosen.value = "";
+    };
+    chosen.addEventListener("change", () => chosen.files.length && fill(chosen.files[0]));
+    area.addEventListener("dragover", (event) => event.preventDefault());
+    area.addEventListener("drop", (event) => {
+      if (!event.dataTransfer.files.length) return;
+      event.preventDefault();
+      fill(event.dataTransfer.files[0]);
+    });
+  }
 })();

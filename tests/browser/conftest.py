@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.core.wsgi import get_wsgi_application
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from apps.api import creation
 from schedweb import tls
 from schedweb.front.listening import listen
 from schedweb.front.server import Site
@@ -89,6 +90,8 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[str]:
     thread = threading.Thread(target=loop.run_until_complete, args=(running.run(),))
     thread.start()
     yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+    # as the server does when it ends
+    asyncio.run_coroutine_threadsafe(creation.close(), loop).result(20)
     loop.call_soon_threadsafe(running.end)
     thread.join(20)
     assert not thread.is_alive()
@@ -107,6 +110,8 @@ def seen(chromium: Browser, site: str) -> Iterator[Seen]:
 
 def watch_page(window: BrowserContext, site: str) -> Seen:
     """A page in this window, and the errors in it."""
+    # the tour of a first visit has a story of its own
+    window.add_init_script("localStorage.setItem('schedweb-tour', 'seen')")
     page = window.new_page()
     seen = Seen(page, site)
     page.set_default_timeout(10_000)

@@ -11,13 +11,14 @@ from apps.cluster.models import Change, Cluster, Pod
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
-from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
 from apps.controlplane.ledger import saved_views
 from apps.controlplane.loop.engines import Engines
-from apps.controlplane.models import Operation, SchedulingDecision
+from apps.controlplane.models import Operation, PastCluster, SchedulingDecision
 from apps.controlplane.operations import previewing, running
 from apps.controlplane.profiles import drafts, revisions
 from apps.controlplane.series import sampling
+from apps.controlplane.webhooks import service
 
 ACTOR = Actor("admin")
 
@@ -34,6 +35,7 @@ def furnish() -> dict[str, Any]:
     """Create the clusters of the site, and return the parameters of the paths of pages."""
     lab = create_cluster("lab", user="admin", nodes=60, zones=3, seed=1)
     create_cluster("bare", user="admin", paused=True)
+    delete_cluster(create_cluster("old", user="admin", nodes=2), user="admin")
     _create_nodes(lab)
     _create_pods(lab)
     _create_replicas(lab)
@@ -53,12 +55,26 @@ def places(cluster: Cluster) -> dict[str, Any]:
         "scheduled": decisions.filter(result="scheduled", name="web-119").get().pk,
         "failed": decisions.filter(result="unschedulable", name="huge").latest("pk").pk,
         "preempting": decisions.exclude(nominated_node="").latest("pk").pk,
+        "past": PastCluster.objects.get(name="old").pk,
         "gone": decisions.filter(name="web-0").latest("pk").pod_uid,
         "moving": Pod.objects.filter(cluster=cluster, name__startswith="api-")
         .latest("pk")
         .node_name,
+        "webhook": _create_webhook(cluster),
         "change": Change.objects.filter(cluster=cluster, name="web-1").latest("version").version,
     }
+
+
+def _create_webhook(cluster: Cluster) -> int:
+    """A webhook with a delivery that was accepted, and one that was not."""
+    kinds = ["pod.unschedulable", "operation.ended"]
+    hook = service.add_webhook(cluster, "https://hooks.example.com/pods", kinds, user="admin")
+    for state, code, answer in (("succeeded", 200, "ok"), ("waiting", 503, "try again later")):
+        delivery = service.send_test(hook)
+        delivery.state, delivery.status_code, delivery.answer = state, code, answer
+        delivery.attempts, delivery.duration_ms = 1, 12
+        delivery.save()
+    return hook.pk
 
 
 def _create_past(lab: Cluster) -> None:

@@ -80,7 +80,9 @@ def test_deleting_shows_the_consequences_and_requires_the_name(
     alice: Client, empty: Cluster
 ) -> None:
     page = alice.get("/clusters/bare/delete").content.decode()
-    assert "0 nodes and 0 pods" in page and "its decisions and its change log" in page
+    assert "0 nodes and 0 pods" in page and "its decisions, changes, events" in " ".join(
+        page.split()
+    )
     refused = alice.post("/clusters/bare/delete", {"name": "bar"})
     assert refused.status_code == 422 and Cluster.objects.exists()
     response = alice.post("/clusters/bare/delete", {"name": "bare"}, follow=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+import yaml
 from django.test import Client
 
 from apps.cluster import kinds
@@ -25,22 +27,63 @@ def node(name: str) -> Node:
     return Node.objects.get(name=name)
 
 
-def test_undo_of_cordoning_changes_only_the_nodes_that_were_cordoned(
-    alice: Client, lab: Cluster
-) -> None:
+def press_undo(alice: Client, page: str) -> str:
+    """Send the form of the notice's Undo button; returns the text of the next notice."""
+    form = re.search(r'action="([^"]*undo-nodes)">(.*?)</form>', page, re.S)
+    assert form is not None
+    fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form[2]))
+    page = alice.post(form[1], fields, follow=True).content.decode()
+    notices = re.findall(r'<p class="notice.*?</p>', page, re.S)
+    return " ".join(re.sub(r"<[^>]+>", "", " ".join(notices)).split())
+
+
+def test_undo_changes_back_only_the_nodes_that_were_changed(alice: Client, lab: Cluster) -> None:
     act(alice, "cordon", "node-1")
     said = act(alice, "cordon", "node-0", "node-1")
     assert "Node node-0 cordoned." in said
-    undo = said[said.index("Node node-0 cordoned.") : said.index(">Undo<")]
-    assert 'value="node-0"' in undo and 'value="node-1"' not in undo
-    act(alice, "uncordon", "node-0")
+    assert press_undo(alice, said) == "Undone on node-0: schedulable."
     assert (node("node-0").unschedulable, node("node-1").unschedulable) == (False, True)
+    again = act(alice, "cordon", "node-1")
+    assert "Nothing changed" in again and "Undo" not in again
+
+
+def test_undo_restores_earlier_values_and_keeps_later_ones(alice: Client, lab: Cluster) -> None:
+    act(alice, "label", "node-0", text="tier=web")
+    act(alice, "taint", "node-1", text="team=a:NoSchedule")
+    act(alice, "taint", "node-0", text="team=b:NoSchedule")
+    said = act(alice, "label", "node-0", "node-1", "node-2", text="tier=db")
+    act(alice, "label", "node-2", text="tier=cache")
+    undone = press_undo(alice, said)
+    assert "Undone on node-0, node-1: label tier removed, label tier=web restored." in undone
+    assert "Not restored: node-2: label tier was changed since, and stays as it is." in undone
+    labels = [node(f"node-{number}").labels.get("tier") for number in range(3)]
+    assert labels == ["web", None, "cache"]
+
+    said = act(alice, "taint", "node-0", "node-1", text="team=c:NoSchedule")
+    assert "taint team=a:NoSchedule restored, taint team=b:NoSchedule" in press_undo(alice, said)
+    said = act(alice, "taint", "node-0", text="team:NoSchedule-")
+    assert "taint team=b:NoSchedule restored" in press_undo(alice, said)
+    values = [node(f"node-{n}").body["spec"]["taints"][0]["value"] for n in range(2)]
+    assert values == ["b", "a"]
+
+
+def test_an_edit_that_evicts_pods_is_confirmed_first(alice: Client, lab: Cluster) -> None:
+    bare = Pod.objects.get(cluster=lab, name="web-1")
+    address = f"/clusters/lab/edit/nodes/{bare.node_name}"
+    body = yaml.safe_load(alice.get(address).context["form"].fields["manifest"].initial)
+    body["spec"] = {"taints": [{"key": "broken", "effect": "NoExecute"}]}
+    text = yaml.safe_dump(body)
+    asked = alice.post(address, {"manifest": text}).content.decode()
+    assert "Save and evict" in asked and ">web-1<" in asked
+    assert not node(bare.node_name).body["spec"].get("taints")
+    alice.post(address, {"manifest": text, "sure": "1"})
+    assert node(bare.node_name).body["spec"]["taints"][0]["key"] == "broken"
 
 
 @pytest.mark.parametrize(
     ("action", "text", "path", "wanted"),
     [
-        ("taint", "dedicated=db:NoExecute", ("spec", "taints"), None),
+        ("taint", "dedicated=db:NoSchedule", ("spec", "taints"), None),
         ("label", "disk=ssd", ("metadata", "labels"), "ssd"),
     ],
 )
@@ -53,7 +96,7 @@ def test_taints_and_labels_are_set_and_removed(
     assert len(after) == len(before) + 1
     if wanted:
         assert after["disk"] == wanted
-    gone = "dedicated:NoExecute-" if action == "taint" else "disk-"
+    gone = "dedicated:NoSchedule-" if action == "taint" else "disk-"
     act(alice, action, "node-0", text=gone)
     assert (node("node-0").body[path[0]].get(path[1]) or []) == before
 
@@ -95,8 +138,9 @@ def test_deleting_nodes_shows_the_consequences_first(alice: Client, lab: Cluster
 @pytest.mark.parametrize("status", ["False", "Unknown"])
 def test_a_node_is_set_not_ready_and_ready(alice: Client, lab: Cluster, status: str) -> None:
     address = "/clusters/lab/nodes/node-0/condition"
-    alice.post(address, {"type": "Ready", "status": status})
-    assert not node("node-0").ready
+    said = alice.post(address, {"type": "Ready", "status": status}, follow=True).content.decode()
+    assert not node("node-0").ready and "Undo" in said
+    assert "evicted after 300 s. No controller re-creates default/web-" in said
     alice.post(address, {"type": "Ready", "status": "True"})
     assert node("node-0").ready
     alice.post(address, {"type": "DiskPressure", "status": "True"})

@@ -88,17 +88,17 @@ def test_an_invalid_uid_is_an_error(alice: Client, lab: Cluster) -> None:
 def test_selected_pods_are_deleted_after_the_consequences_were_shown(
     alice: Client, lab: Cluster
 ) -> None:
-    chosen = {"pod": ["default/web-0", "default/huge", "default/nothing"]}
-    page = alice.post("/clusters/lab/delete-pods", chosen).content.decode()
+    chosen = {"action": "delete", "pod": ["default/web-0", "default/huge", "default/nothing"]}
+    page = alice.post("/clusters/lab/change-pods", chosen).content.decode()
     assert "Delete 2 pods?" in page and "1 of them is bound" in page and "cpu 500m" in page
     assert Pod.objects.filter(cluster=lab, name="huge").exists()
-    done = alice.post("/clusters/lab/delete-pods", {**chosen, "sure": "1"}, follow=True)
+    done = alice.post("/clusters/lab/change-pods", {**chosen, "sure": "1"}, follow=True)
     assert "2 pods deleted" in done.content.decode()
     assert not Pod.objects.filter(cluster=lab, name="huge").exists()
 
 
 def test_without_a_selection_nothing_is_deleted(alice: Client, lab: Cluster) -> None:
-    done = alice.post("/clusters/lab/delete-pods", {"sure": "1"}, follow=True)
+    done = alice.post("/clusters/lab/change-pods", {"sure": "1"}, follow=True)
     assert "No pods selected" in done.content.decode()
 
 

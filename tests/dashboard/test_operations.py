@@ -11,9 +11,12 @@ from django.utils import timezone
 
 from apps.cluster.models import Cluster, Node
 from apps.controlplane.models import Operation
+from apps.controlplane.operations import service
 
 pytestmark = pytest.mark.django_db
 
+NODE_ROWS = "sn,cpu_milli,memory_mib,gpu,model\nn0,1000,1,0,\n"
+POD_ROWS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\np0,1,1,0,,,LS\n"
 NAMED = {"name": "mine"}
 DRAWN = {**NAMED, "tie_break": "random", "pod_max_in_unschedulable_pods_seconds": "300"}
 
@@ -25,7 +28,12 @@ def csv(name: str, text: str = "sn\n") -> SimpleUploadedFile:
 @pytest.mark.parametrize(
     ("way", "fields", "kind", "title"),
     [
-        ("yaml", {**DRAWN, "manifest": "{}"}, "create-from-yaml", "Create cluster mine from YAML"),
+        (
+            "yaml",
+            {**DRAWN, "manifest": "# a comment\n" * 20_000},
+            "create-from-yaml",
+            "Create cluster mine from YAML",
+        ),
         ("copy", {**NAMED, "source": "lab"}, "copy", "Copy cluster lab as mine"),
         (
             "generated",
@@ -56,9 +64,52 @@ def test_a_long_import_is_an_operation(alice: Client, lab: Cluster) -> None:
 
 
 def test_a_trace_is_uploaded_as_two_files(alice: Client) -> None:
-    files = {"nodes_file": csv("n.csv"), "pods_file": csv("p.csv")}
+    files = {"nodes_file": csv("n.csv", NODE_ROWS), "pods_file": csv("p.csv", POD_ROWS)}
     alice.post("/new-cluster", {"way": "trace", **DRAWN, **files})
     assert Operation.objects.get().kind == "create-from-trace"
+
+
+def test_a_trace_with_errors_goes_back_to_the_form_and_keeps_the_files(alice: Client) -> None:
+    wrong = NODE_ROWS + "n1,many,1,0,\nn2,1,few,0,\n"
+    files = {"nodes_file": csv("n.csv", wrong), "pods_file": csv("p.csv", POD_ROWS)}
+    answer = alice.post("/new-cluster", {"way": "trace", **DRAWN, "name": "Mine", **files})
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "n.csv, line 3: column cpu_milli" in page and "n.csv, line 4: column memory_mib" in page
+    assert "lower-case letters" in page, "the error of the name is shown as well"
+    assert "<strong>p.csv</strong> is kept" in page and POD_ROWS in page
+    again = {"nodes_file": csv("n.csv", NODE_ROWS)}
+    kept = {"pods_file_kept": "p.csv", "pods_file_text": POD_ROWS}
+    alice.post("/new-cluster", {"way": "trace", **DRAWN, **again, **kept})
+    assert service.upload_of(Operation.objects.get())["pods"] == ["p.csv", POD_ROWS]
+
+
+def test_a_failed_operation_leads_back_to_its_form(alice: Client) -> None:
+    files = {"nodes_file": csv("n.csv", NODE_ROWS), "pods_file": csv("p.csv", POD_ROWS)}
+    choices = {**DRAWN, "tie_break": "first-name", "paused": "on"}
+    alice.post("/new-cluster", {"way": "trace", **choices, **files})
+    operation = Operation.objects.get()
+    operation.state, operation.cause = "failed", "p.csv, line 2: pods p0 is invalid"
+    operation.save()
+    address = f"/new-cluster?again={operation.pk}"
+    assert address in alice.get(f"/operations/{operation.pk}").content.decode()
+    page = alice.get(address).content.decode()
+    assert page.count("p.csv, line 2: pods p0 is invalid") == 1
+    assert "<strong>n.csv</strong> is kept" in page and 'value="mine"' in page
+    assert '<option value="first-name" selected>' in page
+
+
+def test_a_small_manifest_becomes_a_cluster_at_once_or_shows_every_error(alice: Client) -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
+    wrong = f"{node}---\nkind: Nod\n---\n{node}spek: {{}}\n"
+    answer = alice.post("/new-cluster", {"way": "yaml", **DRAWN, "manifest": wrong})
+    page = answer.content.decode()
+    assert answer.status_code == 422 and "Line 5: no kind" in page
+    assert "Line 10: spek: unknown field" in page and "value=&quot;" not in page
+    assert not Cluster.objects.filter(name="mine").exists()
+    answer = alice.post("/new-cluster", {"way": "yaml", **DRAWN, "manifest": node})
+    assert answer.headers["Location"] == "/clusters/mine"
+    assert Node.objects.filter(cluster__name="mine", name="n1").exists()
 
 
 @pytest.mark.parametrize(
@@ -66,7 +117,7 @@ def test_a_trace_is_uploaded_as_two_files(alice: Client) -> None:
     [
         ("copy", {"name": "lab", "source": "lab"}, "already exists"),
         ("copy", {"name": "mine", "source": "nowhere"}, "not one of the available choices"),
-        ("yaml", {**DRAWN, "name": "No", "manifest": "{}"}, "lower-case letters"),
+        ("yaml", {**DRAWN, "name": "No", "manifest": "# none"}, "lower-case letters"),
         ("trace", DRAWN, "required"),
         ("generated", {**DRAWN, "nodes": "2", "zones": "1", "sizes": "4"}, "not of the form"),
         ("generated", {**DRAWN, "nodes": "2", "zones": "1", "sizes": "4 lots"}, "not a quantity"),

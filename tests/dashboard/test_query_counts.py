@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -20,6 +22,12 @@ from tests.dashboard.conftest import ACTOR, add_pods, create_lab, pod
 
 #: page -> queries at most, those of session and user included
 BOUNDS = {
+    "webhook": 6,
+    "webhooks": 4,
+    "account": 5,
+    "help": 2,
+    "kubeconfig": 5,
+    "password": 2,
     "activate-profile": 9,
     "change": 7,
     "changes": 6,
@@ -35,10 +43,12 @@ BOUNDS = {
     "decision-nodes": 6,
     "decision-plugin": 9,
     "decision-scores": 9,
+    "decision-state": 9,
     "decisions": 8,
     "delete-cluster": 9,
     "delete-namespaced-object": 5,
     "delete-object": 6,
+    "deleted-clusters": 6,
     "document": 2,
     "document-file": 2,
     "documents": 2,
@@ -47,6 +57,7 @@ BOUNDS = {
     "edit-object": 5,
     "edit-view": 4,
     "events": 6,
+    "forget-cluster": 5,
     "heat": 5,
     "import": 4,
     "kinds": 5,
@@ -83,7 +94,9 @@ BOUNDS = {
 
 
 @pytest.fixture
-def full_lab(transactional_db: None) -> Cluster:
+def full_lab(transactional_db: None, settings: Any, tmp_path: Path) -> Cluster:
+    settings.TLS_AUTHORITY_FILE = tmp_path / "authority.pem"
+    settings.TLS_AUTHORITY_FILE.write_text("an authority")
     lab = create_lab()
     addresses.furnish(lab, ACTOR)
     return lab

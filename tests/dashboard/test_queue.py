@@ -101,6 +101,6 @@ def test_an_activation_that_is_not_possible_shows_the_reason(
 
 
 def test_an_invalid_filter_of_the_history_shows_an_error(alice: Client, lab: Cluster) -> None:
-    answer = alice.get("/clusters/lab/queue/history?since=yesterday")
+    answer = alice.get("/clusters/lab/queue/history?since=tomorrow")
     assert answer.status_code == 422
     assert "since" in answer.content.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.cluster.models import Cluster, Pod
@@ -111,3 +112,41 @@ def test_a_rejected_configuration_marks_the_line(alice: Client, empty: Cluster) 
     response = alice.post("/clusters/bare/new-profile", {"configuration": text})
     assert response.status_code == 422
     assert 'data-wrong="5"' in response.content.decode()
+
+
+@pytest.mark.django_db
+def test_yaml_is_uploaded_as_a_file_and_its_errors_are_shown_in_its_text(
+    alice: Client, empty: Cluster
+) -> None:
+    file = SimpleUploadedFile("pods.yaml", POD.encode())
+    page = alice.post("/clusters/bare/import", {"manifest": "", "manifest_file": file})
+    text = page.content.decode()
+    assert page.status_code == 422 and 'data-wrong="19"' in text and "name: wrong" in text
+    good = SimpleUploadedFile("pod.yaml", POD.split("---")[0].encode())
+    alice.post("/clusters/bare/new/pods", {"manifest": "ignored: [", "manifest_file": good})
+    assert Pod.objects.filter(cluster=empty, name="fine").exists()
+    binary = SimpleUploadedFile("image.png", b"\x89PNG\xff")
+    answer = alice.post("/clusters/bare/import", {"manifest": "", "manifest_file": binary})
+    assert "the file image.png is not UTF-8 text" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_the_errors_of_all_documents_are_shown_once(alice: Client, empty: Cluster) -> None:
+    text = f"{POD.replace('name: fine', 'name: Fine')}---\nkind: Pod\n---\nkind: [\n"
+    answer = alice.post("/clusters/bare/import", {"manifest": text})
+    assert answer.content.decode().count("this is not YAML") == 1
+    text = f"{POD.replace('name: fine', 'name: Fine')}---\nkind: Pod\n"
+    page = alice.post("/clusters/bare/import", {"manifest": text}).content.decode()
+    for line in (4, 19, 21):
+        assert page.count(f"Line {line}: ") == 1, line
+
+
+@pytest.mark.django_db
+def test_a_form_shows_the_errors_of_all_fields(alice: Client, empty: Cluster) -> None:
+    typed = {"name": "Web", "copies": "1", "namespace": "default", "cpu": "many"}
+    typed |= {"labels": "-a=b", "scheduler_name": "default-scheduler"}
+    page = alice.post("/clusters/bare/new-pod", typed).content.decode()
+    for field, words in (("name", "RFC 1123"), ("cpu", "quantity"), ("labels", "name part")):
+        problem = page[page.index(f'id="id_{field}_error"') :]
+        assert words in problem[: problem.index("</div>")], field
+    assert not Pod.objects.exists()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from datetime import UTC
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -15,15 +17,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
-from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster_id
+from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
+from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
-from apps.cluster.queries import cluster_named
-from apps.controlplane.history import past_clusters
+from apps.cluster.models import Cluster
 from apps.controlplane.ledger import aggregating, finding, grouping
 from apps.controlplane.ledger.aggregating import Group
 from apps.controlplane.ledger.finding import DecisionFilters
 from apps.controlplane.ledger.grouping import Dimension
+from apps.controlplane.periods import parse_zone
 
 _DEFAULT_LIMIT = 100
 _MAX_OFFSET = 10**6
@@ -142,23 +145,26 @@ class DecisionAggregateView(ControlView):
         if not by:
             raise BadRequest(f"group: required; one of {', '.join(grouping.BY_NAME)}")
         self.dimensions = [dimension.name for dimension in by]
-        filters = finding.parse(query)
-        found = aggregating.aggregate(
-            filters,
-            by,
-            cluster_id=self.cluster_id(request, **names),
-            sorting=aggregating.parse_sorting(query.get("sort", ""), by),
-            limit=parse_whole_number(
-                request, "limit", _DEFAULT_LIMIT, highest=aggregating.MAX_GROUPS
-            ),
-            offset=parse_whole_number(request, "offset", 0, highest=_MAX_OFFSET),
-        )
-        groups = [present_group(group, by, filters) for group in found.groups]
+        cluster = self.find_cluster(request, **names)
+        filters = finding.parse(query, now=cluster.now() if cluster else None)
+        zone = query.get("zone", "")
+        with timezone.override(parse_zone(zone) if zone else UTC):
+            found = aggregating.aggregate(
+                filters,
+                by,
+                cluster_id=cluster.pk if cluster else None,
+                sorting=aggregating.parse_sorting(query.get("sort", ""), by),
+                limit=parse_whole_number(
+                    request, "limit", _DEFAULT_LIMIT, highest=aggregating.MAX_GROUPS
+                ),
+                offset=parse_whole_number(request, "offset", 0, highest=_MAX_OFFSET),
+            )
+            groups = [present_group(group, by, filters) for group in found.groups]
         totals = {name: getattr(found, name) for name in _TOTALS}
         return Response({"groups": groups, **totals})
 
-    def cluster_id(self, request: Request) -> int | None:
-        return find_cluster_id(request)
+    def find_cluster(self, request: Request) -> Cluster | None:
+        return find_cluster(request)
 
     def finalize_response(
         self, request: Request, response: Any, *args: Any, **kwargs: Any
@@ -173,17 +179,10 @@ class DecisionAggregateView(ControlView):
 
 
 class ClusterDecisionAggregateView(DecisionAggregateView):
-    """Decisions of one cluster in groups."""
+    """Decisions of one cluster, which may be deleted, in groups."""
 
-    def cluster_id(self, request: Request, cluster: str = "") -> int:
-        return cluster_named(cluster).pk
-
-
-class PastDecisionAggregateView(DecisionAggregateView):
-    """Decisions of a deleted cluster in groups."""
-
-    def cluster_id(self, request: Request, cluster_id: int = 0) -> int:
-        return past_clusters.get_past_cluster(cluster_id).pk
+    def find_cluster(self, request: Request, **names: Any) -> Cluster:
+        return recorded_cluster(names)
 
 
 def present_group(

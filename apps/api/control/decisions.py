@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.recorded import recorded_cluster
 from apps.api.control.serializers import (
     DecisionDetailSerializer,
     DecisionSerializer,
@@ -22,6 +22,7 @@ from apps.api.control.serializers import (
     NodeResultSerializer,
 )
 from apps.cluster.errors import BadRequest, NotFound
+from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
 from apps.controlplane.history import past_clusters
@@ -34,7 +35,8 @@ from apps.controlplane.results.scores import score_matrix
 _TYPES: dict[finding.Kind, Any] = {
     "text": str,
     "number": int,
-    "time": datetime,
+    "time": str,
+    "zone": str,
     "uid": UUID,
     "result": str,
 }
@@ -64,12 +66,14 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
 
     def get_queryset(self) -> QuerySet[SchedulingDecision]:
         reject_unknown(self.request, {*self.parameters, "cursor", "page_size", "format"})
-        filters = finding.parse(self.request.query_params)
-        return finding.find(filters, cluster_id=self.cluster_id())
+        cluster = self.find_cluster()
+        now = cluster.now() if cluster is not None else None
+        filters = finding.parse(self.request.query_params, now=now)
+        return finding.find(filters, cluster_id=cluster.pk if cluster is not None else None)
 
-    def cluster_id(self) -> int | None:
+    def find_cluster(self) -> Cluster | None:
         """The cluster whose decisions are listed; None = all clusters."""
-        raise NotImplementedError
+        return recorded_cluster(self.kwargs)
 
     def get_serializer_context(self) -> dict[str, Any]:
         names = queries.list_cluster_names()
@@ -78,18 +82,7 @@ class _Decisions(ControlView, mixins.ListModelMixin, GenericViewSet[SchedulingDe
 
 @extend_schema_view(list=extend_schema(parameters=FILTERS, responses={400: ErrorSerializer}))
 class ClusterDecisionViewSet(_Decisions):
-    """Attempts to schedule the pods of one cluster."""
-
-    def cluster_id(self) -> int:
-        return cluster_named(self.kwargs["cluster"]).pk
-
-
-@extend_schema_view(list=extend_schema(parameters=FILTERS, responses={400: ErrorSerializer}))
-class PastDecisionViewSet(_Decisions):
-    """Attempts to schedule the pods of a deleted cluster."""
-
-    def cluster_id(self) -> int:
-        return past_clusters.get_past_cluster(int(self.kwargs["cluster_id"])).pk
+    """Attempts to schedule the pods of one cluster, which may be deleted."""
 
 
 @extend_schema_view(
@@ -103,8 +96,8 @@ class DecisionViewSet(_Decisions):
     lookup_value_regex = r"\d{1,18}"
     parameters = _Decisions.parameters | {each.name for each in _CLUSTER_PARAMETERS}
 
-    def cluster_id(self) -> int | None:
-        return find_cluster_id(self.request)
+    def find_cluster(self) -> Cluster | None:
+        return find_cluster(self.request)
 
     @extend_schema(responses={200: DecisionDetailSerializer, 404: ErrorSerializer})
     def retrieve(self, request: Request, pk: str) -> Response:
@@ -143,11 +136,14 @@ class DecisionViewSet(_Decisions):
             raise NotFound("nodes", node) from error
 
 
-def find_cluster_id(request: Request) -> int | None:
-    """The cluster whose decisions are listed; None = all clusters."""
+def find_cluster(request: Request) -> Cluster | None:
+    """The cluster that `cluster` or `cluster_id` names; None = all clusters.
+
+    A deleted cluster whose history is no longer retained has no decisions.
+    """
     if name := request.query_params.get("cluster"):
-        return cluster_named(name).pk
+        return cluster_named(name)
     number = request.query_params.get("cluster_id", "")
     if number and not (number.isascii() and number.isdecimal() and len(number) <= 18):
         raise BadRequest(f"cluster_id: {number!r} is not a whole number")
-    return int(number) if number else None
+    return past_clusters.find_cluster(int(number)) if number else None

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, parse_whole_number, reject_unknown
-from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster_id
+from apps.api.control.decisions import FILTERS, DecisionViewSet, find_cluster
+from apps.api.control.recorded import create_renderer, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
-from apps.cluster.queries import cluster_named
-from apps.controlplane.history import past_clusters
+from apps.cluster.models import Cluster
 from apps.controlplane.ledger import export, finding
 
 _MAX_LIMIT = 10**9
-
-
-class _FileRenderer(BaseRenderer):
-    """Negotiates the format by `?format=` and Accept; it renders only errors."""
-
-    charset = None
-
-    def render(self, data: Any, media_type: Any = None, context: Any = None) -> bytes:
-        return msgspec.json.encode(data)
-
-
-def _create_renderer(name: str) -> type[_FileRenderer]:
-    known = export.FORMATS[name]
-    fields = {"format": known.name, "media_type": known.media_type}
-    return type(f"{name.title()}Renderer", (_FileRenderer,), fields)
 
 
 _QUERY = [
@@ -49,7 +32,7 @@ _FILES = {(200, each.media_type): OpenApiTypes.BINARY for each in export.FORMATS
 class DecisionExportView(ControlView):
     """Decisions of all clusters, newest first; `cluster` or `cluster_id` selects one."""
 
-    renderer_classes = [_create_renderer(name) for name in export.FORMATS]
+    renderer_classes = [create_renderer(each) for each in export.FORMATS.values()]
     parameters = frozenset({"format", "limit", *DecisionViewSet.parameters})
 
     def get(self, request: Request, **names: Any) -> StreamingHttpResponse:
@@ -57,17 +40,17 @@ class DecisionExportView(ControlView):
         reject_unknown(request, self.parameters)
         chosen = export.FORMATS[request.accepted_renderer.format]
         limit = parse_whole_number(request, "limit", 0, highest=_MAX_LIMIT) or None
-        found = export.batches(
-            finding.parse(request.query_params),
-            cluster_id=self.cluster_id(request, **names),
-            limit=limit,
-        )
-        response = StreamingHttpResponse(chosen.write(found), content_type=chosen.media_type)
+        cluster = self.find_cluster(request, **names)
+        filters = finding.parse(request.query_params, now=cluster.now() if cluster else None)
+        number = cluster.pk if cluster else None
+        found = export.batches(filters, cluster_id=number, limit=limit)
+        chunks = chosen.write(export.FIELDS, found)
+        response = StreamingHttpResponse(chunks, content_type=chosen.media_type)
         response["Content-Disposition"] = f'attachment; filename="decisions.{chosen.name}"'
         return response
 
-    def cluster_id(self, request: Request) -> int | None:
-        return find_cluster_id(request)
+    def find_cluster(self, request: Request) -> Cluster | None:
+        return find_cluster(request)
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
@@ -76,14 +59,7 @@ class DecisionExportView(ControlView):
 
 
 class ClusterDecisionExportView(DecisionExportView):
-    """Decisions of one cluster."""
+    """Decisions of one cluster, which may be deleted."""
 
-    def cluster_id(self, request: Request, cluster: str = "") -> int:
-        return cluster_named(cluster).pk
-
-
-class PastDecisionExportView(DecisionExportView):
-    """Decisions of a deleted cluster."""
-
-    def cluster_id(self, request: Request, cluster_id: int = 0) -> int:
-        return past_clusters.get_past_cluster(cluster_id).pk
+    def find_cluster(self, request: Request, **names: Any) -> Cluster:
+        return recorded_cluster(names)

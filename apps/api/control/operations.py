@@ -20,11 +20,14 @@ from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.cluster.writes import Actor
-from apps.controlplane.clusters import lifecycle
+from apps.controlplane.clusters import bulk, lifecycle
+from apps.controlplane.clusters.bulk import BulkAction
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
 from apps.controlplane.operations.drain import DEFAULT_TIMEOUT, LONGEST_TIMEOUT
 
+#: Maximum number of objects of one action.
+MAX_BULK = 50_000
 _REFUSALS = {404: ErrorSerializer, 409: ErrorSerializer, 422: ErrorSerializer}
 
 
@@ -148,6 +151,64 @@ class ExportView(ControlView):
         found = cluster_named(cluster)
         title = f"Export cluster {found.name} as YAML"
         return _accept(service.start("export", title, actor=get_actor(request), cluster=found))
+
+
+class BulkSerializer(serializers.Serializer[Any]):
+    resource = serializers.ChoiceField(["nodes", "pods"])
+    action = serializers.CharField(
+        help_text="For nodes cordon, uncordon, drain, taint, untaint, label, annotate or delete; "
+        "for pods label, annotate, evict or delete."
+    )
+    names = serializers.ListField(
+        child=serializers.CharField(),
+        min_length=1,
+        max_length=MAX_BULK,
+        help_text="Names of nodes, or pods as `namespace/name`.",
+    )
+    text = serializers.CharField(
+        default="",
+        allow_blank=True,
+        help_text="A taint `key=value:Effect`, a label or an annotation `key=value`; a trailing "
+        "`-` removes it.",
+    )
+    force = serializers.BooleanField(
+        default=False, help_text="Of drain: also evict pods that no controller replaces."
+    )
+    timeout_seconds = serializers.IntegerField(
+        default=DEFAULT_TIMEOUT, min_value=1, max_value=LONGEST_TIMEOUT, help_text="Of drain."
+    )
+
+
+class BulkView(ControlView):
+    """One action on many nodes or pods."""
+
+    @extend_schema(
+        request=BulkSerializer,
+        responses={202: OperationSerializer, 400: ErrorSerializer, **_REFUSALS},
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """Start the action on all of these objects; those whose update is refused are counted."""
+        found = cluster_named(cluster)
+        wanted = BulkSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        typed = wanted.validated_data
+        if typed["resource"] == "nodes" and typed["action"] == "drain":
+            kind, title = "drain", f"Drain {bulk.count(len(typed['names']), 'nodes')}"
+            arguments = {"force": typed["force"], "timeout": typed["timeout_seconds"]}
+        else:
+            action = BulkAction(typed["resource"], typed["action"], typed["text"].strip())
+            bulk.check(found, action, typed["names"][0], actor=get_actor(request))
+            kind, title = "bulk", action.title(len(typed["names"]))
+            arguments = {"resource": action.resource, "action": action.name, "text": action.text}
+        started = service.start(
+            kind,
+            title,
+            actor=get_actor(request),
+            cluster=found,
+            arguments=arguments,
+            payload={"names": typed["names"]},
+        )
+        return _accept(started)
 
 
 class DrainView(ControlView):

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.base import MAX_PAGE, ControlView, NewestFirst, parse_whole_number
+from apps.api.control.base import (
+    MAX_PAGE,
+    ControlView,
+    NewestFirst,
+    parse_whole_number,
+    reject_unknown,
+)
+from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
-from apps.controlplane.queue import activation, history, listing
+from apps.controlplane.queue import activation, history, listing, past
 
 _REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
 
@@ -144,8 +151,7 @@ _HISTORY = [
         "event", str, description="The event that moved it: `NodeAdd`, `ManualActivate` …"
     ),
     OpenApiParameter("plugin", str, description="The plugin whose hint or PreEnqueue decided."),
-    OpenApiParameter("since", datetime, description="At or after this time."),
-    OpenApiParameter("until", datetime, description="Before this time."),
+    *PERIOD,
 ]
 
 
@@ -157,13 +163,102 @@ class QueueHistoryView(ControlView, ListAPIView[QueueMove]):
     pagination_class = NewestFirst
 
     def get_queryset(self) -> QuerySet[QueueMove]:
-        cluster = cluster_named(self.kwargs["cluster"])
-        return history.find_moves(cluster, self.request.query_params)
+        reject_unknown(self.request, {*history.PARAMETERS, "cursor", "page_size", "format"})
+        return history.find_moves(recorded_cluster(self.kwargs), self.request.query_params)
 
     @extend_schema(parameters=_HISTORY, responses={200: QueueMoveSerializer(many=True)})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Every move, newest first: source, target, event, and the plugin and hint that decided."""
         return self.list(request, *args, **kwargs)
+
+
+class QueueHistoryExportView(FileView):
+    """Moves between the queues as a file."""
+
+    file_name = "queue-history"
+    columns = history.FIELDS
+    parameters = history.PARAMETERS
+    batches = staticmethod(history.batches)
+
+    @extend_schema(parameters=[FORMAT, *_HISTORY], responses={**FILES, **_REFUSALS})
+    def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
+        """A row for each move that the filters select, newest first."""
+        return self.stream(request, kwargs)
+
+
+class PastPodSerializer(serializers.Serializer[Any]):
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    uid = serializers.UUIDField()
+    queue = serializers.ChoiceField(choices=[(part.value, part.label) for part in past.PARTS])
+    position = serializers.IntegerField(
+        allow_null=True, help_text="From 1 in activeQ, in the order of Pop."
+    )
+    priority = serializers.IntegerField()
+    attempts = serializers.IntegerField()
+    since = serializers.DateTimeField(help_text="Since when it was in this queue.")
+    event = serializers.CharField(help_text="What moved it there; empty for a pod not read yet.")
+    plugin = serializers.CharField()
+    rejected_by = serializers.ListField(child=serializers.CharField())
+    decision = serializers.IntegerField(allow_null=True, help_text="Its last attempt.")
+    left_at = serializers.DateTimeField(allow_null=True, help_text="Null: it is still there.")
+    left_to = serializers.CharField(help_text="Empty: bound, or deleted.")
+    left_by = serializers.CharField(help_text="The event that moved it.")
+
+
+class PastQueueSerializer(serializers.Serializer[Any]):
+    at = serializers.DateTimeField()
+    version = serializers.IntegerField(allow_null=True)
+    decision = serializers.IntegerField(allow_null=True)
+    sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by queue.")
+    total = serializers.IntegerField(help_text="Pods that match the filters.")
+    reaches_back_to = serializers.DateTimeField(
+        allow_null=True, help_text="The oldest recorded move, if the moment is before it."
+    )
+    pods = PastPodSerializer(many=True)
+
+
+class PastQueueView(ControlView):
+    """The scheduling queue at a past moment."""
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("at", str, description="A time: `1h` ago, `2026-11-22T09:00`."),
+            OpenApiParameter("version", int, description="Instead: a version of the cluster."),
+            OpenApiParameter("decision", int, description="Instead: the time of a decision."),
+            PERIOD[2],
+            OpenApiParameter("queue", str, enum=[str(part) for part in past.PARTS]),
+            OpenApiParameter("pod", str, description="Part of a name, with or without namespace."),
+            OpenApiParameter("limit", int, default=100),
+            OpenApiParameter("offset", int, default=0),
+        ],
+        responses={200: PastQueueSerializer, 410: ErrorSerializer, **_REFUSALS},
+    )
+    def get(self, request: Request, **kwargs: Any) -> Response:
+        """The pods in each queue at that time, from the history of moves."""
+        reject_unknown(request, {*past.PARAMETERS, "limit", "offset", "format"})
+        cluster, query = recorded_cluster(kwargs), request.query_params
+        moment = past.parse_past_moment(cluster, query)
+        if moment is None:
+            raise BadRequest(f"one of {', '.join(past.MOMENTS)} is required")
+        found = past.read_past_queue(
+            cluster,
+            moment,
+            queue=query.get("queue", ""),
+            pod=query.get("pod", ""),
+            limit=parse_whole_number(request, "limit", 100, highest=MAX_PAGE),
+            offset=parse_whole_number(request, "offset", 0, highest=10**9),
+        )
+        body = {
+            "at": moment.at,
+            "version": moment.version,
+            "decision": moment.decision,
+            "sizes": {part.value: size for part, size in found.sizes.items()},
+            "total": found.total,
+            "reaches_back_to": found.reaches_back_to,
+            "pods": found.pods,
+        }
+        return Response(PastQueueSerializer(body).data)
 
 
 class QueueActivateView(ControlView):

@@ -21,7 +21,7 @@ from apps.controlplane.series.catalog import SCOPES
 from apps.controlplane.series.reading import Series, read_series, table_rows
 from apps.controlplane.series.spans import DEFAULT, parse_span
 
-_PARAMETERS = ("scope", "name", "chart", "since", "until", "step", "format")
+_PARAMETERS = ("scope", "name", "chart", "since", "until", "zone", "step", "format")
 
 
 class _CsvRenderer(BaseRenderer):
@@ -118,6 +118,7 @@ class SeriesView(ControlView):
                 description="A time, or a span before now such as `15m`, `6h`, `30d`, `1y`.",
             ),
             OpenApiParameter("until", str, description="The same; default: now."),
+            OpenApiParameter("zone", str, description="Of times without an offset; default: UTC."),
             OpenApiParameter(
                 "step",
                 int,

@@ -24,7 +24,7 @@ from apps.api.control.serializers import (
     ImportedSerializer,
     TokenSerializer,
 )
-from apps.cluster.auth import replace_token, token_of
+from apps.cluster.auth import delete_token, replace_token, token_of
 from apps.cluster.context import current_request_id
 from apps.cluster.models import Cluster
 from apps.cluster.queries import cluster_named, clusters
@@ -145,3 +145,10 @@ class TokenView(ControlView):
         user: Any = request.user
         body = {"user": request.user.get_username(), "token": replace_token(user)}
         return Response(body, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses={204: None})
+    def delete(self, request: Request) -> Response:
+        """Delete the token; it is no longer valid."""
+        user: Any = request.user
+        delete_token(user)
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -61,7 +61,7 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class DrainPlan:
-    """A node's pods by their effect, moving pods first."""
+    """The pods of the nodes by their effect, moving pods first."""
 
     pods: Sequence[DrainedPod]
 
@@ -81,9 +81,9 @@ class DrainPlan:
         return self.of("stays")
 
 
-def plan_drain(cluster: Cluster, node: str) -> DrainPlan:
-    """What a drain of the node would do to each of its pods, sorted by effect and name."""
-    rows = Pod.objects.filter(cluster=cluster, node_name=node).order_by("namespace", "name")
+def plan_drain(cluster: Cluster, *nodes: str) -> DrainPlan:
+    """What a drain of these nodes would do to each of their pods, sorted by effect and name."""
+    rows = Pod.objects.filter(cluster=cluster, node_name__in=nodes).order_by("namespace", "name")
     rows = rows.exclude(phase__in=("Succeeded", "Failed"))
     allowed: dict[tuple[str, str], int] = {}
     kind = kinds.by_name("PodDisruptionBudget")

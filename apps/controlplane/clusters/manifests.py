@@ -48,6 +48,18 @@ class ManifestError(BadRequest):
     """A document cannot be imported; the message says which one and why."""
 
 
+class ManifestErrors(BadRequest):
+    """Several documents cannot be imported; `errors` has one error for each."""
+
+    def __init__(self, errors: Sequence[ManifestError]) -> None:
+        super().__init__("; ".join(error.message for error in errors))
+        self.errors = errors
+
+
+#: At most so many documents are reported.
+_MAX_ERRORS = 20
+
+
 def ignore_progress(done: int, total: int) -> None:
     """The default for `progress`: does nothing."""
 
@@ -59,17 +71,47 @@ def import_yaml(
 
     Kinds that others refer to are created first, otherwise in the order of the file. Built-in
     objects, which every cluster has, are skipped and not returned. Raises ManifestError, which
-    names the document.
+    names the document, or ManifestErrors.
     """
-    numbered = list(_parse(text))
+    numbered, errors = _read_objects(text)
     first = [item for item in numbered if item[1].name in _FIRST]
     others = [item for item in numbered if item[1].name not in _FIRST]
     created: list[Body] = []
     with transaction.atomic():
         for batch in (*_split(first), *_split(others)):
-            created += _create(cluster, batch, actor)
+            created += _create(cluster, batch, actor, errors)
+            if len(errors) >= _MAX_ERRORS:
+                break
             progress(len(created), len(numbered))
+        _raise_all(errors)
     return created
+
+
+def check_yaml(text: str) -> None:
+    """Raise ManifestError or ManifestErrors for YAML with unknown kinds or names of fields.
+
+    Values are checked when the objects are created.
+    """
+    _raise_all(_read_objects(text)[1])
+
+
+def _read_objects(text: str) -> tuple[list[Numbered], list[ManifestError]]:
+    """The objects of a YAML stream, and an error for each document that has none."""
+    found: list[Numbered] = []
+    errors: list[ManifestError] = []
+    for number, document in enumerate(_read_documents(text), start=1):
+        try:
+            found += _unfold(f"document {number}", document)
+        except ManifestError as error:
+            errors.append(error)
+    return found, errors
+
+
+def _raise_all(errors: Sequence[ManifestError]) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ManifestErrors(errors[:_MAX_ERRORS])
 
 
 def _split(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
@@ -77,18 +119,25 @@ def _split(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
         yield numbered[start : start + _BATCH]
 
 
-def _create(cluster: Cluster, numbered: Sequence[Numbered], actor: Actor) -> list[Body]:
+def _create(
+    cluster: Cluster, numbered: Sequence[Numbered], actor: Actor, errors: list[ManifestError]
+) -> list[Body]:
+    """The objects as stored; an error is appended to `errors` for each that is refused."""
     outcomes = store.write(
         cluster,
         [Create(kind, body, _get_namespace(kind, body)) for _, kind, body in numbered],
         actor=actor,
         collect_refusals=True,
     )
-    return [
-        _check_outcome(place, kind, outcome)
-        for (place, kind, body), outcome in zip(numbered, outcomes, strict=True)
-        if not (isinstance(outcome, AlreadyExists) and _is_built_in(kind, body))
-    ]
+    created: list[Body] = []
+    for (place, kind, body), outcome in zip(numbered, outcomes, strict=True):
+        if not isinstance(outcome, ApiError):
+            created.append(outcome)
+        elif not (isinstance(outcome, AlreadyExists) and _is_built_in(kind, body)):
+            error = ManifestError(f"{place} ({kind.name}): {outcome.message}")
+            error.__cause__ = outcome
+            errors.append(error)
+    return created
 
 
 def export_yaml(cluster: Cluster, *, progress: Progress = ignore_progress) -> str:
@@ -117,17 +166,16 @@ def _export_bodies(cluster: Cluster) -> Iterator[Body]:
             yield {**body, "metadata": metadata}
 
 
-def _parse(text: str) -> Iterator[Numbered]:
+def _read_documents(text: str) -> list[Any]:
     try:
-        documents = list(parse_yaml_stream(text))
+        return list(parse_yaml_stream(text))
     except UnreadableDocument as error:
         raise ManifestError(f"this is not YAML: {error}") from error
-    for number, document in enumerate(documents, start=1):
-        if document is not None:
-            yield from _unfold(f"document {number}", document)
 
 
 def _unfold(place: str, document: Any) -> Iterator[Numbered]:
+    if document is None:
+        return
     if not isinstance(document, dict):
         raise ManifestError(f"{place}: must be an object with apiVersion and kind")
     name = document.get("kind")
@@ -148,12 +196,6 @@ def _unfold(place: str, document: Any) -> Iterator[Numbered]:
     except Invalid as error:
         raise ManifestError(f"{place} ({kind.name}): {error.message}") from error
     yield place, kind, document
-
-
-def _check_outcome(place: str, kind: Kind, outcome: Body | ApiError) -> Body:
-    if isinstance(outcome, ApiError):
-        raise ManifestError(f"{place} ({kind.name}): {outcome.message}") from outcome
-    return outcome
 
 
 def _is_in_default(body: Body) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, Cause, Invalid
+from apps.cluster.log.changelog import ObjectChange
 from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Delete, Update, Write
 from apps.cluster.writing import store
@@ -23,6 +24,7 @@ Body = dict[str, Any]
 Change = Callable[[Mapping[str, Any]], Body]
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_EFFECTS = ", ".join(EFFECTS)
 
 #: condition -> (healthy status, reason when healthy, reason when not)
 CONDITIONS: Mapping[str, tuple[str, str, str]] = {
@@ -42,6 +44,8 @@ class BulkResult:
     done: int
     #: Messages of the writes that the store refused.
     refusals: Sequence[str]
+    #: The versions of the nodes that really changed; empty if all had the state already.
+    versions: Sequence[int] = ()
 
 
 def change_nodes(
@@ -77,8 +81,7 @@ def change_taint(text: str) -> Change:
     key, _, value = rest.partition("=")
     if not key or (effect or not removing) and effect not in EFFECTS:
         raise BadRequest(
-            f"{text!r} is neither key=value:Effect nor key:Effect- nor key-; effects are "
-            f"{', '.join(EFFECTS)}"
+            f"{text!r} is neither key=value:Effect nor key:Effect- nor key-; effects are {_EFFECTS}"
         )
     taint = {"key": key, "effect": effect, **({"value": value} if value else {})}
 
@@ -91,20 +94,38 @@ def change_taint(text: str) -> Change:
     return change
 
 
+def remove_taint(text: str) -> Change:
+    """Remove the taints `key` or `key:Effect`; raises BadRequest for other text."""
+    rest, colon, effect = text.strip().removesuffix("-").rpartition(":")
+    key = (rest if colon else effect).partition("=")[0]
+    if not key or (colon and effect not in EFFECTS):
+        raise BadRequest(f"{text!r} is neither key nor key:Effect; effects are {_EFFECTS}")
+    return change_taint(f"{key}:{effect}-" if colon else f"{key}-")
+
+
 def change_label(text: str) -> Change:
     """Set the label `key=value`, or remove `key-`; raises BadRequest for other text."""
+    return _change_metadata("labels", text)
+
+
+def change_annotation(text: str) -> Change:
+    """Set the annotation `key=value`, or remove `key-`; raises BadRequest for other text."""
+    return _change_metadata("annotations", text)
+
+
+def _change_metadata(field: str, text: str) -> Change:
     key, equals, value = (part.strip() for part in text.partition("="))
     removing = not equals and key.endswith("-")
     key = key.removesuffix("-") if removing else key
     if not key or not (equals or removing):
         raise BadRequest(f"{text!r} is neither key=value nor key-")
 
-    def change(node: Mapping[str, Any]) -> Body:
-        metadata = node["metadata"]
-        labels = {k: v for k, v in (metadata.get("labels") or {}).items() if k != key}
+    def change(body: Mapping[str, Any]) -> Body:
+        metadata = body["metadata"]
+        values = {k: v for k, v in (metadata.get(field) or {}).items() if k != key}
         if not removing:
-            labels[key] = value
-        return {**node, "metadata": {**metadata, "labels": labels}}
+            values[key] = value
+        return {**body, "metadata": {**metadata, field: values}}
 
     return change
 
@@ -143,6 +164,8 @@ def _matches(taint: Mapping[str, Any], key: str, effect: str) -> bool:
 
 
 def _write(cluster: Cluster, writes: Sequence[Write], actor: Actor) -> BulkResult:
-    outcomes = store.write(cluster, writes, actor=actor, collect_refusals=True)
+    journal: list[ObjectChange] = []
+    outcomes = store.write(cluster, writes, actor=actor, collect_refusals=True, journal=journal)
     refusals = [outcome.message for outcome in outcomes if isinstance(outcome, ApiError)]
-    return BulkResult(len(outcomes) - len(refusals), refusals)
+    versions = [each.version for each in journal if each.kind == kinds.NODE.name]
+    return BulkResult(len(outcomes) - len(refusals), refusals, versions)

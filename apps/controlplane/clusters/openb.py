@@ -8,9 +8,10 @@ for these card models. Every row of the pod file becomes a new pod, regardless o
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import io
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -34,14 +35,33 @@ POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_s
 _BATCH = 500
 
 
+#: At most so many rows of a file are reported.
+_MAX_ERRORS = 20
+
+
 class TraceError(BadRequest):
-    """A row cannot be imported; the message names file, line and column."""
+    """Rows cannot be imported; the message names file, line and column of each."""
+
+
+class TraceFile(NamedTuple):
+    """A CSV file: its name, for messages, and its text."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> TraceFile:
+        """The file at a path; TraceError if it cannot be read."""
+        try:
+            return cls(path.name, path.read_text(encoding="utf-8-sig"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise TraceError(f"{path.name}: {error}") from error
 
 
 def load(
     cluster: Cluster,
-    nodes_file: Path,
-    pods_file: Path,
+    nodes_file: TraceFile,
+    pods_file: TraceFile,
     *,
     actor: Actor,
     progress: Progress = lambda done, total: None,
@@ -50,8 +70,10 @@ def load(
 
     Raises TraceError; when the store refuses an object, the message names its line.
     """
-    nodes = list(_read(nodes_file, NODE_COLUMNS, _build_node))
-    pods = list(_read(pods_file, POD_COLUMNS, _build_pod))
+    nodes, wrong_nodes = _read(nodes_file, NODE_COLUMNS, _build_node)
+    pods, wrong_pods = _read(pods_file, POD_COLUMNS, _build_pod)
+    if wrong_nodes or wrong_pods:
+        raise TraceError("; ".join([*wrong_nodes, *wrong_pods]))
     lines = [
         *((nodes_file, line, kinds.NODE, body) for line, body in nodes),
         *((pods_file, line, kinds.POD, body) for line, body in pods),
@@ -64,7 +86,19 @@ def load(
     return len(nodes), len(pods)
 
 
-def _create(cluster: Cluster, batch: Iterable[tuple[Path, int, Kind, Body]], actor: Actor) -> None:
+def check_nodes(file: TraceFile) -> list[str]:
+    """Why rows of the file of nodes cannot be imported, one message for each row."""
+    return _read(file, NODE_COLUMNS, _build_node)[1]
+
+
+def check_pods(file: TraceFile) -> list[str]:
+    """Why rows of the file of pods cannot be imported, one message for each row."""
+    return _read(file, POD_COLUMNS, _build_pod)[1]
+
+
+def _create(
+    cluster: Cluster, batch: Iterable[tuple[TraceFile, int, Kind, Body]], actor: Actor
+) -> None:
     batch = list(batch)
     outcomes = store.write(
         cluster,
@@ -78,22 +112,26 @@ def _create(cluster: Cluster, batch: Iterable[tuple[Path, int, Kind, Body]], act
 
 
 def _read(
-    file: Path, columns: Iterable[str], build: Callable[[Row], Body]
-) -> Iterator[tuple[int, Body]]:
-    """The objects of a file, each with its line number."""
+    file: TraceFile, columns: Iterable[str], build: Callable[[Row], Body]
+) -> tuple[list[tuple[int, Body]], list[str]]:
+    """The objects of a file, each with its line number, and the errors of other rows."""
+    objects: list[tuple[int, Body]] = []
+    errors: list[str] = []
+    reader = csv.DictReader(io.StringIO(file.text, newline=""), restkey="")
     try:
-        with file.open(newline="", encoding="utf-8") as stream:
-            reader = csv.DictReader(stream, restkey="")
-            missing = [name for name in columns if name not in (reader.fieldnames or ())]
-            if missing:
-                raise TraceError(f"{file.name}, line 1: missing columns {', '.join(missing)}")
-            for row in reader:
-                try:
-                    yield reader.line_num, build(row)
-                except ValueError as error:
-                    raise TraceError(f"{file.name}, line {reader.line_num}: {error}") from error
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TraceError(f"{file.name}: {error}") from error
+        missing = [name for name in columns if name not in (reader.fieldnames or ())]
+        if missing:
+            return [], [f"{file.name}, line 1: missing columns {', '.join(missing)}"]
+        for row in reader:
+            try:
+                objects.append((reader.line_num, build(row)))
+            except ValueError as error:
+                errors.append(f"{file.name}, line {reader.line_num}: {error}")
+            if len(errors) == _MAX_ERRORS:
+                break
+    except csv.Error as error:
+        errors.append(f"{file.name}, line {reader.line_num}: {error}")
+    return objects, errors
 
 
 def _build_node(row: Row) -> Body:

@@ -6,7 +6,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Change, Cluster
 from apps.controlplane.models import ConfigurationRevision, NodeTable, PastCluster
 from apps.controlplane.partitions import daily
@@ -16,6 +16,21 @@ HISTORY = (
     *daily.TABLES,
     *(model._meta.db_table for model in (NodeTable, ConfigurationRevision, Change)),
 )
+
+#: Between the name and the id of a deleted cluster in addresses.
+_SEPARATOR = "~"
+
+
+class ClusterDeleted(ApiError):
+    """The cluster is deleted, and what was asked for is not part of its history."""
+
+    code, reason = 410, "Deleted"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The cluster {name} is deleted. Its decisions, changes, events, queue history and "
+            "pod timelines remain."
+        )
 
 
 def list_past_clusters() -> QuerySet[PastCluster]:
@@ -29,6 +44,54 @@ def get_past_cluster(cluster_id: int) -> PastCluster:
     if found is None:
         raise NotFound("pastclusters", str(cluster_id))
     return found
+
+
+def cluster_of(past: PastCluster) -> Cluster:
+    """The cluster as its history is read: with its id, the name of `slug`, and no row.
+
+    The tables of its history have its rows; all other tables have none.
+    """
+    cluster = Cluster(
+        pk=past.pk,
+        uid=past.uid,
+        name=slug(past),
+        created_at=past.created_at,
+        tie_break=past.tie_break,
+        seed=past.seed,
+        resource_version=past.resource_version,
+    )
+    cluster.deleted_at = past.deleted_at
+    return cluster
+
+
+def find_cluster(cluster_id: int) -> Cluster:
+    """The cluster with this id, also a deleted one; an empty one if nothing is known of it."""
+    present = Cluster.objects.filter(pk=cluster_id).first()
+    if present is not None:
+        return present
+    past = PastCluster.objects.filter(pk=cluster_id).first()
+    return cluster_of(past) if past is not None else Cluster(pk=cluster_id)
+
+
+def slug(past: PastCluster) -> str:
+    """The name in addresses: `lab~17`. No other cluster can have it, because names have no `~`."""
+    return f"{past.name}{_SEPARATOR}{past.pk}"
+
+
+def find_by_slug(name: str) -> Cluster | None:
+    """The deleted cluster with this name in addresses; None for another name.
+
+    Raises NotFound when its history is no longer retained.
+    """
+    name, separator, number = name.rpartition(_SEPARATOR)
+    if not separator:
+        return None
+    if not (number.isascii() and number.isdecimal() and len(number) <= 18):
+        raise NotFound("pastclusters", number)
+    past = get_past_cluster(int(number))
+    if past.name != name:
+        raise NotFound("pastclusters", f"{name}{_SEPARATOR}{number}")
+    return cluster_of(past)
 
 
 def record_deletion(cluster: Cluster, *, user: str) -> None:

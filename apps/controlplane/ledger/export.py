@@ -1,4 +1,4 @@
-"""Decisions as files: CSV, JSON Lines, Parquet, in constant memory for any number of them.
+"""Decisions as files: CSV, JSON, JSON Lines, Parquet, in constant memory for any number of them.
 
 Rows are read in batches by id, without a long transaction: an export blocks neither the loop nor
 retention, and each batch has the decisions that exist when it is read. A file has the columns of
@@ -7,21 +7,14 @@ the ledger; refusals and scores are at each decision's own address.
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from apps.cluster.errors import ApiError
-from apps.controlplane import queries
+from apps.controlplane import files, queries
+from apps.controlplane.files import BATCH, Batches, Format
 from apps.controlplane.ledger import finding
-
-#: Rows that are read and written at a time.
-BATCH = 1000
 
 Row = dict[str, Any]
 
@@ -77,16 +70,6 @@ class FormatNotAvailable(ApiError):
     code, reason = 501, "NotImplemented"
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A file format."""
-
-    name: str
-    media_type: str
-    #: turns batches of rows into chunks of the file
-    write: Callable[[Iterator[list[Row]]], Iterator[bytes]]
-
-
 def batches(
     filters: finding.DecisionFilters, *, cluster_id: int | None = None, limit: int | None = None
 ) -> Iterator[list[Row]]:
@@ -107,26 +90,7 @@ def batches(
         left = None if left is None else left - len(rows)
 
 
-def as_csv(rows: Iterator[list[Row]]) -> Iterator[bytes]:
-    """The first line has the names; lists are JSON, times are ISO 8601."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(FIELDS)
-    for batch in rows:
-        writer.writerows([_format_value(row[name]) for name in FIELDS] for row in batch)
-        yield text.getvalue().encode()
-        text.seek(0)
-        text.truncate()
-    yield text.getvalue().encode()
-
-
-def as_json_lines(rows: Iterator[list[Row]]) -> Iterator[bytes]:
-    """One object per line, with the field names of the API."""
-    for batch in rows:
-        yield msgspec.json.Encoder().encode_lines(batch)
-
-
-def as_parquet(rows: Iterator[list[Row]]) -> Iterator[bytes]:
+def write_parquet(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:
     """One row group per batch. FormatNotAvailable, before the first byte, without pyarrow."""
     try:
         import pyarrow
@@ -135,17 +99,19 @@ def as_parquet(rows: Iterator[list[Row]]) -> Iterator[bytes]:
         raise FormatNotAvailable(
             "Parquet needs pyarrow, which is not installed here: pip install 'schedweb[parquet]'"
         ) from missing
-    return _write_parquet(pyarrow, parquet, rows)
+    return _write_row_groups(pyarrow, parquet, columns, batches)
 
 
-def _write_parquet(pyarrow: Any, parquet: Any, rows: Iterator[list[Row]]) -> Iterator[bytes]:
+def _write_row_groups(
+    pyarrow: Any, parquet: Any, columns: Sequence[str], batches: Batches
+) -> Iterator[bytes]:
     kinds: dict[str, Any] = dict.fromkeys(_NUMBERS, pyarrow.int64())
     kinds |= dict.fromkeys(_LISTS, pyarrow.list_(pyarrow.string()))
     kinds["at"] = pyarrow.timestamp("us", tz="UTC")
-    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in FIELDS])
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in columns])
     sink = _Chunks()
     with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for batch in rows:
+        for batch in batches:
             plain = [{**row, "pod_uid": str(row["pod_uid"])} for row in batch]
             writer.write_table(pyarrow.Table.from_pylist(plain, schema))
             yield sink.take()
@@ -178,18 +144,6 @@ class _Chunks(io.RawIOBase):
 
 
 FORMATS: Mapping[str, Format] = {
-    each.name: each
-    for each in (
-        Format("csv", "text/csv", as_csv),
-        Format("jsonl", "application/jsonl", as_json_lines),
-        Format("parquet", "application/vnd.apache.parquet", as_parquet),
-    )
+    **files.FORMATS,
+    "parquet": Format("parquet", "application/vnd.apache.parquet", write_parquet),
 }
-
-
-def _format_value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, list):
-        return msgspec.json.encode(value).decode()
-    return value

@@ -18,14 +18,14 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db.models import QuerySet
-from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_naive, make_aware
+from django.utils import timezone
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Change, Namespace
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.periods import parse_period
 
-Kind = Literal["text", "number", "time", "uid", "result"]
+Kind = Literal["text", "number", "time", "zone", "uid", "result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,14 @@ PARAMETERS = (
     Parameter(
         "victim", "text", "`namespace/name`, or a name in any namespace, of a preempted pod."
     ),
-    Parameter("since", "time", "At or after this time of the cluster's clock."),
-    Parameter("until", "time", "Before this time."),
+    Parameter(
+        "since",
+        "time",
+        "At or after this time of the cluster's clock: `1h` (before now), `today`, `yesterday`, "
+        "`09:00`, `2026-11-22T09:00`.",
+    ),
+    Parameter("until", "time", "Before this time, in the same forms."),
+    Parameter("zone", "zone", "The time zone of times without an offset: `Europe/Berlin`."),
     Parameter("attempt", "number", "The number of the attempt."),
     Parameter("min_attempt", "number", "The minimum number of the attempt."),
     Parameter("request_id", "text", "The request that created the pod: its X-Request-ID."),
@@ -97,16 +103,20 @@ class DecisionFilters:
     text: str = ""
 
 
-def parse(query: Mapping[str, Any]) -> DecisionFilters:
-    """The filters among these parameters; others are ignored. BadRequest names a wrong one."""
+def parse(query: Mapping[str, Any], *, now: datetime | None = None) -> DecisionFilters:
+    """The filters among these parameters; others are ignored. BadRequest names a wrong one.
+
+    Relative times count back from `now`, by default the system's time.
+    """
     values: dict[str, Any] = {}
     for name, parameter in _BY_NAME.items():
         text = str(query.get(name) or "").strip()
         if "\x00" in text:
             raise BadRequest(f"{name}: holds a NUL character")
-        if text:
+        if text and parameter.kind not in ("time", "zone"):
             values[name] = _parse_value(parameter, text)
-    return DecisionFilters(**values)
+    period = parse_period(query, now=now or timezone.now())
+    return DecisionFilters(**values, since=period.since, until=period.until)
 
 
 def find(
@@ -193,8 +203,6 @@ def _parse_value(parameter: Parameter, text: str) -> Any:
             ):
                 raise BadRequest(f"{name}: {text!r} is not a whole number from 0 to {_MAX_NUMBER}")
             return int(text)
-        case "time":
-            return parse_time(name, text)
         case "uid":
             try:
                 return UUID(text)
@@ -205,15 +213,3 @@ def _parse_value(parameter: Parameter, text: str) -> Any:
                 known = ", ".join(SchedulingDecision.Result.values)
                 raise BadRequest(f"{name}: {text!r} is not one of {known}")
     return text
-
-
-def parse_time(name: str, text: str) -> datetime:
-    """The time of a parameter, UTC if it has no zone; BadRequest names the parameter."""
-    try:
-        # a plus in a query string is a space
-        time = parse_datetime(text.replace(" ", "+") if "T" in text else text)
-    except ValueError:
-        time = None
-    if time is None:
-        raise BadRequest(f"{name}: {text!r} is not a time like 2026-01-02T03:04:05Z")
-    return make_aware(time) if is_naive(time) else time

@@ -1,17 +1,18 @@
-"""Drains a node: cordons it, evicts its pods as their budgets allow, and waits for them to end."""
+"""Drains nodes: cordons them, evicts their pods as their budgets allow, and waits for their end.
+
+A drain of many nodes cordons all of them first, so that no pod moves to one that is drained next.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from apps.cluster import kinds
 from apps.cluster.errors import ApiError, BadRequest, NotFound, TooManyRequests
 from apps.cluster.models import Cluster, Pod
-from apps.cluster.writing import store
 from apps.cluster.writing.eviction import evict
-from apps.controlplane.clusters import drains
+from apps.controlplane.clusters import bulk, drains
+from apps.controlplane.clusters.bulk import BulkAction
 from apps.controlplane.clusters.drains import DrainedPod
 from apps.controlplane.operations.progress import Progress
 
@@ -29,46 +30,48 @@ class DrainTimeout(ApiError):
 
 
 def run(work: Progress) -> str:
-    """`node`, `force` (also pods without a controller), `timeout` in seconds."""
-    cluster, node = work.cluster, work.argument("node")
-    _cordon(work, node)
-    leaving = _pods_to_evict(cluster, node, force=work.argument("force"))
+    """`node`, or the payload's `names`; `force` (also pods without a controller), `timeout` (s)."""
+    nodes = _nodes_to_drain(work)
+    cordon = BulkAction("nodes", "cordon")
+    bulk.apply(work.cluster, cordon, nodes, actor=work.actor)
+    leaving = _pods_to_evict(work.cluster, nodes, force=work.argument("force"))
     deadline = time.monotonic() + work.argument("timeout")
+    total = len(leaving)
     there = {(pod.namespace, pod.name): pod.body["metadata"]["uid"] for pod in leaving}
-    total, refusal = len(there), ""
-    while there := _remaining_pods(cluster, node, there):
-        refusal = _evict_all(work, there)
+    while there := _remaining_pods(work.cluster, nodes, there):
+        refusal = _evict_all(work, there, total)
         work.step(total - len(there), total, refusal or f"{len(there)} pods are ending")
         if time.monotonic() > deadline:
-            raise DrainTimeout(_timeout_message(cluster, there, refusal))
+            raise DrainTimeout(_timeout_message(work.cluster, there, refusal))
         time.sleep(_LOOK_SECONDS)
     work.step(total, total, "")
-    return f"{total} pods have left {node}; it stays cordoned"
+    if len(nodes) == 1:
+        return f"{total} pods have left {nodes[0]}; it stays cordoned"
+    return f"{total:,} pods have left {len(nodes):,} nodes; they stay cordoned"
 
 
-def _cordon(work: Progress, node: str) -> None:
-    def cordon(body: Mapping[str, Any]) -> dict[str, Any]:
-        return {**body, "spec": {**(body.get("spec") or {}), "unschedulable": True}}
-
-    store.patch(work.cluster, kinds.NODE, "", node, cordon, actor=work.actor)
+def _nodes_to_drain(work: Progress) -> list[str]:
+    node = work.operation.arguments.get("node")
+    return [node] if node else list(work.payload()["names"])
 
 
-def _pods_to_evict(cluster: Cluster, node: str, *, force: bool) -> list[DrainedPod]:
-    plan = drains.plan_drain(cluster, node)
+def _pods_to_evict(cluster: Cluster, nodes: Sequence[str], *, force: bool) -> list[DrainedPod]:
+    plan = drains.plan_drain(cluster, *nodes)
     if plan.lost and not force:
         names = ", ".join(pod.name for pod in plan.lost[:5])
+        where = nodes[0] if len(nodes) == 1 else f"{len(nodes):,} nodes"
         raise BadRequest(
-            f"{len(plan.lost)} pods of {node} have no controller that recreates them ({names}"
+            f"{len(plan.lost)} pods of {where} have no controller that recreates them ({names}"
             f"{' …' if len(plan.lost) > 5 else ''}): force the drain, or delete them first"
         )
     return [*plan.moving, *plan.lost]
 
 
 def _remaining_pods(
-    cluster: Cluster, node: str, pods: Mapping[tuple[str, str], str]
+    cluster: Cluster, nodes: Sequence[str], pods: Mapping[tuple[str, str], str]
 ) -> dict[tuple[str, str], str]:
-    """Those of these pods, (namespace, name) -> uid, that are still on the node."""
-    rows = Pod.objects.filter(cluster=cluster, node_name=node)
+    """Those of these pods, (namespace, name) -> uid, that are still on one of the nodes."""
+    rows = Pod.objects.filter(cluster=cluster, node_name__in=nodes)
     rows = rows.exclude(phase__in=("Succeeded", "Failed"))
     present = {
         (ns, name): str(uid) for ns, name, uid in rows.values_list("namespace", "name", "uid")
@@ -76,10 +79,12 @@ def _remaining_pods(
     return {key: uid for key, uid in pods.items() if present.get(key) == uid}
 
 
-def _evict_all(work: Progress, pods: Mapping[tuple[str, str], str]) -> str:
+def _evict_all(work: Progress, pods: Mapping[tuple[str, str], str], total: int) -> str:
     """Evict each pod that is not terminating yet; returns a reason for a rejection, or ""."""
     refusal = ""
     for namespace, name in pods:
+        # reports, and notices that the operation was cancelled
+        work.step(total - len(pods), total, "evicting pods")
         row = Pod.objects.filter(cluster=work.cluster, namespace=namespace, name=name).first()
         if row is None or row.body["metadata"].get("deletionTimestamp"):
             continue

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from apps.controlplane.operations import copying, drain, exporting, importing, previewing, traces
+from apps.controlplane.operations import (
+    bulk,
+    copying,
+    drain,
+    exporting,
+    importing,
+    previewing,
+    traces,
+)
 from apps.controlplane.operations.progress import Progress
 
 #: kind -> function that runs it and returns the result as one sentence
 WORK: Mapping[str, Callable[[Progress], str]] = {
+    "bulk": bulk.run,
     "copy": copying.run,
     "create-from-yaml": importing.run_create,
     "create-from-trace": traces.run_create,

@@ -60,12 +60,13 @@ def _end(
     changes: dict[str, Any] = {"message": message} if message else {}
     if state == Operation.State.SUCCEEDED:
         changes |= {"done": F("total")}
+    if state != Operation.State.FAILED or not operation.can_be_corrected:
+        changes |= {"payload": None}
     Operation.objects.filter(
         pk=operation.pk, state=Operation.State.RUNNING, attempts=operation.attempts
     ).update(
         state=state,
         cause=cause,
-        payload=None,
         cluster_id=operation.cluster_id,
         finished_at=timezone.now(),
         **changes,
@@ -75,5 +76,7 @@ def _end(
 
 def _cancel_message(operation: Operation) -> str:
     if operation.kind == "drain":
-        return "cancelled: the node stays cordoned, and evicted pods are not restored"
+        return "cancelled: nodes stay cordoned, and evicted pods are not restored"
+    if operation.kind == "bulk":
+        return "cancelled: objects that were already changed remain changed"
     return "cancelled: nothing was changed"

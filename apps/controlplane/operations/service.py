@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import zstandard
 from celery import current_app
 from django.db import IntegrityError, transaction
@@ -109,6 +110,14 @@ def output_of(number: int) -> tuple[str, bytes]:
 def content_type_of(name: str) -> str:
     """The media type of a file that an operation wrote."""
     return "application/json" if name.endswith(".json") else "application/yaml"
+
+
+def upload_of(operation: Operation) -> Any:
+    """The data that was uploaded for a failed operation; NotFound if there is none."""
+    compressed = Operation.objects.values_list("payload", flat=True).get(pk=operation.pk)
+    if compressed is None:
+        raise NotFound("uploads of operations", str(operation.pk))
+    return msgspec.json.decode(zstandard.decompress(bytes(compressed)))
 
 
 def running_drain(cluster: Cluster) -> Operation | None:

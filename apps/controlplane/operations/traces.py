@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 from django.db import transaction
 
 from apps.cluster.models import Cluster
 from apps.controlplane.clusters import openb
+from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.operations.importing import new_cluster
 from apps.controlplane.operations.progress import Progress
 
@@ -24,14 +22,11 @@ def run_create(work: Progress) -> str:
 
 def _load(work: Progress, cluster: Cluster) -> str:
     payload = work.payload()
-    with TemporaryDirectory(prefix="schedweb-trace-") as folder:
-        files = []
-        for part in ("nodes", "pods"):
-            name, text = payload[part]
-            # the original name, for messages; separate folders, in case both have the same name
-            file = Path(folder, part, Path(name).name or f"{part}.csv")
-            file.parent.mkdir()
-            file.write_text(text, encoding="utf-8", newline="")
-            files.append(file)
-        nodes, pods = openb.load(cluster, files[0], files[1], actor=work.actor, progress=work.step)
+    nodes, pods = openb.load(
+        cluster,
+        TraceFile(*payload["nodes"]),
+        TraceFile(*payload["pods"]),
+        actor=work.actor,
+        progress=work.step,
+    )
     return f"{nodes:,} nodes and {pods:,} pods created"

@@ -14,14 +14,31 @@ from apps.cluster.arrays import int4s, texts, times, uuids
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, insert
-from apps.controlplane import models
-from apps.controlplane.ledger.finding import parse_time
+from apps.controlplane import models, periods
+from apps.controlplane.files import BATCH
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import PodMove, SubQueue
 
 #: The parameters of `find_moves`.
-PARAMETERS = ("pod", "pod_uid", "event", "plugin", "since", "until")
+PARAMETERS = ("pod", "pod_uid", "event", "plugin", *periods.PARAMETERS)
+
+
+#: The columns of a file.
+FIELDS = (
+    "id",
+    "at",
+    "namespace",
+    "name",
+    "pod_uid",
+    "source",
+    "target",
+    "event",
+    "plugin",
+    "hint",
+    "reason",
+    "attempt",
+)
 
 
 class QueueHistory:
@@ -91,7 +108,7 @@ def _build_columns(cluster_id: int, moves: Sequence[PodMove]) -> dict[str, Any]:
 def find_moves(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.QueueMove]:
     """The moves that match these parameters, newest first; BadRequest names an invalid one.
 
-    `pod` ("namespace/name" or a name), `pod_uid`, `event`, `plugin`, `since`, `until`.
+    `pod` ("namespace/name" or a name), `pod_uid`, `event`, `plugin`, and the period.
     """
     given = {name: str(query.get(name) or "").strip() for name in PARAMETERS}
     if any("\x00" in value for value in given.values()):
@@ -104,10 +121,23 @@ def find_moves(cluster: Cluster, query: Mapping[str, Any]) -> QuerySet[models.Qu
         "pod_uid": _parse_uid(given["pod_uid"]),
         "event": given["event"],
         "plugin": given["plugin"],
-        "at__gte": parse_time("since", given["since"]) if given["since"] else None,
-        "at__lt": parse_time("until", given["until"]) if given["until"] else None,
+        **periods.parse_period(given, now=cluster.now()).conditions("at"),
     }
     return rows.filter(**{key: value for key, value in conditions.items() if value})
+
+
+def batches(cluster: Cluster, query: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """The moves that `find_moves` finds, newest first, as rows of FIELDS."""
+    return _read_batches(find_moves(cluster, query))
+
+
+def _read_batches(moves: QuerySet[models.QueueMove]) -> Iterator[list[dict[str, Any]]]:
+    last: int | None = None
+    while rows := list(
+        (moves if last is None else moves.filter(id__lt=last)).values(*FIELDS)[:BATCH]
+    ):
+        yield rows
+        last = rows[-1]["id"]
 
 
 def _parse_uid(text: str) -> UUID | None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.ledger.finding import parse_time
+from apps.controlplane import periods
 from apps.controlplane.series.resolutions import Resolution, list_resolutions
 
 #: Points of a chart at most, unless the coarsest resolution has more.
 MAX_POINTS = 1100
 DEFAULT = "1h"
-_AGO = re.compile(r"(\d{1,6})([smhdwy])")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +32,15 @@ class Span:
 
 
 def parse_span(cluster: Cluster, query: Mapping[str, str]) -> Span:
-    """The parameters `since`, `until` and `step`; BadRequest names an invalid one.
+    """The parameters `since`, `until`, `zone` and `step`; BadRequest names an invalid one.
 
-    Times are absolute, or a span before the time of the cluster's clock: `15m`, `30d`.
+    Times have the forms of `apps.controlplane.periods`, by default the last hour.
     """
     now = cluster.now()
-    until = _parse_moment("until", query.get("until") or "0s", now)
-    since = _parse_moment("since", query.get("since") or DEFAULT, now)
-    if since >= until:
-        raise BadRequest(f"since: {since.isoformat()} is not before until, {until.isoformat()}")
+    given = {name: query[name] for name in periods.PARAMETERS if query.get(name)}
+    period = periods.parse_period({"since": DEFAULT, "until": "now", **given}, now=now)
+    since, until = period.since or now, period.until or now
     return Span(since, until, _choose(query.get("step", ""), since, until, now))
-
-
-def _parse_moment(name: str, text: str, now: datetime) -> datetime:
-    found = _AGO.fullmatch(text)
-    if found is None:
-        return parse_time(name, text)
-    try:
-        return now - timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-    except OverflowError:
-        raise BadRequest(f"{name}: {text!r} is before the year 1") from None
 
 
 def _choose(step: str, since: datetime, until: datetime, now: datetime) -> Resolution:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from django import forms
 from django.core.exceptions import ValidationError
 
 from apps.cluster.documents import UnreadableDocument, parse_yaml
+from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.refusals import ObjectForm
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")
@@ -33,15 +33,10 @@ _SERVER_FIELDS = (
 )
 
 
-def yaml_area(rows: int) -> forms.Textarea:
-    """A text area for YAML."""
-    return forms.Textarea({"rows": rows, "class": "code", "spellcheck": "false"})
-
-
 class ManifestForm(ObjectForm):
     """Any number of objects."""
 
-    manifest = forms.CharField(label="YAML", strip=False, widget=yaml_area(24))
+    manifest = YamlField(rows=24)
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -51,7 +46,7 @@ class ManifestForm(ObjectForm):
 class EditForm(ObjectForm):
     """One object; `cleaned_data["manifest"]` is its body."""
 
-    manifest = forms.CharField(label="YAML", strip=False, widget=yaml_area(32))
+    manifest = YamlField(rows=32)
 
     def __init__(self, *args: Any, body: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -7,14 +7,18 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import UploadedFile
 
+from apps.cluster.errors import ApiError
 from apps.cluster.queries import clusters
 from apps.cluster.settings import SETTINGS
+from apps.controlplane.clusters import lifecycle, manifests, openb
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
+from apps.controlplane.clusters.openb import TraceFile
+from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
-from apps.dashboard.forms.manifest import yaml_area
+from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.settings import SettingsForm
+from apps.dashboard.forms.yaml_problems import show_in_yaml
 
 
 class SizesField(LinesField):
@@ -30,22 +34,6 @@ class SizesField(LinesField):
                 check_quantity(word, f"{place}: ")
             sizes.append(NodeSize(*words))
         return sizes or [NodeSize()]
-
-
-class CsvField(forms.FileField):
-    """An uploaded CSV file -> its name and text."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(widget=forms.FileInput({"accept": ".csv,text/csv"}), **kwargs)
-
-    def clean(self, data: Any, initial: Any = None) -> Any:
-        file: UploadedFile[Any] | None = super().clean(data, initial)
-        if file is None:
-            return None
-        try:
-            return [file.name, file.read().decode("utf-8-sig")]
-        except UnicodeDecodeError as error:
-            raise ValidationError(f"the file is not UTF-8: {error}") from None
 
 
 class ClusterForm(SettingsForm):
@@ -69,6 +57,15 @@ class ClusterForm(SettingsForm):
         label="Start paused",
         help_text="No pods are scheduled until you resume the cluster.",
     )
+
+    def clean(self) -> dict[str, Any]:
+        typed = super().clean() or self.cleaned_data
+        if name := typed.get("name"):
+            try:
+                lifecycle.check_new(name)
+            except ApiError as refusal:
+                show_refusal(self, refusal)
+        return typed
 
     def cluster(self) -> dict[str, Any]:
         """The arguments of `create_cluster` that were entered."""
@@ -111,7 +108,16 @@ class GeneratedForm(OwnSettingsForm):
 class YamlForm(OwnSettingsForm):
     """Objects from a manifest, such as an export of another cluster."""
 
-    manifest = forms.CharField(label="YAML", strip=False, widget=yaml_area(18))
+    manifest = YamlField(rows=18)
+
+    def clean(self) -> dict[str, Any]:
+        typed = super().clean()
+        if text := typed.get("manifest"):
+            try:
+                manifests.check_yaml(text)
+            except ApiError as refusal:
+                show_in_yaml(self, "manifest", refusal)
+        return typed
 
 
 class TraceForm(OwnSettingsForm):
@@ -124,6 +130,14 @@ class TraceForm(OwnSettingsForm):
         label="Pods (CSV)",
         help_text="Columns name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos.",
     )
+
+    def clean(self) -> dict[str, Any]:
+        typed = super().clean()
+        for part, check in (("nodes_file", openb.check_nodes), ("pods_file", openb.check_pods)):
+            if file := typed.get(part):
+                for message in check(TraceFile(*file)):
+                    self.add_error(part, message)
+        return typed
 
 
 class CopyForm(ClusterForm):

@@ -56,7 +56,7 @@ class NodeForm(ObjectForm):
 
     def body(self) -> dict[str, Any]:
         """The node as entered."""
-        typed = self.cleaned_data
+        typed = self.values()
         capacity = {name: typed[name] for name in ("cpu", "memory", "pods")} | typed["extended"]
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
         if not typed["ready"]:
@@ -71,7 +71,7 @@ class NodeForm(ObjectForm):
         }
 
     def _labels(self) -> dict[str, str]:
-        typed = self.cleaned_data
+        typed = self.values()
         labels = {
             "kubernetes.io/arch": "amd64",
             "kubernetes.io/hostname": typed["name"],

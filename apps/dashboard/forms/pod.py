@@ -95,13 +95,13 @@ class PodForm(ObjectForm):
 
     def bodies(self) -> list[dict[str, Any]]:
         """The pods as entered."""
-        name, copies = self.cleaned_data["name"], self.cleaned_data["copies"]
+        name, copies = self.values()["name"], self.values()["copies"]
         if copies == 1:
             return [self._body(name)]
         return [self._body(f"{name}-{number}") for number in range(1, copies + 1)]
 
     def _body(self, name: str) -> dict[str, Any]:
-        typed = self.cleaned_data
+        typed = self.values()
         requests = {name: typed[name] for name in ("cpu", "memory") if typed[name]}
         requests |= typed["extended"]
         # extended resources cannot be overcommitted: limits must equal requests

@@ -6,15 +6,14 @@ from typing import Any
 
 from django import forms
 
+from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.refusals import ObjectForm
 
 
 class ProfileForm(ObjectForm):
     """A KubeSchedulerConfiguration as YAML, and what it is saved as."""
 
-    configuration = forms.CharField(
-        strip=False, widget=forms.Textarea({"rows": 32, "class": "code", "spellcheck": "false"})
-    )
+    configuration = YamlField(rows=32, label="Configuration")
     legacy = forms.BooleanField(
         required=False,
         label="Legacy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -23,14 +23,37 @@ class ObjectForm(forms.Form):
         matching = [start for start in self.paths if path.startswith(start)]
         return self.paths[max(matching, key=len)] if matching else None
 
+    def values(self) -> dict[str, Any]:
+        """The values entered; a field with an error has a valid value in its place.
+
+        With them the store finds the errors of the other fields, so that all are shown at once.
+        """
+        typed = self.cleaned_data
+        return {
+            name: typed[name] if name in typed else _sample(field)
+            for name, field in self.fields.items()
+        }
+
+
+def _sample(field: forms.Field) -> Any:
+    if field.initial is not None:
+        return field.initial
+    return "sample" if field.required else field.clean("")
+
 
 def show_refusal(form: ObjectForm, refusal: ApiError, *, field: str | None = None) -> None:
-    """Add an error of the store to `field` if given, else to the field of each cause."""
+    """Add an error of the store to `field` if given, else to the field of each cause.
+
+    Fields that had errors before keep these alone.
+    """
+    wrong = set(form.errors)
     if isinstance(refusal, Invalid):
         for cause in refusal.causes:
-            _show_cause(form, cause, field)
+            if form.field_of(cause.field) not in wrong:
+                _show_cause(form, cause, field)
     elif isinstance(refusal, AlreadyExists) and "name" in form.fields:
-        form.add_error("name", refusal.message)
+        if "name" not in wrong:
+            form.add_error("name", refusal.message)
     else:
         form.add_error(field, refusal.message)
 

@@ -14,16 +14,16 @@ from django.core.exceptions import ValidationError
 from apps.cluster.admission.plugins.plugin import AdmissionPlugin
 from apps.cluster.admission.plugins.registry import PLUGINS
 from apps.cluster.settings import CHANGEABLE, Group, Setting
+from apps.dashboard.forms.files import YamlField
 from apps.dashboard.forms.refusals import ObjectForm
 
 
-class ParametersField(forms.CharField):
+class ParametersField(YamlField):
     """A YAML mapping; empty for none."""
 
     def __init__(self, *, example: str, **kwargs: Any) -> None:
         rows = max(example.count("\n"), 3)
-        attributes = {"rows": rows, "placeholder": example, "spellcheck": "false"}
-        super().__init__(required=False, widget=forms.Textarea(attributes), **kwargs)
+        super().__init__(required=False, rows=rows, css="", example=example, **kwargs)
 
     def clean(self, value: Any) -> Any:
         try:

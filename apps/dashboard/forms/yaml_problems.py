@@ -9,24 +9,42 @@ import yaml
 from django import forms
 
 from apps.cluster.errors import ApiError, Invalid
-from apps.controlplane.clusters.manifests import ManifestError
+from apps.controlplane.clusters.manifests import ManifestError, ManifestErrors
 
 #: A step of a field's path: a name, or the text in brackets.
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 _LINE = re.compile(r"\bline (\d+)")
 #: The position of a manifest in its file, in the message of a ManifestError.
 _DOCUMENT = re.compile(r"^document (\d+)")
+#: What a message says about the position of its error, when its line is shown before it.
+_PLACE = re.compile(r"^document \d+[^:]*: ")
+_POSITION = re.compile(r",? ?\(?(at |in |on )?line \d+(,? column \d+)?\)?:?")
 _ITEM = re.compile(r"items\[(\d+)\]")
 
 
 def show_in_yaml(form: forms.Form, field: str, refusal: ApiError) -> None:
     """Add an error of the store to the field with the YAML, each cause with its line."""
-    text = str(form.data.get(field, ""))
+    text = _text(form, field)
+    if isinstance(refusal, ManifestErrors):
+        for each in refusal.errors:
+            _show_refusal(form, field, each, text)
+    else:
+        _show_refusal(form, field, refusal, text)
+
+
+def _show_refusal(form: forms.Form, field: str, refusal: ApiError, text: str) -> None:
     error = refusal.__cause__ if isinstance(refusal, ManifestError) else refusal
-    if not isinstance(error, Invalid):
-        show_problem(form, field, _find_line(refusal.message), refusal.message)
-        return
     document, prefix = _parse_position(refusal.message if refusal is not error else "")
+    if not isinstance(error, Invalid):
+        line = _find_line(refusal.message)
+        if line is not None:
+            show_problem(form, field, line, _describe_syntax(refusal.message))
+            return
+        line = _line_of_document(text, document, refusal.message)
+        show_problem(
+            form, field, line, _PLACE.sub("", refusal.message) if line else refusal.message
+        )
+        return
     for cause in error.causes:
         line = line_of(text, f"{prefix}{cause.field}", document=document)
         show_problem(form, field, line, f"{cause.field}: {cause.message}")
@@ -41,6 +59,11 @@ def list_problems(text: str, causes: Iterable[tuple[str, str]]) -> list[tuple[in
         )
         for path, message in causes
     ]
+
+
+def _text(form: forms.Form, field: str) -> str:
+    """The text that was entered, or that of the uploaded file."""
+    return str(form[field].value() or "")
 
 
 def show_problem(form: forms.Form, field: str, line: int | None, message: str) -> None:
@@ -71,6 +94,23 @@ def line_of(text: str, path: str, *, document: int = 1) -> int | None:
             break
         node, line = found
     return line
+
+
+def _describe_syntax(message: str) -> str:
+    """A message about text that is not YAML, without the line, which is shown before it."""
+    return _POSITION.sub("", message).replace("this is not YAML: yaml: ", "this is not YAML: ")
+
+
+def _line_of_document(text: str, document: int, message: str) -> int | None:
+    """The line (from 1) at which the document that a message names starts."""
+    if not _DOCUMENT.match(message):
+        return None
+    try:
+        nodes = list(yaml.compose_all(text, Loader=yaml.CSafeLoader))
+    except (yaml.YAMLError, RecursionError):
+        return None
+    node = nodes[document - 1] if document <= len(nodes) else None
+    return node.start_mark.line + 1 if node is not None else None
 
 
 def _follow_step(node: yaml.Node | None, step: str) -> tuple[yaml.Node, int] | None:

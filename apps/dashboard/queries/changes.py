@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
-
 from apps.cluster import kinds
 from apps.cluster.differences import FieldDifference, differences
-from apps.cluster.errors import NotFound
+from apps.cluster.errors import BadRequest, NotFound
 from apps.cluster.log import changelog
 from apps.cluster.models import Change, Cluster
+from apps.controlplane.history.changes import PARAMETERS, changed_fields, find_changes
+from apps.controlplane.periods import Period
+from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import page_size, parse_whole_number
-from apps.dashboard.tables import Field
+from apps.dashboard.tables import PERIOD, Field
 
 #: Versions that one page searches, so that a filter with few matches does not read the whole log.
 #: The page has a link to the next part.
@@ -47,6 +48,11 @@ class ChangeList:
     #: The oldest version searched, if the page ends because of SEARCHED_VERSIONS.
     searched_to: int | None
     filters: Sequence[Field]
+    #: (label, address) of each file format in which these changes can be downloaded.
+    files: Sequence[tuple[str, str]] = ()
+    #: The parameter that is invalid, and why.
+    problem: str = ""
+    period: Period = Period()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +74,38 @@ class OneChange:
 
 
 def change_list(cluster: Cluster, query: Mapping[str, Any]) -> ChangeList:
-    """The changes that the address selects, before version `?before=`."""
+    """The changes that the address selects, before version `?before=`; a problem if it is wrong."""
+    try:
+        found = find_changes(cluster, query)
+    except BadRequest as error:
+        return ChangeList([], None, True, None, _filters(), problem=error.message)
     before, size = parse_whole_number(query, "before"), page_size(query)
-    top = min(before, cluster.resource_version + 1) if before else cluster.resource_version + 1
-    bottom = max(top - SEARCHED_VERSIONS, cluster.forgotten_version + 1, 1)
-    changes = Change.objects.filter(cluster=cluster, version__gte=bottom, version__lt=top)
-    found = list(_filter(changes, query).order_by("-version")[: size + 1])
-    more, at_end = len(found) > size, bottom <= cluster.forgotten_version + 1
-    found = found[:size]
-    older = found[-1].version if more else (None if at_end else bottom)
+    top = min(before or found.last + 1, found.last + 1)
+    lowest = max(cluster.forgotten_version + 1, found.first, 1)
+    bottom = max(top - SEARCHED_VERSIONS, lowest)
+    searched = found.rows.filter(version__gte=bottom, version__lt=top)
+    rows = list(searched[: size + 1])
+    more, at_end = len(rows) > size, bottom <= lowest
+    rows = rows[:size]
+    older = rows[-1].version if more else (None if at_end else bottom)
     return ChangeList(
-        rows=change_rows(cluster, found),
+        rows=change_rows(cluster, rows),
         older=older,
         newest=before is None,
         searched_to=None if more or at_end else bottom,
-        filters=_filters(query),
+        filters=_filters(),
+        files=list_files(cluster, "api-export-changes", PARAMETERS, query, found.period),
+        period=found.period,
     )
 
 
 def change_rows(cluster: Cluster, changes: Sequence[Change]) -> list[ChangeRow]:
     """Changes with the fields that differ, in one more statement."""
-    versions = [each.previous_version for each in changes if each.type == Change.Type.MODIFIED]
-    earlier = changelog.objects_at(cluster.pk, [version for version in versions if version])
-    return [_row(change, earlier.get(change.previous_version or 0)) for change in changes]
+    fields = changed_fields(cluster, changes)
+    return [
+        ChangeRow(change, paths[:MAX_FIELDS], max(0, len(paths) - MAX_FIELDS))
+        for change, paths in zip(changes, fields, strict=True)
+    ]
 
 
 def object_changes(cluster: Cluster, uid: Any, *, limit: int) -> list[ChangeRow]:
@@ -119,25 +134,7 @@ def one_change(cluster: Cluster, version: int) -> OneChange:
     )
 
 
-def _row(change: Change, before: Mapping[str, Any] | None) -> ChangeRow:
-    if before is None or change.type != Change.Type.MODIFIED:
-        return ChangeRow(change, (), 0)
-    paths = [each.path for each in differences(before, change.object)]
-    return ChangeRow(change, paths[:MAX_FIELDS], max(0, len(paths) - MAX_FIELDS))
-
-
-def _filter(changes: QuerySet[Change], query: Mapping[str, Any]) -> QuerySet[Change]:
-    exact = {"kind": "kind", "verb": "type", "namespace": "namespace", "request": "request_id"}
-    for parameter, column in exact.items():
-        if value := query.get(parameter, "").strip():
-            changes = changes.filter(**{column: value})
-    for parameter, column in (("q", "name"), ("user", "user")):
-        if value := query.get(parameter, "").strip():
-            changes = changes.filter(**{f"{column}__contains": value})
-    return changes
-
-
-def _filters(query: Mapping[str, Any]) -> list[Field]:
+def _filters() -> list[Field]:
     return [
         Field("q", "Name", hint="contains"),
         Field("kind", "Kind", choices=sorted(kind.name for kind in kinds.ALL)),
@@ -145,4 +142,5 @@ def _filters(query: Mapping[str, Any]) -> list[Field]:
         Field("verb", "Change", choices=VERBS),
         Field("user", "By", hint="contains"),
         Field("request", "Request", hint="id"),
+        PERIOD,
     ]

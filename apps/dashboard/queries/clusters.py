@@ -132,3 +132,8 @@ def throughputs(numbers: Sequence[int]) -> dict[int, Throughput]:
         cluster: Throughput([counted[cluster].get(bar, 0) for bar in reversed(range(BARS))])
         for cluster in numbers
     }
+
+
+def cluster_names() -> list[str]:
+    """The names of all clusters, in alphabetical order."""
+    return list(Cluster.objects.order_by("name").values_list("name", flat=True))

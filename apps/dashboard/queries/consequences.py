@@ -6,16 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, KubernetesObject, Pod
+from apps.controlplane.clusters.evictions import find_controller
 from apps.controlplane.tables.columns import get
-from apps.dashboard.queries.nodes import pods_on_node
+from apps.dashboard.queries.nodes import stranded_pods
 from apps.dashboard.queries.related import pods_with_claim, selected_pods
-
-#: Maximum number of pods in one deletion.
-MAX_SELECTED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +24,32 @@ class SelectedPods:
     freed: Sequence[tuple[str, int]]
     #: (workload, number of its pods among these)
     replaced: Sequence[tuple[str, int]]
+    #: `namespace/name` of those that no controller re-creates
+    lost: Sequence[str]
 
 
 def pods_to_delete(cluster: Cluster, chosen: Sequence[str]) -> SelectedPods:
-    """The existing pods among `namespace/name` keys; keys beyond MAX_SELECTED are ignored."""
-    wanted = Q(pk__in=())
-    for key in chosen[:MAX_SELECTED]:
-        namespace, _, name = key.partition("/")
-        wanted |= Q(namespace=namespace, name=name)
-    pods = list(Pod.objects.filter(wanted, cluster=cluster).order_by("namespace", "name"))
+    """The existing pods among these, given as `namespace/name`."""
+    names = {key.partition("/")[2] for key in chosen}
+    rows = Pod.objects.filter(cluster=cluster, name__in=names).order_by("namespace", "name")
+    wanted = set(chosen)
+    pods = [pod for pod in rows if f"{pod.namespace}/{pod.name}" in wanted]
     freed: Counter[str] = Counter()
     replaced: Counter[str] = Counter()
+    lost: list[str] = []
     for pod in pods:
         if pod.node_name:
             freed.update(pod.requests)
-        for owner in get(pod.body, "metadata", "ownerReferences", default=[]):
-            if owner.get("controller"):
-                replaced[f"{owner.get('kind')} {owner.get('name')}"] += 1
+        if controller := find_controller(pod.body):
+            replaced[controller] += 1
+        else:
+            lost.append(f"{pod.namespace}/{pod.name}")
     return SelectedPods(
         pods,
         bound=sum(bool(pod.node_name) for pod in pods),
         freed=sorted(freed.items()),
         replaced=sorted(replaced.items()),
+        lost=lost,
     )
 
 
@@ -63,10 +63,15 @@ def consequences(cluster: Cluster, kind: Kind, found: KubernetesObject) -> list[
 
 
 def _node(cluster: Cluster, found: KubernetesObject) -> list[str]:
-    stranded = pods_on_node(cluster, found.name).count()
-    if not stranded:
+    stranded = stranded_pods(cluster, [found.name])
+    if not stranded.count:
         return ["No pods are bound to it."]
-    return [f"{_count(stranded, 'pod')} bound to it will be left without a node."]
+    sentences = [f"{_count(stranded.count, 'pod')} bound to it will be left without a node."]
+    if stranded.lost:
+        names = ", ".join(stranded.lost[:5])
+        more = f" and {len(stranded.lost) - 5} more" if len(stranded.lost) > 5 else ""
+        sentences.append(f"No controller re-creates {names}{more}.")
+    return sentences
 
 
 def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
@@ -74,9 +79,12 @@ def _pod(cluster: Cluster, found: KubernetesObject) -> list[str]:
     sentences = []
     if found.node_name:
         sentences.append(f"Its requests are freed on {found.node_name}.")
-    for owner in get(found.body, "metadata", "ownerReferences", default=[]):
-        if owner.get("controller"):
-            sentences.append(f"{owner['kind']} {owner['name']} will create a replacement.")
+    controller = find_controller(found.body)
+    sentences.append(
+        f"{controller} will create a replacement."
+        if controller
+        else "No controller re-creates it. To create it again, duplicate it from its timeline."
+    )
     return [*sentences, "Its decisions and timeline are kept."]
 
 

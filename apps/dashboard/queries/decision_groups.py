@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.timezone import get_current_timezone_name
 
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
@@ -16,6 +17,8 @@ from apps.controlplane.ledger.aggregating import Aggregation, Group
 from apps.controlplane.ledger.finding import DecisionFilters
 from apps.controlplane.ledger.grouping import Dimension
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.periods import Period
+from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import NumberedPage, page_size, parse_whole_number
 from apps.dashboard.tables import Field, Sorting
 
@@ -96,6 +99,7 @@ def group_list(
         offset=min((number - 1) * size, aggregating.MAX_GROUPS),
     )
     rows = _rows(cluster, found, by, filters, query)
+    files = _list_files(cluster, by, query, Period(filters.since, filters.until))
     start = (number - 1) * size
     page = NumberedPage(
         rows,
@@ -106,12 +110,12 @@ def group_list(
         start + len(rows),
         size,
     )
-    return GroupList(page, by, Sorting(name, descending, name), found, _files(cluster, by, query))
+    return GroupList(page, by, Sorting(name, descending, name), found, files)
 
 
 def ready_views(cluster: Cluster, query: Mapping[str, Any]) -> list[ReadyView]:
     """The views that answer what people ask most, as links."""
-    today = {"since": f"{cluster.now():%Y-%m-%d}"}
+    today = {"since": "today"}
     failed = {"result": "unschedulable"}
     views: list[tuple[str, dict[str, str]]] = [
         ("Pods rejected today", {GROUP: "pod", **failed, **today}),
@@ -178,15 +182,15 @@ def _address(cluster: Cluster, query: Mapping[str, str]) -> str:
     return f"{reverse('decisions', args=[cluster.name])}?{urlencode(query)}"
 
 
-def _files(
-    cluster: Cluster, by: Sequence[Dimension], query: Mapping[str, Any]
+def _list_files(
+    cluster: Cluster, by: Sequence[Dimension], query: Mapping[str, Any], period: Period
 ) -> list[tuple[str, str]]:
-    """(label, address) of the API's answers with all groups."""
-    address = reverse("api-aggregate-cluster-decisions", args=[cluster.name])
-    known = {each.name for each in finding.PARAMETERS} | {"sort"}
-    given = {name: value for name, value in query.items() if value and name in known}
-    given |= {"group": ",".join(each.name for each in by), "limit": str(aggregating.MAX_GROUPS)}
-    return [
-        (words, f"{address}?{urlencode({'format': name, **given})}")
-        for words, name in (("CSV", "csv"), ("JSON", "json"))
-    ]
+    """(label, address) of the API's answers with all groups; hours and days are the viewer's."""
+    names = [*(each.name for each in finding.PARAMETERS), "sort"]
+    fixed = {
+        "group": ",".join(each.name for each in by),
+        "limit": str(aggregating.MAX_GROUPS),
+        "zone": get_current_timezone_name(),
+    }
+    route = "api-aggregate-cluster-decisions"
+    return list_files(cluster, route, names, query, period, formats=("csv", "json"), fixed=fixed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -16,6 +15,8 @@ from apps.controlplane.ledger import completion, finding
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.ledger.saved_views import list_views
 from apps.controlplane.models import SavedView, SchedulingDecision
+from apps.controlplane.periods import Period
+from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page, parse_whole_number
 from apps.dashboard.queries.decision_groups import (
     GroupList,
@@ -25,13 +26,14 @@ from apps.dashboard.queries.decision_groups import (
     parse_page_grouping,
     ready_views,
 )
-from apps.dashboard.tables import Field
+from apps.dashboard.tables import PERIOD, Field
 from apps.scheduler.decision import Decision
 
 #: Attempts of the same pod that are listed before and after a decision.
 MAX_AROUND = 10
 #: The page of rows of a list in groups.
 NO_ROWS: LogPage[SchedulingDecision] = LogPage([], None, None, 0)
+_NO_FILES: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class DecisionList:
     files: Sequence[tuple[str, str]] = ()
     #: The parameter that is invalid, and why.
     problem: str = ""
+    period: Period = Period()
     #: the decisions in groups, instead of rows, if the address groups them
     groups: GroupList | None = None
     ready: Sequence[ReadyView] = ()
@@ -70,21 +73,31 @@ def decision_list(cluster: Cluster, query: Mapping[str, Any], user: str) -> Deci
     No decisions, with a problem, if a parameter is invalid or an aggregation takes too long.
     """
     problem, groups, rows = "", None, SchedulingDecision.objects.none()
+    period, files = Period(), _NO_FILES
     try:
-        filters = finding.parse(query)
+        filters = finding.parse(query, now=cluster.now())
+        period = Period(filters.since, filters.until)
         if by := parse_page_grouping(query):
             groups = group_list(cluster, filters, by, query)
         else:
             rows = finding.find(filters, cluster_id=cluster.pk)
+            names = [each.name for each in finding.PARAMETERS]
+            files = list_files(cluster, "api-export-cluster-decisions", names, query, period)
     except (BadRequest, Timeout) as error:
         problem = error.message
-    files = () if problem else _files(cluster, query)
-    page = log_page(rows, query) if groups is None else NO_ROWS
     saved = list(list_views(cluster, user))
     number = parse_whole_number(query, "view")
-    current = next((view for view in saved if view.pk == number), None)
-    ready = ready_views(cluster, query)
-    return DecisionList(page, _filters(cluster), files, problem, groups, ready, saved, current)
+    return DecisionList(
+        page=log_page(rows, query) if groups is None else NO_ROWS,
+        filters=_filters(cluster),
+        files=files,
+        problem=problem,
+        period=period,
+        groups=groups,
+        ready=ready_views(cluster, query),
+        saved=saved,
+        view=next((view for view in saved if view.pk == number), None),
+    )
 
 
 def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
@@ -103,18 +116,8 @@ def ledger_entry(cluster: Cluster, number: int) -> LedgerEntry:
     )
 
 
-def _files(cluster: Cluster, query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, address) of the API's exports with the same filters."""
-    address = reverse("api-export-cluster-decisions", args=[cluster.name])
-    filters = {each.name: query.get(each.name, "") for each in finding.PARAMETERS}
-    given = {name: value for name, value in filters.items() if value}
-    formats = (("CSV", "csv"), ("JSON Lines", "jsonl"))
-    return [(words, f"{address}?{urlencode({'format': name, **given})}") for words, name in formats]
-
-
 def _filters(cluster: Cluster) -> list[Field]:
     """A field for each filter of `apps.controlplane.ledger.finding`, the most used first."""
-    moment = "2026-01-31 12:00"
     address = reverse("complete-filter", args=[cluster.name])
     fields = [
         *group_fields(),
@@ -129,8 +132,7 @@ def _filters(cluster: Cluster) -> list[Field]:
         Field("victim", "Victim", hint="web-1 or ns/web-1"),
         Field("profile", "Profile"),
         Field("revision", "Revision", number=True),
-        Field("since", "Since", hint=moment),
-        Field("until", "Until", hint=moment),
+        PERIOD,
         Field("min_attempt", "Attempt from", number=True),
     ]
     return [

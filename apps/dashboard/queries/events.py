@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.cluster import kinds
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster, Event
+from apps.controlplane.events.finding import EXPIRED, PARAMETERS, FoundEvent, find_events
+from apps.controlplane.periods import Period
+from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, log_page
-from apps.dashboard.tables import Field
+from apps.dashboard.tables import PERIOD, Field
 
 #: Suggestions for the filter by reason, which accepts any other reason.
 COMMON_REASONS = ("FailedScheduling", "Preempted", "Scheduled", "TaintManagerEviction")
@@ -20,32 +24,39 @@ TYPES = ("Normal", "Warning")
 class EventList:
     """A page of events, and the filters of the list."""
 
-    page: LogPage[Event]
+    page: LogPage[Any]
+    events: Sequence[FoundEvent]
     filters: Sequence[Field]
+    #: (label, address) of each file format in which these events can be downloaded.
+    files: Sequence[tuple[str, str]] = ()
+    #: The parameter that is invalid, and why.
+    problem: str = ""
+    period: Period = Period()
 
 
 def event_list(cluster: Cluster, query: Mapping[str, Any]) -> EventList:
-    """Events of a cluster, newest first, filtered as the address says."""
-    events = Event.objects.filter(cluster=cluster)
-    exact = {
-        "namespace": "namespace",
-        "reason": "reason",
-        "type": "body__type",
-        "kind": "body__involvedObject__kind",
-    }
-    for parameter, column in exact.items():
-        if value := query.get(parameter, "").strip():
-            events = events.filter(**{column: value})
-    if text := query.get("q", "").strip():
-        events = events.filter(body__involvedObject__name__contains=text)
-    return EventList(log_page(events, query), _filters())
+    """Events of a cluster, newest first, filtered as the address says; a problem if it is wrong."""
+    filters = _filters(cluster)
+    try:
+        found = find_events(cluster, query)
+    except BadRequest as error:
+        nothing = log_page(Event.objects.none(), query)
+        return EventList(nothing, (), filters, problem=error.message)
+    page: LogPage[Any] = log_page(found.rows, query)
+    events = [found.read(row) for row in page.rows]
+    files = list_files(cluster, "api-export-events", PARAMETERS, query, found.period)
+    return EventList(page, events, filters, files, period=found.period)
 
 
-def _filters() -> list[Field]:
-    return [
+def _filters(cluster: Cluster) -> list[Field]:
+    fields = [
         Field("q", "Object", hint="name contains"),
         Field("kind", "Kind", choices=sorted(kind.name for kind in kinds.ALL)),
         Field("type", "Type", choices=TYPES),
         Field("reason", "Reason", suggestions=COMMON_REASONS),
         Field("namespace", "Namespace"),
     ]
+    if cluster.deleted_at is None:
+        expired = [("true", "also expired")]
+        fields.append(Field(EXPIRED, "Expired", choices=expired, nothing="not shown"))
+    return [*fields, PERIOD]

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster, Event, Node, Pod, Taint
 from apps.controlplane import queries
+from apps.controlplane.clusters.evictions import find_controller
 from apps.controlplane.clusters.node_changes import CONDITIONS
 from apps.controlplane.models import Operation, SchedulingDecision
 from apps.controlplane.operations.service import running_drain
@@ -131,13 +132,7 @@ def node_list(
 ) -> NodeList:
     """Nodes filtered and sorted as the address says; `resource` is an additional column."""
     all_nodes = nodes_in_use(cluster, resource=resource)
-    text, zone = query.get("q", "").strip(), query.get("zone", "")
-    in_state = STATES.get(query.get("state", ""), _accept)
-    found = [
-        node
-        for node in all_nodes
-        if text in node.name and (not zone or node.zone == zone) and in_state(node)
-    ]
+    found = _filter(all_nodes, query)
     sorting = read_sorting(query, SORTS, default="name")
     found.sort(key=sorting.key, reverse=sorting.descending)
     page = numbered_page(found, query)
@@ -147,6 +142,21 @@ def node_list(
     rows = [NodeRow(node, taints[node.id]) for node in page.rows]
     filters = _filters(sorted({node.zone for node in all_nodes}), resources)
     return NodeList(page.showing(rows), sorting, filters, len(all_nodes))
+
+
+def matching_nodes(cluster: Cluster, query: Mapping[str, str]) -> list[str]:
+    """The names of all nodes that the filters of the list match."""
+    return [node.name for node in _filter(nodes_in_use(cluster), query)]
+
+
+def _filter(nodes: Sequence[NodeUse], query: Mapping[str, str]) -> list[NodeUse]:
+    text, zone = query.get("q", "").strip(), query.get("zone", "")
+    in_state = STATES.get(query.get("state", ""), _accept)
+    return [
+        node
+        for node in nodes
+        if text in node.name and (not zone or node.zone == zone) and in_state(node)
+    ]
 
 
 def _filters(zones: Sequence[str], resources: Sequence[str]) -> list[Field]:
@@ -192,19 +202,39 @@ def pods_on_node(cluster: Cluster, name: str) -> QuerySet[Pod]:
 
 
 def existing_names(
-    cluster: Cluster, names: Sequence[str], *, cordoned: bool | None = None
+    cluster: Cluster, names: Sequence[str], *, versions: Sequence[int] | None = None
 ) -> list[str]:
-    """The names that nodes have, sorted; with `cordoned`, only of nodes in that state."""
+    """The names that nodes have, sorted; with `versions`, only of nodes in these versions."""
     found = Node.objects.filter(cluster=cluster, name__in=names)
-    if cordoned is not None:
-        found = found.filter(unschedulable=cordoned)
+    if versions is not None:
+        found = found.filter(resource_version__in=versions)
     return list(found.order_by("name").values_list("name", flat=True))
 
 
-def count_stranded_pods(cluster: Cluster, names: Sequence[str]) -> int:
-    """The number of pods that lose their node when these nodes are deleted."""
+def node_condition(cluster: Cluster, name: str, condition: str) -> str:
+    """The status of a node's condition; "" if it has none."""
+    node = Node.objects.filter(cluster=cluster, name=name).first()
+    listed = (node.body.get("status") or {}).get("conditions") if node is not None else None
+    found = [each for each in listed or () if each.get("type") == condition]
+    return str(found[0].get("status") or "") if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StrandedPods:
+    """The pods that lose their node when nodes are deleted."""
+
+    count: int
+    #: `namespace/name` of those that no controller re-creates.
+    lost: Sequence[str]
+
+
+def stranded_pods(cluster: Cluster, names: Sequence[str]) -> StrandedPods:
+    """The pods that are bound to these nodes and have not terminated."""
     bound = Pod.objects.filter(cluster=cluster, node_name__in=names)
-    return bound.exclude(phase__in=("Succeeded", "Failed")).count()
+    bound = bound.exclude(phase__in=("Succeeded", "Failed")).order_by("namespace", "name")
+    pods = list(bound)
+    lost = [f"{pod.namespace}/{pod.name}" for pod in pods if not find_controller(pod.body)]
+    return StrandedPods(len(pods), lost)
 
 
 def _resources(

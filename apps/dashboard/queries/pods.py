@@ -52,6 +52,11 @@ class PodRow:
     state: str
     entry: QueueEntry | None = None
 
+    @property
+    def key(self) -> str:
+        """The pod as `namespace/name`."""
+        return f"{self.pod.namespace}/{self.pod.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class PodList:
@@ -102,6 +107,12 @@ def filter_pods(cluster: Cluster, query: Mapping[str, str]) -> QuerySet[Pod]:
         pods = pods.filter(priority=_parse_priority(priority))
     pods = _in_state(cluster, pods, query.get("state", ""))
     return filter_by_labels(pods, query.get("labels", ""))
+
+
+def matching_pods(cluster: Cluster, query: Mapping[str, str]) -> list[str]:
+    """All pods that the filters of the list match, as `namespace/name`."""
+    found = filter_pods(cluster, query).order_by("namespace", "name")
+    return [f"{namespace}/{name}" for namespace, name in found.values_list("namespace", "name")]
 
 
 def filter_by_labels(pods: QuerySet[Rows], selector: str) -> QuerySet[Rows]:

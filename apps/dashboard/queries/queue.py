@@ -10,11 +10,13 @@ from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
 from apps.controlplane.models import QueueEntry, QueueMove
+from apps.controlplane.periods import Period, parse_period
 from apps.controlplane.profiles.plugins import plugin_names
 from apps.controlplane.queue import history, listing
 from apps.controlplane.queue.listing import SORTS, QueuedPod, QueueFilter, Sort
+from apps.dashboard.downloads import list_files
 from apps.dashboard.paging import LogPage, NumberedPage, log_page, page_size, parse_whole_number
-from apps.dashboard.tables import Field, Sorting, read_sorting
+from apps.dashboard.tables import PERIOD, Field, Sorting, read_sorting
 from apps.scheduler.framework import events
 
 #: Which pods are in each queue, and when they leave it.
@@ -57,8 +59,11 @@ class HistoryPage:
 
     page: LogPage[QueueMove]
     filters: Sequence[Field]
+    #: (label, address) of each file format in which these moves can be downloaded.
+    files: Sequence[tuple[str, str]] = ()
     #: The parameter that is invalid, and why.
     problem: str = ""
+    period: Period = Period()
 
 
 def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
@@ -98,20 +103,20 @@ def queue_page(cluster: Cluster, query: Mapping[str, Any]) -> QueuePage:
 
 def history_page(cluster: Cluster, query: Mapping[str, Any]) -> HistoryPage:
     """Moves, newest first, as the address selects; none, with a problem, if a filter is invalid."""
-    problem, rows = "", QueueMove.objects.none()
-    try:
-        rows = history.find_moves(cluster, query)
-    except BadRequest as error:
-        problem = error.message
-    moment = "2026-01-31 12:00"
     filters = [
         Field("pod", "Pod", hint="web-1 or ns/web-1"),
         Field("event", "Event", suggestions=_EVENTS),
         Field("plugin", "Decided by", suggestions=plugin_names()),
-        Field("since", "Since", hint=moment),
-        Field("until", "Until", hint=moment),
+        PERIOD,
     ]
-    return HistoryPage(log_page(rows, query), filters, problem)
+    try:
+        rows = history.find_moves(cluster, query)
+        period = parse_period(query, now=cluster.now())
+    except BadRequest as error:
+        nothing = log_page(QueueMove.objects.none(), query)
+        return HistoryPage(nothing, filters, problem=error.message)
+    files = list_files(cluster, "api-export-queue-history", history.PARAMETERS, query, period)
+    return HistoryPage(log_page(rows, query), filters, files, period=period)
 
 
 #: Suggestions for the filter; it accepts every event.

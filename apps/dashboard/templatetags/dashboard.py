@@ -11,6 +11,8 @@ from django import template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from apps.cluster import kinds
 from apps.cluster.models import Change, Cluster
@@ -19,15 +21,20 @@ from apps.dashboard import charts, figures
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.usage import NodeUse, Use
+from apps.dashboard.zones import chosen_zone
 
 register = template.Library()
 
 #: (label, route of the link, routes of the pages that belong to the section)
 SECTIONS = (
-    ("Overview", "cluster", {"cluster", "cluster-settings", "delete-cluster"}),
+    (
+        "Overview",
+        "cluster",
+        {"cluster", "cluster-settings", "delete-cluster", "webhooks", "webhook"},
+    ),
     ("Charts", "charts", {"charts"}),
     ("Queue", "queue", {"queue", "queue-history"}),
-    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "delete-pods"}),
+    ("Pods", "pods", {"pods", "pod", "new-pod", "pod-story", "change-pods"}),
     ("Nodes", "nodes", {"nodes", "node", "new-node", "drain", "change-nodes"}),
     (
         "Decisions",
@@ -37,6 +44,7 @@ SECTIONS = (
             "decision",
             "refused-nodes",
             "decision-plugin",
+            "decision-state",
             "saved-views",
             "new-view",
             "edit-view",
@@ -55,6 +63,33 @@ SECTIONS = (
         {"kinds", "objects", "object", "namespaced-object", "import", "new-object"},
     ),
 )
+
+#: The same for a deleted cluster.
+PAST_SECTIONS = (
+    (
+        "Decisions",
+        "decisions",
+        {"decisions", "decision", "refused-nodes", "decision-plugin", "decision-state"},
+    ),
+    ("Events", "events", {"events"}),
+    ("Changes", "changes", {"changes", "change"}),
+    ("Queue history", "queue-history", {"queue-history", "queue"}),
+)
+
+#: Page -> the key that opens it after "g"; `inc/shortcuts.html` lists them.
+_KEYS = {
+    "cluster": "o",
+    "charts": "t",
+    "queue": "q",
+    "pods": "p",
+    "nodes": "n",
+    "decisions": "d",
+    "events": "e",
+    "changes": "h",
+    "profiles": "f",
+    "kinds": "b",
+    "queue-history": "q",
+}
 
 #: State -> (icon, colour class, label)
 STATES = {
@@ -86,6 +121,7 @@ register.filter("memory", figures.memory)
 register.filter("amount", figures.amount)
 register.filter("nanoseconds", figures.nanoseconds)
 register.filter("clock", figures.clock)
+register.filter("utc_clock", figures.utc_clock)
 register.filter("yaml", dump_yaml)
 
 
@@ -124,9 +160,46 @@ def ago(context: template.Context, at: datetime | None) -> dict[str, Any]:
     now, running = _clock(context)
     return {
         "at": at,
-        "title": figures.clock(at),
+        "title": _describe_fully(at),
         "text": figures.span(now - at),
         "running": running,
+    }
+
+
+@register.inclusion_tag("dashboard/inc/when.html", takes_context=True)
+def when(context: template.Context, at: datetime | None) -> dict[str, Any]:
+    """A time in the viewer's zone, with the time since then by the clock of the page's cluster."""
+    if at is None:
+        return {"at": None}
+    now, running = _clock(context)
+    return {
+        "at": at,
+        "title": figures.utc_clock(at),
+        "clock": figures.short_clock(at, now),
+        "text": figures.span(now - at),
+        "running": running,
+    }
+
+
+@register.simple_tag
+def full_time(at: datetime) -> SafeString:
+    """A date and time in the viewer's zone, with the time in UTC as title."""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        at.isoformat(),
+        figures.utc_clock(at),
+        figures.clock(at),
+    )
+
+
+@register.inclusion_tag("dashboard/inc/zone.html", takes_context=True)
+def viewer_zone(context: template.Context) -> dict[str, Any]:
+    """Which zone the times of the page are in; a new browser reports its zone."""
+    request = context.get("request")
+    return {
+        "name": timezone.get_current_timezone_name(),
+        "offset": figures.offset(timezone.now()),
+        "unknown": request is not None and request.method == "GET" and not chosen_zone(request),
     }
 
 
@@ -138,10 +211,15 @@ def until(context: template.Context, at: datetime | None) -> dict[str, Any]:
     now, running = _clock(context)
     return {
         "at": at,
-        "title": figures.clock(at),
+        "title": _describe_fully(at),
         "text": figures.span(at - now),
         "running": running,
     }
+
+
+def _describe_fully(at: datetime) -> str:
+    here, utc = figures.clock(at), figures.utc_clock(at)
+    return here if here == utc else f"{here}, {utc}"
 
 
 def _clock(context: template.Context) -> tuple[datetime, bool]:
@@ -193,12 +271,13 @@ def bar_chart(values: Sequence[float], words: str) -> dict[str, Any]:
 
 @register.inclusion_tag("dashboard/inc/sections.html", takes_context=True)
 def sections(context: template.Context, cluster: Cluster) -> dict[str, Any]:
-    """The navigation between a cluster's pages."""
+    """The navigation between a cluster's pages; of a deleted cluster, those of its history."""
     match = context["request"].resolver_match
     here = match.url_name if match else ""
+    shown = SECTIONS if cluster.deleted_at is None else PAST_SECTIONS
     links = [
-        (label, reverse(page, args=[cluster.name]), here in members)
-        for label, page, members in SECTIONS
+        (label, reverse(page, args=[cluster.name]), here in members, _KEYS[page])
+        for label, page, members in shown
     ]
     return {"links": links}
 
@@ -258,6 +337,12 @@ def node_state(node: NodeUse) -> str:
     if not node.ready:
         return "not-ready"
     return "cordoned" if node.unschedulable else "ready"
+
+
+@register.filter
+def split(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
 
 
 @register.filter

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
 
+from apps.controlplane.periods import PRESETS, Period
 from apps.dashboard.paging import SIZES, LogPage, NumberedPage
 from apps.dashboard.tables import Field, Sorting
 
@@ -21,6 +26,8 @@ def filter_form(context: template.Context, region: str, fields: Sequence[Field])
     """The filter form of the table in the region with this id."""
     request = context["request"]
     names = {field.name for field in fields}
+    if any(field.period for field in fields):
+        names |= {"since", "until"}
     hidden = [
         (name, value)
         for name, value in request.GET.items()
@@ -30,8 +37,56 @@ def filter_form(context: template.Context, region: str, fields: Sequence[Field])
         "region": region,
         "path": request.path,
         "fields": [(field, request.GET.get(field.name, "")) for field in fields],
+        "until": request.GET.get("until", ""),
+        "chosen": _describe_period(request),
+        "presets": _build_presets(request),
+        "zone": timezone.get_current_timezone_name(),
         "hidden": hidden,
     }
+
+
+@register.inclusion_tag("dashboard/inc/period.html", takes_context=True)
+def period(context: template.Context, region: str, selected: Period) -> dict[str, Any]:
+    """The period that a list shows, in full and relative to the cluster's clock.
+
+    Also updates the filter form of the region, which an htmx request does not replace.
+    """
+    request = context["request"]
+    return {
+        "region": region,
+        "period": selected,
+        "cluster": context.get("cluster"),
+        "chosen": _describe_period(request) if request.htmx else "",
+    }
+
+
+def _build_presets(request: HttpRequest) -> list[dict[str, str]]:
+    """The presets with the addresses of the list for these periods."""
+    query = request.GET.copy()
+    for name in (*_POSITION, "since", "until"):
+        query.pop(name, None)
+    presets = (("Any time", "", ""), *PRESETS)
+    rest = f"{query.urlencode()}&" if query else ""
+    return [
+        {
+            "label": label,
+            "since": since,
+            "until": until,
+            "address": "?" + rest + urlencode({"since": since, "until": until}),
+        }
+        for label, since, until in presets
+    ]
+
+
+def _describe_period(request: HttpRequest) -> str:
+    """The label of a preset, or the limits as they were written."""
+    since, until = (request.GET.get(name, "").strip() for name in ("since", "until"))
+    for label, first, last in PRESETS:
+        if (first, last) == (since, until):
+            return label
+    if since and until:
+        return f"{since} to {until}"
+    return f"since {since}" if since else f"until {until}" if until else "any time"
 
 
 @register.inclusion_tag("dashboard/inc/column.html", takes_context=True)
@@ -71,3 +126,43 @@ def pager(context: template.Context, page: NumberedPage[Any] | LogPage[Any]) -> 
         "numbered": isinstance(page, NumberedPage),
         "sizes": sizes if total > SIZES[0] else [],
     }
+
+
+#: resource -> (actions without a text, actions with one, placeholder, what the text is)
+_BULK: Mapping[str, tuple[Sequence[str], Sequence[str], str, str]] = {
+    "nodes": (
+        ("cordon", "uncordon", "drain"),
+        ("taint", "untaint", "label", "annotate"),
+        "key=value:NoSchedule or key=value",
+        "A taint as key=value:Effect, or a label or an annotation as key=value",
+    ),
+    "pods": (
+        ("evict",),
+        ("label", "annotate"),
+        "key=value",
+        "A label or an annotation as key=value",
+    ),
+}
+#: Actions that ask for confirmation.
+_ASKING = ("drain", "evict")
+
+
+@register.inclusion_tag("dashboard/inc/bulk_bar.html", takes_context=True)
+def bulk_bar(context: template.Context, resource: str, page: NumberedPage[Any]) -> dict[str, Any]:
+    """The actions on the selected rows of a list, or on all rows that its filter matches."""
+    plain, with_text, hint, texts = _BULK[resource]
+    return {
+        "request": context["request"],
+        "rejected": context["rejected"],
+        "resource": resource,
+        "page": page,
+        "address": reverse(f"change-{resource}", args=[context["cluster"].name]),
+        "plain": [(name, _label(name)) for name in plain],
+        "with_text": [(name, _label(name)) for name in with_text],
+        "hint": hint,
+        "texts": texts,
+    }
+
+
+def _label(action: str) -> str:
+    return f"{action.capitalize()}{'…' if action in _ASKING else ''}"

@@ -8,19 +8,20 @@ from django.views.decorators.http import require_GET
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.queries.changes import change_list, one_change
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, recorded_page, render_page
 from apps.dashboard.text_diff import text_diff
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def changes(request: Request, cluster: Cluster) -> HttpResponse:
     found = change_list(cluster, request.GET)
-    return render_page(request, "changes", {"cluster": cluster, "changes": found})
+    context = {"cluster": cluster, "changes": found}
+    return render_page(request, "changes", context, status=422 if found.problem else 200)
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def change(request: Request, cluster: Cluster, version: int) -> HttpResponse:
     """One change: the fields that differ, and the YAML before and after."""
     one = one_change(cluster, version)

@@ -57,8 +57,11 @@ def compare(request: Request) -> HttpResponse:
 @require_POST
 @cluster_page
 def pause(request: Request, cluster: Cluster) -> HttpResponse:
-    lifecycle.pause(cluster)
     back = get_next_address(request, reverse("cluster", args=[cluster.name]))
+    if cluster.paused:
+        messages.info(request, f"Cluster {cluster.name} was already paused.")
+        return redirect(back)
+    lifecycle.pause(cluster)
     undo = reverse("resume", args=[cluster.name])
     text = f"Cluster {cluster.name} paused. Pods stay pending until you resume it."
     add_undo_notice(request, text, undo, {"next": back})

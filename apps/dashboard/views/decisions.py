@@ -21,7 +21,7 @@ from apps.dashboard.decision_page.scores import score_table
 from apps.dashboard.decision_page.waterfall import waterfall_stages
 from apps.dashboard.paging import numbered_page
 from apps.dashboard.queries.decisions import LedgerEntry, decision_list, ledger_entry
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, recorded_page, render_page
 
 NODES_SHOWN = 500
 #: A decision never changes: its scores are cached for a year.
@@ -29,7 +29,7 @@ _IMMUTABLE = "private, max-age=31536000, immutable"
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def decisions(request: Request, cluster: Cluster) -> HttpResponse:
     found = decision_list(cluster, request.GET, request.user.get_username())
     context = {"cluster": cluster, "decisions": found}
@@ -37,7 +37,7 @@ def decisions(request: Request, cluster: Cluster) -> HttpResponse:
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def complete_filter(request: Request, cluster: Cluster) -> HttpResponse:
     """Values of a filter of decisions that complete the text of its field, as suggestions."""
     field = next((name for name in request.GET if name in completion.FIELDS), "")
@@ -46,7 +46,7 @@ def complete_filter(request: Request, cluster: Cluster) -> HttpResponse:
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """One decision; an htmx request gets only its scores."""
     entry = ledger_entry(cluster, number)
@@ -66,7 +66,7 @@ def decision(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 
 @require_GET
 @gzip_page
-@cluster_page
+@recorded_page
 def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """The whole matrix of scores as the API has it, for the browser to sort."""
     matrix = score_matrix(ledger_entry(cluster, number).decision)
@@ -78,7 +78,7 @@ def scores(request: Request, cluster: Cluster, number: int) -> HttpResponse:
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def refused_nodes(request: Request, cluster: Cluster, number: int, status: int) -> HttpResponse:
     """All nodes of one group of refusals; `status` is its `RefusalGroup.number`."""
     entry = ledger_entry(cluster, number)

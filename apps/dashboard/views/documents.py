@@ -14,7 +14,7 @@ from apps.cluster.models import Cluster
 from apps.dashboard import documents as docs
 from apps.dashboard.queries.decisions import ledger_entry
 from apps.dashboard.queries.plugins import plugin_figures, plugin_list, plugin_summary
-from apps.dashboard.rendering import Request, cluster_page, render_page, render_refusal
+from apps.dashboard.rendering import Request, recorded_page, render_page, render_refusal
 from apps.dashboard.tables import Field
 
 _SEARCH = Field("q", "Name", hint="contains")
@@ -75,7 +75,7 @@ def plugin(request: Request, plugin: str) -> HttpResponse:
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def decision_plugin(request: Request, cluster: Cluster, number: int, plugin: str) -> HttpResponse:
     """A plugin's page with its figures in a decision; `?node=`: those of this node, too."""
     summary = plugin_summary(plugin)

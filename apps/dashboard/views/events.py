@@ -7,11 +7,12 @@ from django.views.decorators.http import require_GET
 
 from apps.cluster.models import Cluster
 from apps.dashboard.queries.events import event_list
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, recorded_page, render_page
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def events(request: Request, cluster: Cluster) -> HttpResponse:
     found = event_list(cluster, request.GET)
-    return render_page(request, "events", {"cluster": cluster, "events": found})
+    context = {"cluster": cluster, "events": found}
+    return render_page(request, "events", context, status=422 if found.problem else 200)

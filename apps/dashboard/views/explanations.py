@@ -10,14 +10,14 @@ from apps.controlplane import queries
 from apps.controlplane.explanations.decisions import explain_decision
 from apps.controlplane.explanations.pods import explain_pod
 from apps.controlplane.ledger.reading import read
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
 
 #: Maximum number of suggested node names.
 _MAX_SUGGESTIONS = 20
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def decision_explanation(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """Why the node was chosen; `?node=`: why not this node; `&against=`: compared with this one."""
     row = queries.decision_numbered(number, cluster)
@@ -36,7 +36,7 @@ def decision_explanation(request: Request, cluster: Cluster, number: int) -> Htt
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def decision_nodes(request: Request, cluster: Cluster, number: int) -> HttpResponse:
     """The first nodes of a decision whose names contain the text of the field, as suggestions."""
     decision = read(queries.decision_numbered(number, cluster)).decision

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
@@ -12,12 +14,26 @@ from django.views.decorators.http import require_http_methods
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.queries import cluster_named
-from apps.controlplane.clusters import lifecycle
+from apps.controlplane.clusters import lifecycle, manifests
+from apps.controlplane.clusters.generating import NodeSize
+from apps.controlplane.clusters.manifests import ManifestError, ManifestErrors
 from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
-from apps.dashboard.forms.new_cluster import WAYS, ClusterForm
+from apps.dashboard.forms.new_cluster import WAYS, ClusterForm, TraceForm, YamlForm
 from apps.dashboard.forms.refusals import show_refusal
-from apps.dashboard.rendering import Request, actor, render_page
+from apps.dashboard.forms.yaml_problems import show_in_yaml
+from apps.dashboard.recipes.actions import cluster_recipe, import_recipe
+from apps.dashboard.recipes.recipe import Recipe
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    posted,
+    render_page,
+    render_recipes,
+    render_refusal,
+)
+from apps.dashboard.views.objects import MAX_TEXT_IN_REQUEST
+from apps.dashboard.views.operations import find_failed
 
 #: A cluster with more nodes is created by an operation.
 MAX_NODES_IN_REQUEST = 500
@@ -25,33 +41,85 @@ MAX_NODES_IN_REQUEST = 500
 
 @require_http_methods(["GET", "POST"])
 def new_cluster(request: Request) -> HttpResponse:
-    """`?way=`, or `way` in the form, is one of WAYS."""
-    requested = request.POST.get("way") or request.GET.get("way", "")
-    way = requested if requested in WAYS else "generated"
-    form = WAYS[way][1](request.POST or None, request.FILES or None, initial=request.GET.dict())
+    """`?way=`, or `way` in the form, is one of WAYS; `?again=` is a failed operation."""
+    try:
+        failed = find_failed(request, None)
+        way, form = _restore(failed) if failed else _read_form(request)
+    except ApiError as refusal:
+        return render_refusal(request, refusal)
+    if "commands" in request.POST:
+        return render_recipes(request, form, lambda: _recipes(way, form))
     if request.method == "POST" and form.is_valid():
         try:
             return _create(request, way, form)
         except ApiError as refusal:
-            show_refusal(form, refusal)
+            _show(form, refusal)
     context = {"form": form, "way": way, "ways": [(name, text) for name, (text, _) in WAYS.items()]}
     return render_page(request, "new_cluster", context, status=422 if form.errors else 200)
+
+
+def _read_form(request: Request) -> tuple[str, ClusterForm]:
+    requested = request.POST.get("way") or request.GET.get("way", "")
+    way = requested if requested in WAYS else "generated"
+    return way, WAYS[way][1](*posted(request), initial=request.GET.dict())
+
+
+def _restore(failed: Operation) -> tuple[str, ClusterForm]:
+    """The form from which an operation was started, with its values and its error."""
+    upload, values = service.upload_of(failed), dict(failed.arguments["form"])
+    if failed.kind == "create-from-yaml":
+        form: ClusterForm = YamlForm({**values, "manifest": upload["yaml"]})
+        show_in_yaml(form, "manifest", ManifestError(failed.cause))
+        return "yaml", form
+    for part in ("nodes", "pods"):
+        values |= {f"{part}_file_kept": upload[part][0], f"{part}_file_text": upload[part][1]}
+    form = TraceForm(values)
+    form.add_error(_file_of(failed.cause, upload), failed.cause)
+    return "trace", form
+
+
+def _recipes(way: str, form: ClusterForm) -> list[Recipe]:
+    typed, name = form.cleaned_data, form.cleaned_data["name"]
+    if way == "copy":
+        body = {"name": name, "paused": typed["paused"]}
+        path = f"/api/v1/clusters/{typed['source']}/copy"
+        return [Recipe(f"Copy {typed['source']}", path, "POST", body=body)]
+    recipe = cluster_recipe({**form.cluster(), "sizes": None})
+    recipe.body.pop("sizes")
+    return [recipe, import_recipe(name, typed["manifest"])] if way == "yaml" else [recipe]
+
+
+def _file_of(cause: str, upload: Mapping[str, Sequence[str]]) -> str:
+    """The field of the file that an error names."""
+    named = [part for part in ("nodes", "pods") if cause.startswith(f"{upload[part][0]}, ")]
+    return f"{named[0] if len(named) == 1 else 'pods'}_file"
 
 
 def _create(request: Request, way: str, form: ClusterForm) -> HttpResponse:
     """Create the cluster, or start an operation if that takes long; raises ApiError."""
     typed = form.cleaned_data
-    if way == "generated" and typed["nodes"] <= MAX_NODES_IN_REQUEST:
+    lifecycle.check_new(typed["name"], **form.values())
+    short = way == "yaml" and len(typed["manifest"]) <= MAX_TEXT_IN_REQUEST
+    if not short and (way != "generated" or typed["nodes"] > MAX_NODES_IN_REQUEST):
+        operation = _start_operation(request, way, form)
+        return redirect("operation", number=operation.pk)
+    with transaction.atomic():
         cluster = lifecycle.create_cluster(
-            **{**form.cluster(), "sizes": typed["sizes"]},
+            **{**form.cluster(), "sizes": typed.get("sizes") or [NodeSize()]},
             user=request.user.get_username(),
             request_id=current_request_id(),
         )
-        messages.success(request, f"Cluster {cluster.name} created.")
-        return redirect("cluster", cluster=cluster.name)
-    lifecycle.check_new(typed["name"], **form.values())
-    operation = _start_operation(request, way, form)
-    return redirect("operation", number=operation.pk)
+        if way == "yaml":
+            manifests.import_yaml(cluster, typed["manifest"], actor=actor(request))
+    messages.success(request, f"Cluster {cluster.name} created.")
+    return redirect("cluster", cluster=cluster.name)
+
+
+def _show(form: ClusterForm, refusal: ApiError) -> None:
+    if isinstance(refusal, ManifestError | ManifestErrors):
+        show_in_yaml(form, "manifest", refusal)
+    else:
+        show_refusal(form, refusal)
 
 
 def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation:
@@ -73,4 +141,9 @@ def _start_operation(request: Request, way: str, form: ClusterForm) -> Operation
     else:
         title = f"{title} of {typed['nodes']:,} nodes"
     arguments = {"cluster": form.cluster()}
+    if payload is not None:
+        # for the form, if the operation fails
+        large = ("csrfmiddlewaretoken", "manifest", "nodes_file_text", "pods_file_text")
+        entered = request.POST.items()
+        arguments["form"] = {name: value for name, value in entered if name not in large}
     return service.start(kind, title, actor=actor(request), arguments=arguments, payload=payload)

@@ -15,7 +15,9 @@ from apps.dashboard.forms.node import NodeForm
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.queries.nodes import node_list, one_node
 from apps.dashboard.queries.usage import resource_names
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page
+from apps.dashboard.recipes.actions import create_recipes
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_recipes
+from apps.dashboard.selections import take_rejected
 
 
 @require_GET
@@ -30,6 +32,7 @@ def nodes(request: Request, cluster: Cluster) -> HttpResponse:
         "nodes": found,
         "sorting": found.sorting,
         "resource": resource,
+        "rejected": take_rejected(request),
     }
     return render_page(request, "nodes", context)
 
@@ -37,19 +40,32 @@ def nodes(request: Request, cluster: Cluster) -> HttpResponse:
 @require_GET
 @cluster_page
 def node(request: Request, cluster: Cluster, name: str) -> HttpResponse:
-    return render_page(request, "node", {"cluster": cluster, "one": one_node(cluster, name)})
+    context = {
+        "cluster": cluster,
+        "one": one_node(cluster, name),
+        "rejected": take_rejected(request),
+    }
+    return render_page(request, "node", context)
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def new_node(request: Request, cluster: Cluster) -> HttpResponse:
     form = NodeForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST":
+        valid = form.is_valid()
+        if "commands" in request.POST:
+            return render_recipes(
+                request, form, lambda: create_recipes(cluster.name, kinds.NODE, [form.body()])
+            )
         try:
-            created = store.create(cluster, kinds.NODE, form.body(), actor=actor(request))
+            # with errors in some fields, the store still checks the others
+            created = store.create(
+                cluster, kinds.NODE, form.body(), actor=actor(request), dry_run=not valid
+            )
         except ApiError as refusal:
             show_refusal(form, refusal)
-        else:
+        if form.is_valid():
             name = created["metadata"]["name"]
             messages.success(request, f"Node {name} created.")
             return redirect("node", cluster=cluster.name, name=name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -15,6 +17,8 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters import editing, manifests
+from apps.controlplane.clusters.evictions import Evictions, plan_evictions
+from apps.controlplane.clusters.manifests import ManifestError
 from apps.controlplane.history.story import find_last_body
 from apps.controlplane.operations import service
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, copy_as_example, load_example
@@ -22,7 +26,16 @@ from apps.dashboard.forms.yaml_problems import show_in_yaml
 from apps.dashboard.links import object_url
 from apps.dashboard.queries.consequences import consequences
 from apps.dashboard.queries.objects import kind_counts, kind_of, object_list, object_of, one_object
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page
+from apps.dashboard.recipes.actions import import_recipe, update_recipe
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    cluster_page,
+    posted,
+    render_page,
+    render_recipes,
+)
+from apps.dashboard.views.operations import find_failed
 
 #: Characters; a longer text is imported by an operation.
 MAX_TEXT_IN_REQUEST = 200_000
@@ -60,10 +73,21 @@ def edit(
     """Edit the object as YAML; a Conflict if it was updated in the meantime."""
     kind = kind_of(resource)
     found = object_of(cluster, kind, namespace, name)
-    form = EditForm(request.POST or None, body=found.body)
+    form = EditForm(*posted(request), body=found.body)
+    if "commands" in request.POST:
+        return render_recipes(
+            request,
+            form,
+            lambda: [
+                update_recipe(cluster.name, kind, namespace, name, form.cleaned_data["manifest"])
+            ],
+        )
     if request.method == "POST" and form.is_valid():
+        body = form.cleaned_data["manifest"]
+        if evictions := _planned_evictions(request, cluster, kind, name, body):
+            context = {"cluster": cluster, "kind": kind, "object": found, "form": form}
+            return render_page(request, "edit_object", {**context, "evictions": evictions})
         try:
-            body = form.cleaned_data["manifest"]
             editing.edit(cluster, kind, namespace, name, body, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
@@ -101,7 +125,11 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
     """A new object of a kind, from an example or like another object (`?like=` its uid)."""
     kind = kind_of(resource)
     start = _load_start(cluster, kind, request.GET.get("like", ""))
-    form = ManifestForm(request.POST or None, example=start)
+    form = ManifestForm(*posted(request), example=start)
+    if "commands" in request.POST:
+        return render_recipes(
+            request, form, lambda: [import_recipe(cluster.name, form.cleaned_data["manifest"])]
+        )
     if request.method == "POST" and form.is_valid():
         try:
             text = form.cleaned_data["manifest"]
@@ -118,13 +146,25 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
 @cluster_page
 def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
     """Create every object of a YAML text, or none."""
-    form = ManifestForm(request.POST or None, example=load_example(request.GET.get("example", "")))
+    form = ManifestForm(*posted(request), example=load_example(request.GET.get("example", "")))
+    if "commands" in request.POST:
+        return render_recipes(
+            request, form, lambda: [import_recipe(cluster.name, form.cleaned_data["manifest"])]
+        )
+    if failed := find_failed(request, cluster):
+        form = ManifestForm({"manifest": service.upload_of(failed)["yaml"]})
+        show_in_yaml(form, "manifest", ManifestError(failed.cause))
     if request.method == "POST" and form.is_valid():
         text = form.cleaned_data["manifest"]
         if len(text) > MAX_TEXT_IN_REQUEST:
             title, payload = f"Import {len(text):,} characters of YAML", {"yaml": text}
             operation = service.start(
-                "import", title, actor=actor(request), cluster=cluster, payload=payload
+                "import",
+                title,
+                actor=actor(request),
+                cluster=cluster,
+                arguments={"form": {}},
+                payload=payload,
             )
             return redirect("operation", number=operation.pk)
         try:
@@ -135,6 +175,19 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
             return _redirect_to_created(request, cluster, created)
     context = {"cluster": cluster, "form": form}
     return render_page(request, "import", context, status=422 if form.errors else 200)
+
+
+def _planned_evictions(
+    request: Request, cluster: Cluster, kind: Kind, name: str, body: dict[str, Any]
+) -> Evictions:
+    """The pods that an edited node would evict, until the user has confirmed it."""
+    if kind is not kinds.NODE or "sure" in request.POST:
+        return Evictions()
+    try:
+        return plan_evictions(cluster, [name], lambda _: body)
+    except (KeyError, TypeError, AttributeError, msgspec.ValidationError):
+        # the store rejects the body with the field
+        return Evictions()
 
 
 def _load_start(cluster: Cluster, kind: Kind, like: str) -> str:

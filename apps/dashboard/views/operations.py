@@ -9,7 +9,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.cluster.errors import ApiError, NotFound
 from apps.cluster.models import Cluster
+from apps.controlplane.models import Operation
 from apps.controlplane.operations import service
+from apps.dashboard.paging import parse_whole_number
 from apps.dashboard.queries.operations import operation_list
 from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_refusal
 from apps.dashboard.streams import site_stamp
@@ -51,6 +53,16 @@ def output(request: Request, number: int) -> HttpResponse:
         return render_refusal(request, refusal)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type=service.content_type_of(name), headers=headers)
+
+
+def find_failed(request: Request, cluster: Cluster | None) -> Operation | None:
+    """The failed operation (`?again=`) whose form is to be shown once more, for GET only."""
+    number = parse_whole_number(request.GET, "again")
+    if number is None or request.method != "GET":
+        return None
+    found = service.get_operation(number)
+    usable = found.can_be_corrected and found.state == Operation.State.FAILED
+    return found if usable and found.cluster == cluster else None
 
 
 @require_POST

@@ -1,4 +1,4 @@
-"""Pods: the list, one pod, new pods, deleting several pods."""
+"""Pods: the list, one pod, new pods, actions on several pods."""
 
 from __future__ import annotations
 
@@ -7,44 +7,65 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.cluster import kinds
-from apps.cluster.errors import ApiError, NotFound
+from apps.cluster.errors import ApiError, BadRequest, Invalid, NotFound
 from apps.cluster.models import Cluster
-from apps.cluster.writes import Delete
+from apps.cluster.writes import Create
 from apps.cluster.writing import store
+from apps.controlplane.clusters import bulk
+from apps.controlplane.clusters.bulk import BulkAction
 from apps.dashboard.forms.pod import PodForm
 from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.notices import get_next_address
 from apps.dashboard.queries.consequences import pods_to_delete
 from apps.dashboard.queries.pod import namesakes, one_pod, pod_story
-from apps.dashboard.queries.pods import pod_list
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page
+from apps.dashboard.queries.pods import matching_pods, pod_list
+from apps.dashboard.recipes.actions import bulk_recipes, create_recipes
+from apps.dashboard.rendering import (
+    Request,
+    actor,
+    cluster_page,
+    recorded_page,
+    render_page,
+    render_recipes,
+)
+from apps.dashboard.selections import read_selection, reject_action, take_rejected
+from apps.dashboard.views.bulk import MAX_IN_REQUEST, check_action, start_bulk
 
 
 @require_GET
 @cluster_page
 def pods(request: Request, cluster: Cluster) -> HttpResponse:
     found = pod_list(cluster, request.GET.dict())
-    context = {"cluster": cluster, "pods": found, "sorting": found.sorting}
+    context = {
+        "cluster": cluster,
+        "pods": found,
+        "sorting": found.sorting,
+        "rejected": take_rejected(request),
+    }
     return render_page(request, "pods", context)
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def pod(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
     """A pod; if there is none, links to the timelines of deleted pods with its name."""
     try:
         one = one_pod(cluster, namespace, name)
     except NotFound:
         known = namesakes(cluster, namespace, name)
+        if cluster.deleted_at is not None and len(known) == 1:
+            return redirect("pod-story", cluster=cluster.name, uid=known[0].uid)
         context = {"cluster": cluster, "namespace": namespace, "name": name, "namesakes": known}
         return render_page(request, "deleted_pod", context, status=404)
     return render_page(request, "pod", {"cluster": cluster, "one": one})
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
     """A pod by its uid, also if it is deleted."""
     return render_page(request, "pod", {"cluster": cluster, "one": pod_story(cluster, uid)})
@@ -52,36 +73,59 @@ def story(request: Request, cluster: Cluster, uid: UUID) -> HttpResponse:
 
 @require_POST
 @cluster_page
-def delete_pods(request: Request, cluster: Cluster) -> HttpResponse:
-    """Show the consequences of deleting the selected pods; delete them after confirmation."""
-    found = pods_to_delete(cluster, request.POST.getlist("pod"))
-    if not found.pods:
+def change_pods(request: Request, cluster: Cluster) -> HttpResponse:
+    """Apply `action` to each `pod`, or with `matching` to all pods that `filter` matches.
+
+    Deleting and evicting ask for confirmation. Many pods are an operation.
+    """
+    back = get_next_address(request, reverse("pods", args=[cluster.name]))
+    selection = read_selection(request, "pod", lambda query: matching_pods(cluster, query))
+    name = request.POST.get("action", "")
+    removing = name in ("delete", "evict")
+    leaving = pods_to_delete(cluster, selection.names) if removing else None
+    if not selection.names or (leaving is not None and not leaving.pods):
         messages.warning(request, "No pods selected, or they are already deleted.")
-        return redirect("pods", cluster=cluster.name)
-    if "sure" not in request.POST:
-        return render_page(request, "delete_pods", {"cluster": cluster, "chosen": found})
-    deletions = [Delete(kinds.POD, each.namespace, each.name) for each in found.pods]
-    outcomes = store.write(cluster, deletions, actor=actor(request), collect_refusals=True)
-    refused = [outcome for outcome in outcomes if isinstance(outcome, ApiError)]
-    messages.success(request, f"{len(outcomes) - len(refused)} pods deleted.")
-    for refusal in refused[:5]:
-        messages.error(request, refusal.message)
-    return redirect("pods", cluster=cluster.name)
+        return redirect(back)
+    if "commands" in request.POST:
+        text = request.POST.get("text", "").strip()
+        recipes = bulk_recipes(cluster.name, "pods", selection.names, text)
+        return render_page(request, "commands", {"recipes": recipes})
+    try:
+        action = BulkAction("pods", name, request.POST.get("text", "").strip())
+        if leaving is not None and "sure" not in request.POST:
+            context = {"cluster": cluster, "chosen": leaving, "selection": selection}
+            return render_page(request, "delete_pods", {**context, "action": name})
+        check_action(request, cluster, action, selection.names)
+    except (BadRequest, Invalid) as error:
+        return reject_action(request, back, "pod", error)
+    if len(selection.names) > MAX_IN_REQUEST:
+        return start_bulk(request, cluster, action, selection.names)
+    result = bulk.apply(cluster, action, selection.names, actor=actor(request))
+    messages.success(request, f"{bulk.count(result.done, 'pods')} {action.done_word}.")
+    for refusal in dict.fromkeys(result.refusals[:5]):
+        messages.error(request, refusal)
+    return redirect(back)
 
 
 @require_http_methods(["GET", "POST"])
 @cluster_page
 def new_pod(request: Request, cluster: Cluster) -> HttpResponse:
     form = PodForm(request.POST or None, cluster=cluster)
-    if request.method == "POST" and form.is_valid():
-        bodies = form.bodies()
+    if request.method == "POST":
+        valid = form.is_valid()
+        if "commands" in request.POST:
+            return render_recipes(
+                request, form, lambda: create_recipes(cluster.name, kinds.POD, form.bodies())
+            )
+        writes = [Create(kinds.POD, body) for body in form.bodies()]
         try:
-            objects = [(kinds.POD, body) for body in bodies]
-            created = store.create_many(cluster, objects, actor=actor(request))
+            # with errors in some fields, the store still checks the others
+            created = store.write(cluster, writes, actor=actor(request), dry_run=not valid)
         except ApiError as refusal:
             show_refusal(form, refusal)
-        else:
-            return _redirect_to_created(request, cluster, [body["metadata"] for body in created])
+        if form.is_valid():
+            bodies = [body for body in created if not isinstance(body, ApiError)]
+            return _redirect_to_created(request, cluster, [body["metadata"] for body in bodies])
     context = {"cluster": cluster, "form": form}
     return render_page(request, "new_pod", context, status=422 if form.errors else 200)
 

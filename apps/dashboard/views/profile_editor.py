@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -24,7 +25,8 @@ from apps.dashboard.paging import numbered_page, parse_whole_number
 from apps.dashboard.profile_form.applying import apply_changes
 from apps.dashboard.profile_form.sheet import build_sheet
 from apps.dashboard.queries.profiles import check_text
-from apps.dashboard.rendering import Request, actor, cluster_page, render_page
+from apps.dashboard.recipes.actions import profile_recipe
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page, render_recipes
 from apps.scheduler.config import Cause, ConfigError
 from apps.scheduler.config.convert import convert
 from apps.scheduler.config.encoding import encode
@@ -35,13 +37,26 @@ from apps.scheduler.config.plugin_table import plugins_allowed
 @cluster_page
 def new_profile(request: Request, cluster: Cluster) -> HttpResponse:
     """The editor. It starts from the active revision, another one, a draft or a preview."""
-    if "convert" in request.POST:
-        return _convert(request, cluster)
     if request.method == "POST":
-        return _save(request, cluster)
+        return _answer(request, cluster)
     initial = _read_start(request, cluster)
     form = ProfileForm(start=initial["configuration"], initial=initial)
     return _render(request, cluster, form, initial["configuration"], draft=initial.get("draft"))
+
+
+def _answer(request: Request, cluster: Cluster) -> HttpResponse:
+    """Save or convert what the editor contains, or show it as commands."""
+    try:
+        text = _read_text(request)
+    except BadRequest as error:
+        shown = request.POST.get("configuration", "")
+        form = ProfileForm(request.POST, start=shown)
+        return _render(request, cluster, form, shown, status=422, refusal=error.message)
+    if "convert" in request.POST:
+        return _convert(request, cluster, text)
+    if "commands" in request.POST:
+        return _show_commands(request, cluster, text)
+    return _save(request, cluster, text)
 
 
 @require_POST
@@ -110,12 +125,27 @@ def _show_preview(request: Request, cluster: Cluster, number: int) -> HttpRespon
     return render_page(request, "preview", context)
 
 
-def _save(request: Request, cluster: Cluster) -> HttpResponse:
-    """Save what the editor contains: as a draft, as a revision, or as the active revision."""
-    text, cause = _apply(request, _read_text(request))
+def _show_commands(request: Request, cluster: Cluster, text: str) -> HttpResponse:
+    form, _, cause = _bind(request, text)
+    if cause is not None:
+        form.add_error("configuration", str(cause))
+    return render_recipes(
+        request, form, lambda: [profile_recipe(cluster.name, **form.cleaned_data)]
+    )
+
+
+def _bind(request: Request, text: str) -> tuple[ProfileForm, str, Cause | None]:
+    """The form with the text after the changes made in it, that text, and `_apply`'s cause."""
+    text, cause = _apply(request, text)
     data = request.POST.copy()
     data["configuration"] = text
-    form = ProfileForm(data, start=text)
+    return ProfileForm(data, start=text), text, cause
+
+
+def _save(request: Request, cluster: Cluster, text: str) -> HttpResponse:
+    """Save what the editor contains: as a draft, as a revision, or as the active revision."""
+    form, text, cause = _bind(request, text)
+    data = request.POST
     if form.is_valid() and cause is None and "apply" not in data:
         typed: dict[str, Any] = form.cleaned_data
         try:
@@ -168,9 +198,9 @@ def _save_revision(
     return redirect("profile", cluster=cluster.name, revision=added.revision)
 
 
-def _convert(request: Request, cluster: Cluster) -> HttpResponse:
+def _convert(request: Request, cluster: Cluster, text: str) -> HttpResponse:
     """The editor with its configuration, or that of the import page, converted to v1."""
-    text = _read_text(request) or request.POST.get("manifest", "").replace("\r\n", "\n")
+    text = text or request.POST.get("manifest", "").replace("\r\n", "\n")
     try:
         conversion = convert(text, known_plugins())
     except ConfigError as refusal:
@@ -202,7 +232,13 @@ def _read_start(request: Request, cluster: Cluster) -> dict[str, Any]:
 
 
 def _read_text(request: Request) -> str:
-    return request.POST.get("configuration", "").replace("\r\n", "\n")
+    """The text of the chosen file, or else of the text area; BadRequest if it is not text."""
+    field = ProfileForm.base_fields["configuration"]
+    text = field.widget.value_from_datadict(request.POST, request.FILES, "configuration")
+    try:
+        return str(field.clean(text)).replace("\r\n", "\n") if text else ""
+    except ValidationError as error:
+        raise BadRequest(" ".join(error.messages)) from error
 
 
 def _apply(request: Request, text: str) -> tuple[str, Cause | None]:

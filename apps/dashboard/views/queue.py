@@ -12,20 +12,28 @@ from apps.cluster.context import current_request_id
 from apps.cluster.errors import Invalid
 from apps.cluster.models import Cluster
 from apps.controlplane.queue import activation
+from apps.controlplane.queue.past import parse_past_moment
 from apps.dashboard.queries.queue import history_page, queue_page
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, cluster_page, recorded_page, render_page
+from apps.dashboard.views.past import past_queue
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def queue(request: Request, cluster: Cluster) -> HttpResponse:
+    """The queue; with `at`, `version` or `decision`, as it was at that time."""
+    moment = parse_past_moment(cluster, request.GET)
+    if moment is not None:
+        return past_queue(request, cluster, moment)
+    if cluster.deleted_at is not None:
+        return redirect("queue-history", cluster=cluster.name)
     found = queue_page(cluster, request.GET)
     context = {"cluster": cluster, "queue": found, "sorting": found.sorting}
     return render_page(request, "queue", context)
 
 
 @require_GET
-@cluster_page
+@recorded_page
 def history(request: Request, cluster: Cluster) -> HttpResponse:
     found = history_page(cluster, request.GET)
     context = {"cluster": cluster, "history": found}

@@ -13,7 +13,8 @@ from apps.cluster.settings import CHANGEABLE
 from apps.controlplane.clusters import settings as cluster_settings
 from apps.dashboard.forms.refusals import show_refusal
 from apps.dashboard.forms.settings import ClusterSettingsForm
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.recipes.actions import settings_recipe
+from apps.dashboard.rendering import Request, cluster_page, posted, render_page, render_recipes
 
 
 @require_http_methods(["GET", "POST"])
@@ -21,7 +22,9 @@ from apps.dashboard.rendering import Request, cluster_page, render_page
 def settings(request: Request, cluster: Cluster) -> HttpResponse:
     """The settings that can be changed while the cluster runs."""
     current = {each.name: getattr(cluster, each.name) for each in CHANGEABLE}
-    form = ClusterSettingsForm(request.POST or None, initial=current)
+    form = ClusterSettingsForm(*posted(request), initial=current)
+    if "commands" in request.POST:
+        return render_recipes(request, form, lambda: [settings_recipe(cluster.name, form.values())])
     if request.method == "POST" and form.is_valid():
         try:
             cluster_settings.change_settings(cluster, form.values())

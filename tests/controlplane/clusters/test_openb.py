@@ -14,6 +14,7 @@ from apps.cluster.models import Cluster, Node, Pod
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import openb
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.loop.engines import Engines
 from tests.openb_trace import write_trace
 
@@ -38,7 +39,7 @@ def test_rows_become_nodes_and_pods_as_documented(cluster: Cluster, tmp_path: Pa
     paths = files(
         tmp_path, "n0,32000,262144,2,T4\n", "p0,6000,12288,1,460,T4|P100,LS\np1,500,64,2,,,BE\n"
     )
-    assert openb.load(cluster, *paths, actor=ACTOR) == (1, 2)
+    assert openb.load(cluster, *map(TraceFile.read, paths), actor=ACTOR) == (1, 2)
     node = queries.get(cluster, kinds.NODE, "", "n0")
     assert node["status"]["allocatable"] == {
         "cpu": "32",
@@ -74,7 +75,7 @@ def test_a_bad_row_is_named_and_nothing_is_imported(
     cluster: Cluster, tmp_path: Path, nodes: str, pods: str, message: str
 ) -> None:
     with pytest.raises(openb.TraceError, match=message):
-        openb.load(cluster, *files(tmp_path, nodes, pods), actor=ACTOR)
+        openb.load(cluster, *map(TraceFile.read, files(tmp_path, nodes, pods)), actor=ACTOR)
     assert not Node.objects.filter(cluster=cluster).exists()
     assert not Pod.objects.filter(cluster=cluster).exists()
 
@@ -83,7 +84,7 @@ def test_a_file_without_a_column_is_refused(cluster: Cluster, tmp_path: Path) ->
     node_file, pod_file = files(tmp_path, "", "")
     pod_file.write_text("name,cpu_milli\n")
     with pytest.raises(openb.TraceError, match="line 1: missing columns memory_mib, num_gpu"):
-        openb.load(cluster, node_file, pod_file, actor=ACTOR)
+        openb.load(cluster, *map(TraceFile.read, (node_file, pod_file)), actor=ACTOR)
 
 
 def test_the_trace_is_scheduled_and_printed_as_placements(cluster: Cluster, tmp_path: Path) -> None:
@@ -104,6 +105,7 @@ def test_the_trace_is_scheduled_and_printed_as_placements(cluster: Cluster, tmp_
 
 
 def test_waiting_ends_with_an_error_after_the_timeout(cluster: Cluster, tmp_path: Path) -> None:
-    openb.load(cluster, *files(tmp_path, "n0,1000,1,0,\n", "p0,1,1,0,,,LS\n"), actor=ACTOR)
+    paths = files(tmp_path, "n0,1000,1,0,\n", "p0,1,1,0,,,LS\n")
+    openb.load(cluster, *map(TraceFile.read, paths), actor=ACTOR)
     with pytest.raises(CommandError, match="is not quiet after 0"):
         call_command("wait", "trace", timeout=0, stdout=io.StringIO())

@@ -1,4 +1,4 @@
-"""manage.py export_decisions [CLUSTER] [--format csv|jsonl|parquet] [--output FILE] [filters]."""
+"""manage.py export_decisions [CLUSTER] [--format FORMAT] [--output FILE] [filters]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.controlplane.management.command import ControlPlaneCommand
 
 
 class Command(ControlPlaneCommand):
-    help = "Export decisions, newest first, as CSV, JSON Lines or Parquet."
+    help = "Export decisions, newest first, as CSV, JSON, JSON Lines or Parquet."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster", nargs="?", help="name of a cluster (default: all)")
@@ -27,11 +27,11 @@ class Command(ControlPlaneCommand):
             parser.add_argument(option, help=parameter.meaning.replace("%", "%%"))
 
     def run(self, **options: Any) -> None:
-        filters = finding.parse(options)
-        batches = export.batches(
-            filters, cluster_id=self._get_cluster_id(options), limit=options["limit"]
-        )
-        chunks = export.FORMATS[options["format"]].write(batches)
+        found = self.get_cluster(options["cluster"]) if options["cluster"] else None
+        filters = finding.parse(options, now=found.now() if found is not None else None)
+        number = found.pk if found is not None else self._get_past_id(options["cluster_id"])
+        batches = export.batches(filters, cluster_id=number, limit=options["limit"])
+        chunks = export.FORMATS[options["format"]].write(export.FIELDS, batches)
         if options["output"] is None:
             _write(chunks, sys.stdout.buffer)
             return
@@ -41,12 +41,8 @@ class Command(ControlPlaneCommand):
         except OSError as error:
             raise CommandError(f"{options['output']}: {error.strerror}") from error
 
-    def _get_cluster_id(self, options: dict[str, Any]) -> int | None:
-        if options["cluster"]:
-            return self.get_cluster(options["cluster"]).pk
-        if options["cluster_id"] is None:
-            return None
-        return past_clusters.get_past_cluster(options["cluster_id"]).pk
+    def _get_past_id(self, number: int | None) -> int | None:
+        return None if number is None else past_clusters.get_past_cluster(number).pk
 
 
 def _write(chunks: Any, file: BinaryIO) -> None:

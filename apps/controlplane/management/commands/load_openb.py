@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from apps.cluster.writes import Actor
 from apps.controlplane.clusters import lifecycle, openb
+from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.management.command import USER, ControlPlaneCommand
 
 
@@ -38,8 +39,8 @@ class Command(ControlPlaneCommand):
 
             nodes, pods = openb.load(
                 cluster,
-                options["nodes"],
-                options["pods"],
+                TraceFile.read(options["nodes"]),
+                TraceFile.read(options["pods"]),
                 actor=Actor(USER),
                 progress=show_progress,
             )

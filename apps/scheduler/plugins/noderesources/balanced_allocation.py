@@ -94,8 +94,7 @@ class NodeResourcesBalancedAllocation:
         """The used share of each resource with the pod and without it, and their evenness."""
         requests = dict(zip((r.name for r in self._resources), self._requests(pod), strict=True))
         columns = amounts(self._resources, requests, nodes, nonzero=False)
-        with_pod = evenness([(c.requested + c.pod, c.allocatable) for c in columns], nodes)
-        without = evenness([(c.requested, c.allocatable) for c in columns], nodes)
+        without, with_pod = evenness(columns, len(nodes))
         return describe_balance(columns, int(with_pod[0]), int(without[0]))
 
     def _requests(self, pod: PodInfo) -> list[int]:

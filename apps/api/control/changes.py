@@ -1,0 +1,71 @@
+"""The change log of a cluster, which may be deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.models import Change
+from apps.controlplane.history import changes
+
+_FILTERS = [*(OpenApiParameter(name, str, description=text) for name, text in changes.FILTERS)]
+_REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
+
+
+class ChangeSerializer(serializers.ModelSerializer[Change]):
+    class Meta:
+        model = Change
+        fields = tuple(name for name in changes.FIELDS if name != "fields")
+        extra_kwargs = {
+            "at": {"help_text": "By the cluster's clock."},
+            "previous_version": {"help_text": "The version that it replaced."},
+        }
+
+
+class _NewestVersionFirst(NewestFirst):
+    ordering = "-version"
+
+
+class ChangeListView(ControlView, ListAPIView[Change]):
+    """Who changed what, newest first."""
+
+    queryset = Change.objects.none()
+    serializer_class = ChangeSerializer
+    pagination_class = _NewestVersionFirst
+
+    def get_queryset(self) -> QuerySet[Change]:
+        reject_unknown(self.request, {*changes.PARAMETERS, "cursor", "page_size", "format"})
+        cluster = recorded_cluster(self.kwargs)
+        return changes.find_changes(cluster, self.request.query_params).rows.defer("object")
+
+    @extend_schema(
+        parameters=[*_FILTERS, *PERIOD],
+        responses={200: ChangeSerializer(many=True), **_REFUSALS},
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The changes of objects that match all filters."""
+        return self.list(request, *args, **kwargs)
+
+
+class ChangeExportView(FileView):
+    """Changes as a file, each with the paths of the fields that it updated."""
+
+    file_name = "changes"
+    columns = changes.FIELDS
+    parameters = changes.PARAMETERS
+    batches = staticmethod(changes.batches)
+
+    @extend_schema(parameters=[FORMAT, *_FILTERS, *PERIOD], responses={**FILES, **_REFUSALS})
+    def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
+        """A row for each change that the filters select, newest first."""
+        return self.stream(request, kwargs)

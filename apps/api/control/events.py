@@ -1,0 +1,77 @@
+"""The events of a cluster, which may be deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, NewestFirst, reject_unknown
+from apps.api.control.recorded import FILES, FORMAT, PERIOD, FileView, recorded_cluster
+from apps.api.control.serializers import ErrorSerializer
+from apps.controlplane.events import finding
+
+_FILTERS = [
+    *(OpenApiParameter(name, str, description=text) for name, text in finding.FILTERS),
+    OpenApiParameter(
+        finding.EXPIRED,
+        bool,
+        default=False,
+        description="Also list events that have expired, from the change log; always for a "
+        "deleted cluster.",
+    ),
+]
+_REFUSALS = {400: ErrorSerializer, 404: ErrorSerializer}
+
+
+class EventSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField(help_text="Increases in the order of creation.")
+    first_seen = serializers.DateTimeField()
+    last_seen = serializers.DateTimeField()
+    count = serializers.IntegerField(help_text="How often it was seen.")
+    type = serializers.CharField(help_text="Normal or Warning.")
+    reason = serializers.CharField()
+    kind = serializers.CharField(help_text="The kind of the object it is about.")
+    namespace = serializers.CharField()
+    name = serializers.CharField(help_text="The name of this object.")
+    message = serializers.CharField()
+    component = serializers.CharField(help_text="What reported it.")
+    expired = serializers.BooleanField(help_text="Only the change log has it.")
+
+
+class EventListView(ControlView, GenericAPIView[Any]):
+    """Events, newest first."""
+
+    serializer_class = EventSerializer
+    pagination_class = NewestFirst
+
+    @extend_schema(
+        parameters=[*_FILTERS, *PERIOD],
+        responses={200: EventSerializer(many=True), **_REFUSALS},
+    )
+    def get(self, request: Request, **kwargs: Any) -> Response:
+        """The events that match all filters; with a period, those that were seen in it."""
+        reject_unknown(request, {*finding.PARAMETERS, "cursor", "page_size", "format"})
+        found = finding.find_events(recorded_cluster(kwargs), request.query_params)
+        rows: list[Any] = self.paginate_queryset(found.rows) or []
+        events = [finding.describe_event(found.read(row)) for row in rows]
+        return self.get_paginated_response(EventSerializer(events, many=True).data)
+
+
+class EventExportView(FileView):
+    """Events as a file."""
+
+    file_name = "events"
+    columns = finding.FIELDS
+    parameters = finding.PARAMETERS
+    batches = staticmethod(finding.batches)
+
+    @extend_schema(parameters=[FORMAT, *_FILTERS, *PERIOD], responses={**FILES, **_REFUSALS})
+    def get(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
+        """A row for each event that the filters select, newest first."""
+        return self.stream(request, kwargs)

@@ -1,0 +1,119 @@
+"""The webhooks of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from apps.api.control.base import ControlView
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.queries import cluster_named
+from apps.controlplane.models import Webhook, WebhookDelivery
+from apps.controlplane.webhooks import service
+from apps.controlplane.webhooks.events import KINDS
+
+_ABOUT_KINDS = "Some of " + ", ".join(KINDS) + "."
+_NOT_FOUND = {404: ErrorSerializer}
+#: Deliveries that are listed.
+_MAX_DELIVERIES = 100
+
+
+class WebhookSerializer(serializers.ModelSerializer[Webhook]):
+    class Meta:
+        model = Webhook
+        fields = ("id", "url", "kinds", "secret", "enabled", "user", "created_at")
+
+
+class NewWebhookSerializer(serializers.Serializer[Any]):
+    url = serializers.CharField(help_text="An http or https address that accepts POST.")
+    kinds = serializers.ListField(child=serializers.CharField(), help_text=_ABOUT_KINDS)
+    secret = serializers.CharField(
+        default="", allow_blank=True, max_length=100, help_text="Empty: one is created."
+    )
+
+
+class EnabledSerializer(serializers.Serializer[Any]):
+    enabled = serializers.BooleanField(help_text="Events while it is disabled are not sent.")
+
+
+class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
+    class Meta:
+        model = WebhookDelivery
+        fields = (
+            "id",
+            "uid",
+            "events",
+            "state",
+            "attempts",
+            "next_at",
+            "created_at",
+            "finished_at",
+            "status_code",
+            "duration_ms",
+            "answer",
+        )
+
+
+class WebhookViewSet(
+    ControlView, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Webhook]
+):
+    """Addresses that are told of events of a cluster."""
+
+    queryset = Webhook.objects.none()
+    serializer_class = WebhookSerializer
+    pagination_class = None
+    lookup_value_regex = r"\d{1,18}"
+
+    def get_queryset(self) -> Any:
+        return service.webhooks_of(cluster_named(self.kwargs["cluster"]))
+
+    def get_object(self) -> Webhook:
+        return service.get_webhook(cluster_named(self.kwargs["cluster"]), int(self.kwargs["pk"]))
+
+    @extend_schema(
+        request=NewWebhookSerializer,
+        responses={201: WebhookSerializer, 422: ErrorSerializer, **_NOT_FOUND},
+    )
+    def create(self, request: Request, cluster: str) -> Response:
+        """Add a webhook for events from now on."""
+        wanted = NewWebhookSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        added = service.add_webhook(
+            cluster_named(cluster), **wanted.validated_data, user=request.user.get_username()
+        )
+        return Response(self.get_serializer(added).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=EnabledSerializer, responses={200: WebhookSerializer, **_NOT_FOUND})
+    def partial_update(self, request: Request, cluster: str, pk: str) -> Response:
+        """Enable or disable a webhook."""
+        wanted = EnabledSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        found = self.get_object()
+        service.set_enabled(found, wanted.validated_data["enabled"])
+        return Response(self.get_serializer(found).data)
+
+    @extend_schema(responses={204: None, **_NOT_FOUND})
+    def destroy(self, request: Request, cluster: str, pk: str) -> Response:
+        """Delete a webhook and the log of its deliveries."""
+        service.delete_webhook(self.get_object())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses={202: DeliverySerializer, **_NOT_FOUND})
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, cluster: str, pk: str) -> Response:
+        """Send a test: one event of the kind `test`."""
+        delivery = service.send_test(self.get_object())
+        return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(responses={200: DeliverySerializer(many=True), **_NOT_FOUND})
+    @action(detail=True, methods=["get"])
+    def deliveries(self, request: Request, cluster: str, pk: str) -> Response:
+        """The last 100 deliveries, newest first."""
+        found = service.deliveries_of(self.get_object())[:_MAX_DELIVERIES]
+        return Response(DeliverySerializer(found, many=True).data)

@@ -1,0 +1,71 @@
+"""Lists as files: CSV, JSON, JSON Lines, written batch by batch in constant memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+#: Rows that are read and written at a time.
+BATCH = 1000
+
+Row = Mapping[str, Any]
+Batches = Iterator[Sequence[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format; `write` turns columns and batches of rows into chunks of the file."""
+
+    name: str
+    media_type: str
+    write: Callable[[Sequence[str], Batches], Iterator[bytes]]
+
+
+def write_csv(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:
+    """The first line has the names of the columns; lists are JSON, times are ISO 8601."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for batch in batches:
+        writer.writerows([_format_value(row[name]) for name in columns] for row in batch)
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode()
+
+
+def write_json(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:
+    """One array with an object for each row, a row per line."""
+    separator = b"[\n"
+    for batch in batches:
+        for row in batch:
+            yield separator + msgspec.json.encode(row)
+            separator = b",\n"
+    yield b"\n]\n" if separator == b",\n" else b"[]\n"
+
+
+def write_json_lines(columns: Sequence[str], batches: Batches) -> Iterator[bytes]:
+    """One object per line."""
+    for batch in batches:
+        yield msgspec.json.Encoder().encode_lines(batch)
+
+
+CSV = Format("csv", "text/csv", write_csv)
+JSON = Format("json", "application/json", write_json)
+JSON_LINES = Format("jsonl", "application/jsonl", write_json_lines)
+#: The formats of every export, by name.
+FORMATS: Mapping[str, Format] = {each.name: each for each in (CSV, JSON, JSON_LINES)}
+
+
+def _format_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, list):
+        return msgspec.json.encode(value).decode()
+    return value

@@ -1,0 +1,58 @@
+"""Creates deliveries from new events, and finds those that are due; called by beat."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.controlplane.models import Webhook, WebhookDelivery
+from apps.controlplane.webhooks.events import collect_events
+
+#: Events in one request.
+MAX_EVENTS = 100
+#: Deliveries are retained for this time.
+KEPT = timedelta(days=7)
+#: A delivery whose worker died is sent again after this time.
+_CLAIM = timedelta(seconds=60)
+
+
+def collect() -> None:
+    """Create deliveries for the new events of each enabled webhook."""
+    for number in Webhook.objects.filter(enabled=True).values_list("pk", flat=True):
+        with transaction.atomic():
+            rows = Webhook.objects.select_for_update(of=("self",), skip_locked=True)
+            webhook = rows.select_related("cluster").filter(pk=number).first()
+            if webhook is not None:
+                _collect_one(webhook)
+
+
+def claim_due() -> list[int]:
+    """The deliveries to send now, at most one of each webhook, so that they stay in order."""
+    now = timezone.now()
+    waiting = WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING)
+    oldest = waiting.order_by("webhook_id", "pk").distinct("webhook_id")
+    due = []
+    for delivery in oldest.only("pk", "next_at"):
+        claimed = waiting.filter(pk=delivery.pk, next_at__lte=now).update(next_at=now + _CLAIM)
+        due += [delivery.pk] if claimed else []
+    return due
+
+
+def forget_old() -> None:
+    """Delete deliveries that finished long ago."""
+    WebhookDelivery.objects.filter(finished_at__lt=timezone.now() - KEPT).delete()
+
+
+def _collect_one(webhook: Webhook) -> None:
+    before = (webhook.decision_position, webhook.cluster_paused)
+    events = collect_events(webhook)
+    for start in range(0, len(events), MAX_EVENTS):
+        WebhookDelivery.objects.create(
+            webhook=webhook,
+            cluster_id=webhook.cluster_id,
+            events=events[start : start + MAX_EVENTS],
+        )
+    if events or before != (webhook.decision_position, webhook.cluster_paused):
+        webhook.save(update_fields=["decision_position", "collected_at", "cluster_paused"])

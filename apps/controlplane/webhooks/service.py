@@ -1,0 +1,102 @@
+"""Adds, changes, tests and deletes webhooks."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from django.db.models import Max, QuerySet
+from django.utils import timezone
+
+from apps.cluster.errors import Cause, Invalid, NotFound
+from apps.cluster.models import Cluster
+from apps.controlplane.models import SchedulingDecision, Webhook, WebhookDelivery
+from apps.controlplane.webhooks.events import KINDS
+
+#: Webhooks of one cluster.
+MAX_WEBHOOKS = 20
+
+
+def add_webhook(
+    cluster: Cluster, url: str, kinds: Collection[str], *, user: str, secret: str = ""
+) -> Webhook:
+    """Add a webhook for events from now on; a secret is created if none is given.
+
+    Raises Invalid, which names the field.
+    """
+    causes = _find_faults(url, kinds)
+    if webhooks_of(cluster).count() >= MAX_WEBHOOKS:
+        causes.append(Cause("FieldValueInvalid", f"a cluster has at most {MAX_WEBHOOKS}", "url"))
+    if causes:
+        raise Invalid("Webhook", "", causes)
+    newest = SchedulingDecision.objects.filter(cluster=cluster).aggregate(last=Max("pk"))["last"]
+    return Webhook.objects.create(
+        cluster=cluster,
+        url=url,
+        kinds=[kind for kind in KINDS if kind in kinds],
+        secret=secret or secrets.token_hex(20),
+        user=user,
+        decision_position=newest or 0,
+        cluster_paused=cluster.paused,
+    )
+
+
+def webhooks_of(cluster: Cluster) -> QuerySet[Webhook]:
+    """The webhooks of a cluster, oldest first."""
+    return Webhook.objects.filter(cluster=cluster).select_related("cluster").order_by("pk")
+
+
+def get_webhook(cluster: Cluster, number: int) -> Webhook:
+    """A webhook of the cluster; NotFound if there is none with this number."""
+    found = webhooks_of(cluster).filter(pk=number).first() if number < 2**63 else None
+    if found is None:
+        raise NotFound("webhooks", str(number))
+    return found
+
+
+def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
+    """The deliveries of a webhook, newest first."""
+    return WebhookDelivery.objects.filter(webhook=webhook).order_by("-pk")
+
+
+def set_enabled(webhook: Webhook, enabled: bool) -> None:
+    """Enable or disable a webhook; events in between are not sent."""
+    newest = SchedulingDecision.objects.filter(cluster=webhook.cluster).aggregate(last=Max("pk"))
+    webhook.enabled = enabled
+    webhook.decision_position = newest["last"] or 0
+    webhook.collected_at = timezone.now()
+    webhook.cluster_paused = webhook.cluster.paused
+    webhook.save()
+
+
+def send_test(webhook: Webhook) -> WebhookDelivery:
+    """Create a delivery with one event of the kind "test"."""
+    event = {"kind": "test", "at": timezone.now().isoformat(timespec="milliseconds")}
+    return WebhookDelivery.objects.create(
+        webhook=webhook, cluster_id=webhook.cluster_id, events=[event]
+    )
+
+
+def delete_webhook(webhook: Webhook) -> None:
+    """Delete a webhook with its deliveries."""
+    webhook.delete()
+
+
+def _find_faults(url: str, kinds: Collection[str]) -> list[Cause]:
+    causes = []
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or any(each.isspace() or not each.isprintable() for each in url):
+        causes.append(Cause("FieldValueInvalid", f"{url!r} is not an http or https URL", "url"))
+    elif parts.username or parts.password:
+        causes.append(Cause("FieldValueInvalid", "must not contain a user or password", "url"))
+    if not kinds:
+        causes.append(Cause("FieldValueRequired", "choose at least one kind", "kinds"))
+    for kind in sorted(set(kinds) - KINDS.keys()):
+        known = ", ".join(KINDS)
+        causes.append(Cause("FieldValueNotSupported", f"{kind!r} is not one of {known}", "kinds"))
+    return causes

@@ -1,0 +1,44 @@
+"""The forms of the account page."""
+
+from __future__ import annotations
+
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from apps.controlplane.periods import find_zone
+from apps.dashboard.forms.lines import SuggestedField
+
+
+class PreferencesForm(forms.Form):
+    """The theme and the time zone of this browser."""
+
+    theme = forms.ChoiceField(
+        choices=[("auto", "as the system"), ("light", "light"), ("dark", "dark")],
+    )
+    zone = SuggestedField(
+        label="Time zone",
+        required=False,
+        help_text="An IANA name such as Europe/Berlin, for times on pages and in filters. "
+        "Empty: the zone of the browser.",
+        widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        zone = self.fields["zone"]
+        assert isinstance(zone, SuggestedField)
+        zone.suggest(sorted(available_timezones()), list_id="zones")
+
+    def clean_zone(self) -> str:
+        """The name of the zone in its usual spelling."""
+        entered = str(self.cleaned_data["zone"]).strip()
+        by_name = {name.lower(): name for name in available_timezones()}
+        zone = find_zone(by_name.get(entered.lower(), ""))
+        if entered and zone is None:
+            raise ValidationError(
+                f"{entered!r} is not the name of a time zone, such as Europe/Berlin or UTC"
+            )
+        return zone.key if zone else ""

@@ -1,0 +1,29 @@
+"""What a user prefers in a browser: the theme and the time zone, stored in cookies."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.dashboard.zones import chosen_zone
+
+THEME_COOKIE = "schedweb-theme"
+#: Theme -> for which systems the dark scheme is used, as a media query.
+THEMES = {"auto": "(prefers-color-scheme: dark)", "light": "not all", "dark": "all"}
+_YEAR_SECONDS = 31_536_000
+
+
+def preferences(request: HttpRequest) -> dict[str, str]:
+    """Context processor: `theme`, `dark_media` and `zone` ("" if none was chosen)."""
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    theme = theme if theme in THEMES else "auto"
+    zone = chosen_zone(request)
+    return {"theme": theme, "dark_media": THEMES[theme], "zone": zone.key if zone else ""}
+
+
+def set_preference(request: HttpRequest, response: HttpResponse, cookie: str, value: str) -> None:
+    """Keep a preference for a year; an empty one is deleted."""
+    if not value:
+        response.delete_cookie(cookie)
+        return
+    secure = request.is_secure()
+    response.set_cookie(cookie, value, max_age=_YEAR_SECONDS, secure=secure, samesite="Lax")

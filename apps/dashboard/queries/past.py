@@ -1,0 +1,134 @@
+"""Pages of the past: the queue at a moment, the state around a decision, deleted clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.cluster.models import Cluster
+from apps.controlplane import queries
+from apps.controlplane.explanations.around import (
+    NodeThen,
+    PodThen,
+    StateAround,
+    read_state_around,
+)
+from apps.controlplane.history import past_clusters
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.models import PastCluster, SchedulingDecision
+from apps.controlplane.queue.past import PARTS, PastMoment, PastPod, PastQueue, read_past_queue
+from apps.dashboard.paging import NumberedPage, numbered_page, page_size, parse_whole_number
+from apps.dashboard.queries.usage import Use
+from apps.dashboard.tables import Field
+
+#: Pending pods that the page of a state lists; it links to the queue for all of them.
+MAX_PENDING = 50
+OUTCOMES = ("chosen", "feasible", "rejected", "not evaluated")
+
+
+@dataclass(frozen=True, slots=True)
+class PastQueuePage:
+    """The queue at a moment, and a page of the pods in it."""
+
+    queue: PastQueue
+    page: NumberedPage[PastPod]
+    filters: Sequence[Field]
+    #: (part, label, number of pods, whether the table shows only this part)
+    parts: Sequence[tuple[str, str, int, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node with its usage at the decision."""
+
+    node: NodeThen
+
+    @property
+    def cpu(self) -> Use:
+        return self._use("cpu")
+
+    @property
+    def memory(self) -> Use:
+        return self._use("memory")
+
+    @property
+    def pods(self) -> Use:
+        return self._use("pods")
+
+    @property
+    def others(self) -> list[tuple[str, Use]]:
+        """Other resources that are requested or allocatable."""
+        listed = ("cpu", "memory", "pods")
+        amounts = self.node.amounts.items()
+        return [(name, Use(*pair)) for name, pair in amounts if name not in listed and any(pair)]
+
+    def _use(self, resource: str) -> Use:
+        return Use(*self.node.amounts.get(resource, (0, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class StatePage:
+    """The state around a decision; `selected` is the node whose pods are listed."""
+
+    row: SchedulingDecision
+    state: StateAround
+    page: NumberedPage[NodeRow]
+    filters: Sequence[Field]
+    selected: NodeRow | None
+    pending: Sequence[PodThen]
+
+
+def past_queue_page(
+    cluster: Cluster, moment: PastMoment, query: Mapping[str, Any]
+) -> PastQueuePage:
+    """The queue at a moment, filtered as the address says; the nearest page that exists."""
+    values = {name: str(query.get(name, "")).strip() for name in ("queue", "pod")}
+    size = page_size(query)
+    number = max(1, parse_whole_number(query, "page") or 1)
+    found = read_past_queue(cluster, moment, **values, limit=size, offset=(number - 1) * size)
+    pages = max(1, -(-found.total // size))
+    if number > pages:
+        number = pages
+        found = read_past_queue(cluster, moment, **values, limit=size, offset=(number - 1) * size)
+    first = (number - 1) * size + 1 if found.pods else 0
+    last = first + len(found.pods) - 1 if found.pods else 0
+    page = NumberedPage(found.pods, number, pages, found.total, first, last, size)
+    filters = [
+        Field("pod", "Pod", hint="web-1 or ns/web"),
+        Field("queue", "Queue", choices=[(part.value, part.label) for part in PARTS]),
+    ]
+    parts = [
+        (part.value, part.label, count, part.value == values["queue"])
+        for part, count in found.sizes.items()
+    ]
+    return PastQueuePage(found, page, filters, parts)
+
+
+def state_page(cluster: Cluster, number: int, query: Mapping[str, Any]) -> StatePage:
+    """The state around a decision, its nodes filtered as the address says; NotFound if none."""
+    row = queries.decision_numbered(number, cluster)
+    state = read_state_around(row, read(row).decision)
+    text, outcome = (str(query.get(name, "")).strip() for name in ("q", "outcome"))
+    nodes = [node for node in state.nodes if text in node.name and outcome in ("", node.outcome)]
+    chosen_first = sorted(nodes, key=lambda node: (OUTCOMES.index(node.outcome), node.name))
+    page = numbered_page(chosen_first, query)
+    selected = next((each for each in state.nodes if each.name == query.get("pods_of")), None)
+    filters = [
+        Field("q", "Node", hint="contains"),
+        Field("outcome", "Outcome", choices=OUTCOMES),
+    ]
+    return StatePage(
+        row,
+        state,
+        page.showing([NodeRow(node) for node in page.rows]),
+        filters,
+        NodeRow(selected) if selected is not None else None,
+        state.pending[:MAX_PENDING],
+    )
+
+
+def deleted_clusters(query: Mapping[str, Any]) -> NumberedPage[tuple[PastCluster, Cluster]]:
+    """A page of the deleted clusters with history, each with the cluster as pages read it."""
+    page = numbered_page(past_clusters.list_past_clusters(), query)
+    return page.showing([(past, past_clusters.cluster_of(past)) for past in page.rows])

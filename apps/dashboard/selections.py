@@ -1,0 +1,86 @@
+"""The rows of a list that a user has selected, and what is kept of a rejected action on them.
+
+A form over a list posts the names of the selected rows, or `matching` with `filter`, the query
+string of the list, for all rows that its filter matches. When an action is rejected, the user goes
+back to the list, which shows the selection, the text and the error once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+
+from apps.cluster.errors import ApiError, BadRequest, Invalid
+from apps.dashboard.rendering import Request
+
+_KEY = "rejected-action"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Names of the selected objects; `filter` is a query string if all that it matches are."""
+
+    names: Sequence[str]
+    filter: str | None = None
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The names that a page of confirmation lists."""
+        return self.names[:100]
+
+    @property
+    def hidden(self) -> int:
+        return len(self.names) - len(self.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedAction:
+    """An action that was rejected, and the path of the page that it came from."""
+
+    path: str = ""
+    action: str = ""
+    text: str = ""
+    message: str = ""
+    names: Sequence[str] = field(default_factory=tuple)
+    matching: bool = False
+
+
+def read_selection(
+    request: Request, parameter: str, find_matching: Callable[[Mapping[str, str]], Sequence[str]]
+) -> Selection:
+    """The selection in a form; `find_matching` returns the names that a filter matches."""
+    if "matching" not in request.POST:
+        return Selection(list(dict.fromkeys(request.POST.getlist(parameter))))
+    query = request.POST.get("filter", "")
+    return Selection(find_matching(QueryDict(query).dict()), query)
+
+
+def reject_action(request: Request, back: str, parameter: str, error: ApiError) -> HttpResponse:
+    """Return to the page at `back`, which shows the error beside the selection and the text."""
+    rejected = RejectedAction(
+        path=back.partition("?")[0],
+        action=request.POST.get("action", ""),
+        text=request.POST.get("text", ""),
+        message=_describe(error),
+        names=request.POST.getlist(parameter)[:250],
+        matching="matching" in request.POST,
+    )
+    request.session[_KEY] = asdict(rejected)
+    return redirect(back)
+
+
+def take_rejected(request: Request) -> RejectedAction:
+    """The rejected action that this page is to show, once; an empty one if there is none."""
+    if request.htmx or request.session.get(_KEY, {}).get("path") != request.path:
+        return RejectedAction()
+    return RejectedAction(**request.session.pop(_KEY))
+
+
+def _describe(error: ApiError) -> str:
+    """The error without the name of the object: it is the same for all of them."""
+    if isinstance(error, Invalid) and error.causes:
+        return "; ".join(dict.fromkeys(f"{each.field}: {each.message}" for each in error.causes))
+    return error.message if isinstance(error, BadRequest) else str(error)

@@ -1,0 +1,66 @@
+"""Tags that show a list, an object or a form as commands: `apps.dashboard.recipes`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import template
+
+from apps.cluster import kinds
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster
+from apps.dashboard.recipes.actions import cluster_recipes, object_recipes
+from apps.dashboard.recipes.lists import list_recipe, site_recipe
+from apps.dashboard.recipes.recipe import Recipe
+from apps.dashboard.recipes.rendering import render_commands
+
+register = template.Library()
+
+
+@register.inclusion_tag("dashboard/inc/commands.html", takes_context=True)
+def show_commands(
+    context: template.Context, recipes: Sequence[Recipe], id_prefix: str = "command"
+) -> dict[str, Any]:
+    """The recipes for each tool, with a button that copies them."""
+    request = context["request"]
+    found = render_commands(recipes, f"{request.scheme}://{request.get_host()}")
+    texts = {"kubectl": found.kubectl, "curl": found.curl, "Python": found.python}
+    tools = [(name, text, f"{id_prefix}-{name.lower()}") for name, text in texts.items()]
+    return {"tools": tools, "open": "" if found.kubectl else "curl"}
+
+
+@register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)
+def copy_list(
+    context: template.Context, name: str, cluster: Cluster | None = None, kind: Kind | None = None
+) -> dict[str, Any]:
+    """The list with the filters of the address."""
+    request = context["request"]
+    query = request.GET.dict()
+    if cluster is None:
+        recipe = site_recipe(name, query)
+    else:
+        recipe = list_recipe(name, cluster.name, query, kind)
+    return {"request": request, "recipes": [recipe], "id": "copy-list"}
+
+
+@register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)
+def copy_object(
+    context: template.Context, cluster: Cluster, kind: str, namespace: str, name: str
+) -> dict[str, Any]:
+    """Reading and deleting one object."""
+    recipes = object_recipes(cluster.name, kinds.by_name(kind), namespace, name)
+    return {"request": context["request"], "recipes": recipes, "id": "copy-object"}
+
+
+@register.inclusion_tag("dashboard/inc/copy_as.html", takes_context=True)
+def copy_cluster(context: template.Context, cluster: Cluster) -> dict[str, Any]:
+    """Reading, pausing or resuming, exporting and deleting a cluster."""
+    recipes = cluster_recipes(cluster.name, paused=cluster.paused)
+    return {"request": context["request"], "recipes": recipes, "id": "copy-cluster"}
+
+
+@register.inclusion_tag("dashboard/inc/copy_form.html")
+def copy_form(action: str = "", id_suffix: str = "form") -> dict[str, str]:
+    """A button that shows the commands for what the form contains now."""
+    return {"action": action, "id": f"copied-{id_suffix}"}

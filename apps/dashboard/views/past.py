@@ -1,0 +1,54 @@
+"""The past: the queue at a moment, the state around a decision, deleted clusters."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.cluster.errors import ApiError
+from apps.cluster.models import Cluster
+from apps.controlplane.history import past_clusters
+from apps.controlplane.queue.past import PastMoment
+from apps.dashboard.queries.past import deleted_clusters, past_queue_page, state_page
+from apps.dashboard.rendering import Request, recorded_page, render_page, render_refusal
+from apps.dashboard.streams import site_stamp
+
+
+def past_queue(request: Request, cluster: Cluster, moment: PastMoment) -> HttpResponse:
+    """The queue at a moment, read-only."""
+    found = past_queue_page(cluster, moment, request.GET)
+    context = {"cluster": cluster, "past": found, "moment": moment}
+    return render_page(request, "past_queue", context)
+
+
+@require_GET
+@recorded_page
+def decision_state(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """Nodes and pods as the decision saw them."""
+    found = state_page(cluster, number, request.GET)
+    return render_page(request, "decision_state", {"cluster": cluster, "around": found})
+
+
+@require_GET
+def deleted_list(request: Request) -> HttpResponse:
+    """Deleted clusters whose history is retained."""
+    stamp = site_stamp()
+    context = {"page": deleted_clusters(request.GET), "stamp": stamp}
+    return render_page(request, "deleted_clusters", context)
+
+
+@require_http_methods(["GET", "POST"])
+def forget_cluster(request: Request, number: int) -> HttpResponse:
+    """Ask before the history of a deleted cluster is deleted; POST deletes it."""
+    stamp = site_stamp()
+    try:
+        past = past_clusters.get_past_cluster(number)
+    except ApiError as refusal:
+        return render_refusal(request, refusal)
+    if request.method == "POST":
+        past_clusters.delete_past_cluster(past)
+        messages.success(request, f"The history of cluster {past.name} was deleted.")
+        return redirect("deleted-clusters")
+    return render_page(request, "forget_cluster", {"past": past, "stamp": stamp})

@@ -1,0 +1,65 @@
+"""The webhooks of a cluster: list and form, one webhook with its deliveries."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.cluster.errors import BadRequest, Invalid
+from apps.cluster.models import Cluster
+from apps.controlplane.webhooks import service
+from apps.dashboard.forms.refusals import show_refusal
+from apps.dashboard.forms.webhook import WebhookForm
+from apps.dashboard.paging import log_page
+from apps.dashboard.rendering import Request, cluster_page, render_page
+
+
+@require_http_methods(["GET", "POST"])
+@cluster_page
+def webhooks(request: Request, cluster: Cluster) -> HttpResponse:
+    """The list; POST adds one."""
+    form = WebhookForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            added = service.add_webhook(
+                cluster, **form.cleaned_data, user=request.user.get_username()
+            )
+        except Invalid as refusal:
+            show_refusal(form, refusal)
+        else:
+            messages.success(request, "Webhook added. Send a test to see whether it answers.")
+            return redirect("webhook", cluster=cluster.name, number=added.pk)
+    context = {"cluster": cluster, "form": form, "hooks": list(service.webhooks_of(cluster))}
+    return render_page(request, "webhooks", context, status=422 if form.errors else 200)
+
+
+@require_GET
+@cluster_page
+def webhook(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """A webhook and the log of its deliveries."""
+    found = service.get_webhook(cluster, number)
+    page = log_page(service.deliveries_of(found), request.GET)
+    return render_page(request, "webhook", {"cluster": cluster, "hook": found, "page": page})
+
+
+@require_POST
+@cluster_page
+def change_webhook(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """Apply `action`: test, enable, disable or delete."""
+    found, action = service.get_webhook(cluster, number), request.POST.get("action", "")
+    match action:
+        case "test":
+            service.send_test(found)
+            messages.success(request, "A test will be sent in a moment; see the log below.")
+        case "enable" | "disable":
+            service.set_enabled(found, action == "enable")
+            messages.success(request, f"Webhook {action}d.")
+        case "delete":
+            service.delete_webhook(found)
+            messages.success(request, "Webhook deleted.")
+            return redirect("webhooks", cluster=cluster.name)
+        case _:
+            raise BadRequest(f"unknown action {action!r}")
+    return redirect("webhook", cluster=cluster.name, number=number)

@@ -1,0 +1,93 @@
+/* Notifications of finished operations: a toast with a link on every page, and a notification of the
+   browser where the user has allowed it. Operations that a user started are watched until they end. */
+
+(() => {
+  const place = document.getElementById("toasts");
+  if (!place) return;
+  const WATCHED = "schedweb-operations";
+  const FIRST_MS = 1500;
+  const LONGEST_MS = 15000;
+  const ENDED = new Set(["succeeded", "failed", "cancelled"]);
+  const WORDS = { succeeded: "finished", failed: "failed", cancelled: "was cancelled" };
+
+  const read = () => JSON.parse(localStorage.getItem(WATCHED) || "{}");
+  const write = (watched) => localStorage.setItem(WATCHED, JSON.stringify(watched));
+  let wait = FIRST_MS;
+
+  /* The page of an operation that has not ended: watch it from now on. */
+  const here = document.querySelector("[data-operation]");
+  if (here) {
+    const watched = read();
+    if (ENDED.has(here.dataset.state)) delete watched[here.dataset.operation];
+    else watched[here.dataset.operation] = here.dataset.title;
+    write(watched);
+  }
+
+  async function look() {
+    const watched = read();
+    const numbers = Object.keys(watched);
+    if (!numbers.length) return;
+    const found = await Promise.all(numbers.map(fetchOperation));
+    for (const [index, operation] of found.entries()) {
+      if (operation && !ENDED.has(operation.state)) continue;
+      const still = read();
+      if (!(numbers[index] in still)) continue;
+      delete still[numbers[index]];
+      write(still);
+      if (operation) announce(operation);
+    }
+    wait = Math.min(1.5 * wait, LONGEST_MS);
+    setTimeout(look, wait);
+  }
+
+  async function fetchOperation(number) {
+    try {
+      const answer = await fetch(`${place.dataset.operations}/${number}`);
+      if (answer.ok) return await answer.json();
+      return answer.status === 404 ? null : { state: "running" };
+    } catch {
+      return { state: "running" };
+    }
+  }
+
+  function announce(operation) {
+    const address = `/operations/${operation.id}`;
+    const text = operation.state === "failed" ? operation.cause : operation.message;
+    if (location.pathname !== address) showToast(operation, address, text);
+    if (window.Notification && Notification.permission === "granted" && document.hidden) {
+      const shown = new Notification(`${operation.title} ${WORDS[operation.state]}`, { body: text, tag: address });
+      shown.addEventListener("click", () => {
+        focus();
+        location.href = address;
+      });
+    }
+  }
+
+  function showToast(operation, address, text) {
+    const toast = document.createElement("div");
+    toast.className = `notice toast ${operation.state === "failed" ? "error" : "success"}`;
+    const link = document.createElement("a");
+    link.href = address;
+    link.textContent = operation.title;
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "link";
+    close.textContent = "Close";
+    close.addEventListener("click", () => toast.remove());
+    toast.append(link, ` ${WORDS[operation.state]}. `, text || "", " ", close);
+    place.append(toast);
+  }
+
+  look();
+
+  const allow = document.querySelector("[data-notify]");
+  if (allow && window.Notification && Notification.permission !== "granted") {
+    allow.hidden = false;
+    allow.addEventListener("click", async () => {
+      const answer = await Notification.requestPermission();
+      allow.textContent =
+        answer === "granted" ? "Notifications are allowed" : "The browser does not allow notifications";
+      allow.disabled = true;
+    });
+  }
+})();

@@ -1,0 +1,86 @@
+"""Searching by time in the zone of the browser, undoing a taint, reading a deleted cluster."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, expect
+
+from apps.cluster.models import Pod
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.loop.engines import Engines
+from tests.browser.conftest import watch_page
+from tests.dashboard.conftest import add_pods, pod
+
+pytestmark = pytest.mark.browser
+
+
+def test_times_are_picked_an_undo_says_what_is_lost_and_history_outlives_its_cluster(
+    chromium: Browser, site: str
+) -> None:
+    User.objects.create_superuser("admin", password="open sesame")
+    lab = create_cluster("lab", user="admin", nodes=2, zones=2, tie_break="first-name")
+    add_pods(lab, pod("web-0"), pod("web-1"))
+    engines = Engines()
+    engines.run(lab.pk)
+    window = chromium.new_context(viewport={"width": 1280, "height": 900}, timezone_id="Asia/Tokyo")
+    seen = watch_page(window, site)
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    expect(page.locator("#zone")).to_contain_text("Times are in Asia/Tokyo (UTC+09:00).")
+
+    # presets, typed limits and the picker all select by the times that the page shows
+    seen.open("/clusters/lab/decisions")
+    time = page.locator("details.period")
+    time.locator("summary").click()
+    time.get_by_role("link", name="Last hour", exact=True).click()
+    page.wait_for_url("**since=1h*")
+    expect(time.locator("summary")).to_have_text("Time: Last hour")
+    expect(page.locator("#period-decisions")).to_contain_text("(1 h ago)")
+    expect(page.locator("#decisions")).to_contain_text("web-1")
+    time.locator("summary").click()
+    time.get_by_label("Pick the end").fill("2026-01-31T12:00:00")
+    expect(page.locator("#decisions")).to_contain_text("is not before until")
+    time.get_by_label("From").fill("")
+    expect(page.locator("#period-decisions")).to_contain_text("Until 2026-01-31 12:00:00 JST")
+    limit = page.locator("#period-decisions time").first
+    expect(limit).to_have_attribute("title", "2026-01-31 03:00:00 UTC")
+    expect(page.locator("#decisions")).to_contain_text("No decisions match")
+    page.keyboard.press("Escape")
+    expect(time).not_to_have_attribute("open", "")
+
+    # the pods that a taint evicts are listed first, and undo says which are lost
+    name = Pod.objects.get(cluster=lab, name="web-0").node_name
+    seen.open(f"/clusters/lab/nodes/{name}")
+    page.get_by_label("New taint").fill("maintenance:NoExecute")
+    page.get_by_role("button", name="Taint", exact=True).click()
+    expect(page.locator("main")).to_contain_text("No controller re-creates")
+    page.get_by_role("button", name="Taint and evict").click()
+    engines.run(lab.pk)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#notices")).to_contain_text("taint maintenance removed")
+    expect(page.locator("#notices")).to_contain_text("Undo cannot restore evicted pods")
+    page.get_by_role("link", name="create it again").first.click()
+    expect(page.get_by_label("YAML")).to_have_value(re.compile("name: web-"))
+
+    # from the state around a decision to the explanation of a node
+    seen.open("/clusters/lab/decisions?pod=web-1")
+    page.locator("#decisions tbody a").first.click()
+    page.get_by_role("link", name="State around it").click()
+    expect(page.locator("#past")).to_contain_text("Read-only")
+    page.locator("#decision_state tbody a", has_text="node-1").first.click()
+    expect(page.locator("#explanation")).to_contain_text("node-1 was")
+
+    # a deleted cluster keeps its pages
+    seen.open("/clusters/lab/delete")
+    page.get_by_label("Type lab to confirm").fill("lab")
+    page.get_by_role("button", name="Delete cluster").click()
+    page.get_by_role("link", name="Deleted clusters").click()
+    page.get_by_role("link", name="lab", exact=True).click()
+    expect(page.locator("#deleted")).to_contain_text("Its history is read-only.")
+    page.get_by_role("link", name="web-1").first.click()
+    expect(page.locator("#story")).to_contain_text("attempt 1")
+    assert [text for text in seen.problems if "422" not in text] == []
+    window.close()

@@ -1,0 +1,142 @@
+"""A day's work: the tour, keys, actions on many nodes, files, signs of work, notifications."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from apps.cluster import kinds
+from apps.cluster.models import Cluster, Node
+from apps.cluster.writes import Actor
+from apps.cluster.writing import store
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.models import Operation
+from apps.controlplane.operations import running
+from tests.browser.conftest import Seen
+
+pytestmark = pytest.mark.browser
+
+#: A request takes this long, which is longer than the time after which a sign is shown.
+SLOW_MS = 1200
+
+
+@pytest.fixture
+def lab(seen: Seen) -> Cluster:
+    return create_cluster("lab", user="admin", nodes=230, zones=2)
+
+
+def slow(page: Page, pattern: str) -> None:
+    """Delay the responses to these requests."""
+
+    def wait(route: Route) -> None:
+        page.wait_for_timeout(SLOW_MS)
+        route.continue_()
+
+    page.route(pattern, wait)
+
+
+def test_a_first_visit_starts_with_a_tour_and_keys_move_between_pages(
+    seen: Seen, lab: Cluster, chromium: Browser
+) -> None:
+    window = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = window.new_page()
+    page.set_default_timeout(10_000)
+    new = Seen(page, seen.address)
+    new.log_in("admin", "open sesame")
+    tour = page.get_by_role("region", name="Tour")
+    expect(tour).to_contain_text("1 of 4")
+    tour.get_by_role("button", name="Next").click()
+    expect(tour.get_by_role("heading", name="Queue and pods")).to_be_visible()
+    page.get_by_role("link", name="lab", exact=True).click()
+    expect(tour).to_contain_text("2 of 4")
+    expect(page.locator(".sections .pointed")).to_have_text("Queue")
+    tour.get_by_role("button", name="Skip the tour").click()
+    page.reload()
+    expect(page.get_by_role("heading", name="lab", exact=True)).to_be_visible()
+    expect(tour).to_have_count(0)
+
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("n")
+    page.wait_for_url(f"{seen.address}/clusters/lab/nodes")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="node-001")).to_be_focused()
+    page.keyboard.press("x")
+    expect(page.get_by_label("Select node-001")).to_be_checked()
+    page.keyboard.press("f")
+    page.keyboard.type("g?p")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("g?p")
+    page.locator("details.account summary").click()
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("details.account summary")).to_be_visible()
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, re.findall(r"\d+", background)[:3])) < 150
+    window.close()
+
+
+def test_all_nodes_that_match_are_labeled_and_a_mistake_keeps_the_selection(
+    seen: Seen, lab: Cluster, tmp_path: Path
+) -> None:
+    page = seen.page
+    seen.log_in("admin", "open sesame")
+    page.wait_for_url(f"{seen.address}/")
+    seen.open("/clusters/lab/nodes")
+    page.get_by_label("Select node-003").check()
+    page.get_by_label("Select node-005").check()
+    text = page.get_by_label("A taint as key=value:Effect")
+    text.fill("no label")
+    page.get_by_role("button", name="Label", exact=True).click()
+    problem = page.get_by_role("alert")
+    expect(problem).to_contain_text("neither key=value nor key-")
+    expect(text).to_have_value("no label")
+    expect(text).to_be_focused()
+    expect(page.get_by_text("2 selected")).to_be_visible()
+    # an update of the live region keeps the selection, the text and the error
+    store.patch(lab, kinds.NODE, "", "node-000", _cordon, actor=Actor("bob"))
+    expect(page.locator("tr", has_text="node-000")).to_contain_text("cordoned")
+    expect(problem).to_contain_text("neither key=value nor key-")
+    expect(text).to_have_value("no label")
+    expect(page.get_by_label("Select node-005")).to_be_checked()
+    text.fill("disk=ssd")
+    expect(problem).to_be_hidden()
+
+    page.get_by_label("all 230 that match").check()
+    expect(page.get_by_text("230 selected")).to_be_visible()
+    page.get_by_role("button", name="Label", exact=True).click()
+    expect(page.get_by_role("heading", name="Label 230 nodes: disk=ssd")).to_be_visible()
+    operation = Operation.objects.get()
+    seen.open("/clusters/lab/pods")
+    running.run(operation.pk)
+    toast = page.locator("#toasts .toast")
+    expect(toast).to_contain_text("Label 230 nodes: disk=ssd finished. 230 nodes labeled")
+    toast.get_by_role("link").click()
+    page.wait_for_url(f"{seen.address}/operations/{operation.pk}")
+    assert Node.objects.filter(cluster=lab, labels__disk="ssd").count() == 230
+
+    file = tmp_path / "node.yaml"
+    file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: new}\nspek: {}\n")
+    seen.open("/clusters/lab/import")
+    page.locator("input[type=file]").set_input_files(file)
+    area = page.get_by_label("YAML", exact=True)
+    expect(area).to_have_value(re.compile("kind: Node"))
+    slow(page, "**/import")
+    page.get_by_role("button", name="Copy as").click()
+    expect(page.locator("#working")).to_be_visible()
+    expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
+    expect(page.locator("pre", has_text="kubectl create -f -")).to_contain_text("spek: {}")
+    expect(page.locator("#working")).to_be_hidden()
+    page.unroute("**/import")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator(".problem")).to_contain_text("Line 4: spek: unknown field")
+    expect(area).to_have_value(re.compile("spek"))
+    assert [said for said in seen.problems if "status of 422" not in said] == []
+
+
+def _cordon(body: dict[str, object]) -> dict[str, object]:
+    return {**body, "spec": {"unschedulable": True}}

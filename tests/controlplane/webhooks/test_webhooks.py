@@ -1,0 +1,203 @@
+"""Webhooks: events are collected, posted with a signature, and retried."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from apps.cluster.models import Cluster
+from apps.controlplane.clusters import lifecycle
+from apps.controlplane.loop.engines import Engines
+from apps.controlplane.models import Operation, Webhook, WebhookDelivery
+from apps.controlplane.webhooks import collecting, sending, service
+from tests.dashboard.conftest import add_pods, pod
+
+pytestmark = pytest.mark.django_db
+
+
+@dataclass
+class Receiver:
+    """An address that answers with `status`, and what it received."""
+
+    url: str = ""
+    status: int = 204
+    received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    found = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers["Content-Length"])
+            found.received.append((dict(self.headers), self.rfile.read(length)))
+            self.send_response(found.status)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            if found.status != 204:
+                self.wfile.write(b"x" * 5000)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing is logged."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    found.url = f"http://127.0.0.1:{server.server_port}/hook?from=schedweb"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield found
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def lab(db: None, settings: Any) -> Cluster:
+    settings.WEBHOOKS_LOCAL = True
+    return lifecycle.create_cluster("hooked", user="alice", nodes=2, tie_break="first-name")
+
+
+def work() -> None:
+    """What beat and a worker do."""
+    collecting.collect()
+    for number in collecting.claim_due():
+        sending.send(number)
+
+
+def events(receiver: Receiver) -> list[dict[str, Any]]:
+    return [event for _, body in receiver.received for event in json.loads(body)["events"]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_chosen_events_are_posted_with_a_signature(lab: Cluster, receiver: Receiver) -> None:
+    add_pods(lab, pod("before", cpu="100"))
+    Engines().run(lab.pk)
+    kinds = ["pod.unschedulable", "operation.ended", "cluster.paused"]
+    hook = service.add_webhook(lab, receiver.url, kinds, user="alice")
+    work()
+    assert receiver.received == [], "only events after it was added are sent"
+    add_pods(lab, pod("web"), pod("huge", cpu="100"))
+    Engines().run(lab.pk)
+    ended = timezone.now() - timedelta(seconds=2)
+    Webhook.objects.filter(pk=hook.pk).update(collected_at=ended - timedelta(seconds=1))
+    Operation.objects.create(
+        kind="export", title="Export", cluster=lab, state="failed", cause="disk", finished_at=ended
+    )
+    lifecycle.pause(lab)
+    work()
+    found = events(receiver)
+    assert [event["kind"] for event in found] == kinds
+    assert found[0]["pod"] == "default/huge" and "Insufficient cpu" in found[0]["message"]
+    assert (found[1]["state"], found[1]["message"]) == ("failed", "disk")
+    headers, body = receiver.received[0]
+    signed = f"{headers['X-Schedweb-Timestamp']}.".encode() + body
+    expected = hmac.new(hook.secret.encode(), signed, hashlib.sha256).hexdigest()
+    assert headers["X-Schedweb-Signature"] == f"sha256={expected}"
+    work()
+    assert len(receiver.received) == 1, "each event is sent once"
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.state, delivery.status_code, delivery.attempts) == ("succeeded", 204, 1)
+
+
+def test_a_failed_delivery_is_retried_in_order_and_given_up(
+    lab: Cluster, receiver: Receiver
+) -> None:
+    receiver.status = 302
+    hook = service.add_webhook(lab, receiver.url, ["pod.scheduled"], user="alice")
+    first, second = service.send_test(hook), service.send_test(hook)
+    work()
+    work()
+    first.refresh_from_db()
+    assert (first.state, first.attempts, first.status_code) == ("waiting", 1, 302)
+    assert len(first.answer) == 1000, "the log has the start of the answer"
+    assert first.next_at > timezone.now() + timedelta(seconds=8)
+    assert len(receiver.received) == 1, "the second one waits for the first, redirects are ignored"
+    for _ in sending.BACKOFF:
+        WebhookDelivery.objects.filter(pk=first.pk).update(next_at=timezone.now())
+        work()
+    first.refresh_from_db()
+    assert (first.state, first.attempts) == ("failed", 1 + len(sending.BACKOFF))
+    receiver.status = 200
+    work()
+    second.refresh_from_db()
+    assert second.state == "succeeded"
+    WebhookDelivery.objects.update(finished_at=timezone.now() - timedelta(days=8))
+    collecting.forget_old()
+    assert not WebhookDelivery.objects.exists()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "0.0.0.0"])
+def test_addresses_of_the_machine_and_its_link_are_refused(
+    lab: Cluster, settings: Any, host: str
+) -> None:
+    settings.WEBHOOKS_LOCAL = False
+    hook = service.add_webhook(lab, f"http://{host}:9/x", ["pod.scheduled"], user="alice")
+    sending.send(service.send_test(hook).pk)
+    assert "RefusedAddress" in WebhookDelivery.objects.get().answer
+
+
+def test_an_address_that_does_not_exist_is_an_error_in_the_log(lab: Cluster) -> None:
+    hook = service.add_webhook(lab, "http://no-such-host.invalid/", ["pod.scheduled"], user="a")
+    sending.send(service.send_test(hook).pk)
+    assert "gaierror" in WebhookDelivery.objects.get().answer
+
+
+@pytest.mark.django_db(transaction=True)
+def test_webhooks_are_managed_on_pages(lab: Cluster, client: Client, receiver: Receiver) -> None:
+    client.force_login(User.objects.create_user("alice"))
+    page = "/clusters/hooked/webhooks"
+    wrong = client.post(page, {"url": "ftp://x"})
+    text = wrong.content.decode()
+    assert wrong.status_code == 422 and "Choose at least one kind" in text
+    added = client.post(page, {"url": receiver.url, "kinds": ["pod.scheduled", "pod.preempted"]})
+    hook = Webhook.objects.get()
+    assert added.headers["Location"] == f"{page}/{hook.pk}" and hook.secret
+    client.post(f"{page}/{hook.pk}/change", {"action": "test"})
+    work()
+    assert events(receiver)[0]["kind"] == "test"
+    assert "204" in client.get(f"{page}/{hook.pk}").content.decode()
+    client.post(f"{page}/{hook.pk}/change", {"action": "disable"})
+    add_pods(lab, pod("web"))
+    Engines().run(lab.pk)
+    client.post(f"{page}/{hook.pk}/change", {"action": "enable"})
+    work()
+    assert len(receiver.received) == 1, "events while it was disabled are not sent"
+    client.post(f"{page}/{hook.pk}/change", {"action": "delete"})
+    assert not Webhook.objects.exists()
+
+
+def test_webhooks_are_managed_with_rest(lab: Cluster, client: Client, receiver: Receiver) -> None:
+    address = "/api/v1/clusters/hooked/webhooks"
+    assert client.get(address).status_code == 401
+    client.force_login(User.objects.create_user("alice"))
+    wanted = {"url": "nowhere", "kinds": ["pod.unknown"]}
+    wrong = client.post(address, wanted, content_type="application/json")
+    assert wrong.status_code == 422 and "'pod.unknown' is not one of" in wrong.content.decode()
+    wanted = {"url": receiver.url, "kinds": ["pod.scheduled"], "secret": "s"}
+    added = client.post(address, wanted, content_type="application/json").json()
+    one = f"{address}/{added['id']}"
+    assert [each["url"] for each in client.get(address).json()] == [receiver.url]
+    assert client.post(f"{one}/test").status_code == 202
+    work()
+    assert client.get(f"{one}/deliveries").json()[0]["state"] == "succeeded"
+    off = client.patch(one, {"enabled": False}, content_type="application/json").json()
+    assert off["enabled"] is False
+    assert client.delete(one).status_code == 204 and client.get(one).status_code == 404
+
+
+def test_webhooks_are_deleted_with_their_cluster(lab: Cluster) -> None:
+    service.send_test(service.add_webhook(lab, "http://x.invalid/", ["pod.scheduled"], user="a"))
+    lifecycle.delete_cluster(lab)
+    assert not WebhookDelivery.objects.exists() and not Webhook.objects.exists()

@@ -1,0 +1,55 @@
+"""An action on more nodes than one request changes, run by a worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.cluster import kinds
+from apps.cluster.models import Node
+from apps.cluster.writing import store
+from apps.controlplane.clusters.generating import generate_node
+from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.models import Operation
+from apps.controlplane.operations import running
+from tests.dashboard.conftest import ACTOR, add_pods, pod
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def act(alice: Client, action: str, query: str, **fields: str) -> Any:
+    data = {"action": action, "matching": "1", "filter": query, **fields}
+    return alice.post("/clusters/wide/change-nodes", data)
+
+
+def run_operation(response: Any) -> Operation:
+    """Run the operation that a response leads to."""
+    operation = Operation.objects.latest("pk")
+    assert response.headers["Location"] == f"/operations/{operation.pk}"
+    running.run(operation.pk)
+    operation.refresh_from_db()
+    return operation
+
+
+def test_an_action_on_all_that_match_is_an_operation(alice: Client) -> None:
+    cluster = create_cluster("wide", user="alice", nodes=3)
+    bodies = [(kinds.NODE, generate_node(f"bulk-{number}", "zone-9")) for number in range(230)]
+    store.create_many(cluster, bodies, actor=ACTOR)
+    add_pods(cluster, pod("lost", nodeName="bulk-7"))
+    for action, text in (("cordon", ""), ("label", "disk=ssd"), ("annotate", "team=ops")):
+        operation = run_operation(act(alice, action, "zone=zone-9", text=text))
+        assert operation.state == "succeeded", operation.cause
+        assert operation.message.startswith(f"230 nodes {action}")
+        assert (operation.done, operation.total) == (230, 230)
+    bulk = Node.objects.filter(cluster=cluster, name__startswith="bulk")
+    assert bulk.filter(unschedulable=True, labels__disk="ssd").count() == 230
+    assert bulk.first().body["metadata"]["annotations"]["team"] == "ops"
+    assert not Node.objects.filter(cluster=cluster, name__startswith="node", unschedulable=True)
+    refused = run_operation(act(alice, "drain", "zone=zone-9", sure="1"))
+    assert "1 pods of 230 nodes have no controller" in refused.cause
+    page = act(alice, "delete", "zone=zone-9").content.decode()
+    assert "Delete 230 nodes?" in page and "and 130 more" in page and bulk.count() == 230
+    deleted = run_operation(act(alice, "delete", "zone=zone-9", sure="1"))
+    assert deleted.message == "230 nodes deleted" and not bulk.exists()
