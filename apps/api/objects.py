@@ -141,7 +141,7 @@ async def read(request: ObjectRequest) -> HttpResponse:
 def _object_query(kind: Kind) -> Statement:
     """One row for a cluster that exists; null for an object that does not."""
     statement = (
-        f"SELECT o.body::text FROM cluster_cluster c LEFT JOIN {kind.model._meta.db_table} o "
+        f"SELECT o.body::text FROM cluster_cluster c LEFT JOIN {kind.table} o "
         "ON o.cluster_id = c.id AND o.namespace = $2::text AND o.name = $3::text "
         "WHERE c.name = $1::text"
     )

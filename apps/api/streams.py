@@ -19,6 +19,7 @@ from django.http import HttpResponse, QueryDict
 
 from apps.api.kubernetes import media, params, paths, verbs, watching
 from apps.api.kubernetes.calls import Call
+from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.presenting import present_object
 from apps.api.kubernetes.views import access_of, find_cluster, refusal_response
@@ -135,7 +136,8 @@ def _idle(stream: Watch, goes_on: bool) -> list[bytes]:
 
 def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     headers = {n.decode("latin-1"): value.decode("latin-1") for n, value in scope["headers"]}
-    target = paths.parse(match["path"])
+    cluster = find_cluster(match["cluster"])
+    target = paths.parse(match["path"]) or parse_custom(cluster, match["path"])
     if target is None or target.subresource:
         raise UnknownPath
     query = QueryDict(scope["query_string"].decode("latin-1"))
@@ -143,7 +145,7 @@ def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
     identity = impersonate(identity_of(user), headers)
     require(identity, replace(access_of(target, "GET", query), verb="watch"))
     return Call(
-        cluster=find_cluster(match["cluster"]),
+        cluster=cluster,
         target=target,
         method="GET",
         query=query,

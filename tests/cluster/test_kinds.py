@@ -22,6 +22,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.quota.usage import countable, covered_resources
 from apps.controlplane.loop.informer import WATCHED
 from apps.controlplane.tables.kinds import COLUMNS
+from apps.dashboard.forms.manifest import load_example
 from apps.scheduler import objects
 
 ROOT = Path(__file__).parents[2]
@@ -68,13 +69,16 @@ def _in_the_cluster(kind: Kind) -> Iterator[str]:
         schema.definition_of(kind.group, kind.version, kind.name)
     except KeyError:
         yield f"apps/cluster/schema: no definition of {kind.api_version} {kind.name}"
+    by_plural = kind.group == "" and kind.plural in COUNTED_BY_PLURAL
+    if countable(kind) and by_plural and not covered_resources(kind, [kind.plural]):
+        yield "apps/cluster/quota/usage.py: quotas do not count it by its plural"
+    if kind.is_data:
+        # its row says what else there is to know
+        return
     if (kind.name in defaulting._DEFAULTERS) == (kind.name in NO_DEFAULTS):
         yield "apps/cluster/admission/defaulting: no defaults, or NO_DEFAULTS here is wrong"
     if (kind.name in validation._NEW) == (kind.name in NO_RULES):
         yield "apps/cluster/validation: no rules, or NO_RULES here is wrong"
-    by_plural = kind.group == "" and kind.plural in COUNTED_BY_PLURAL
-    if countable(kind) and by_plural and not covered_resources(kind, [kind.plural]):
-        yield "apps/cluster/quota/usage.py: quotas do not count it by its plural"
     if kind.name not in NOT_SCHEDULED_BY:
         if kind.name not in objects.KINDS:
             yield "apps/scheduler/objects: no Struct, or NOT_SCHEDULED_BY here is wrong"
@@ -99,13 +103,13 @@ def _at_the_edges(kind: Kind) -> Iterator[str]:
 
 
 def _examples(kind: Kind) -> Iterator[str]:
-    example = ROOT / f"apps/dashboard/forms/examples/{kind.name.lower()}.yaml"
-    if not example.exists():
-        yield f"{example.relative_to(ROOT)}: no manifest to start from"
+    example = load_example(kind.name.lower())
+    if not example:
+        yield "apps/dashboard/forms/examples: no manifest to start from"
         return
-    body = yaml.safe_load(example.read_text())
+    body = yaml.safe_load(example)
     if (body["apiVersion"], body["kind"]) != (kind.api_version, kind.name):
-        yield f"{example.relative_to(ROOT)}: is of another kind"
+        yield "apps/dashboard/forms/examples: is of another kind"
 
 
 @pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.name)
@@ -114,10 +118,10 @@ def test_every_place_knows_the_kind(kind: Kind) -> None:
 
 
 def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
-    class ConfigMap:
+    class Gadget:
         pass
 
-    kind = Kind("ConfigMap", "configmaps", ConfigMap)  # type: ignore[arg-type]
+    kind = Kind("Gadget", "secrets", Gadget)  # type: ignore[arg-type]
     files = [place.partition(":")[0] for place in places_without(kind)]
     assert files == [
         "apps/cluster/migrations",
@@ -125,13 +129,12 @@ def test_a_kind_that_only_has_a_row_is_missing_everywhere_else() -> None:
         "apps/cluster/schema",
         "apps/cluster/admission/defaulting",
         "apps/cluster/validation",
-        "apps/cluster/quota/usage.py",
         "apps/scheduler/objects",
         "apps/controlplane/loop/informer.py",
         "apps/controlplane/tables/kinds.py",
-        "apps/api/kubernetes/resources.py",
-        "apps/api/kubernetes/discovery.py",
-        "apps/dashboard/forms/examples/configmap.yaml",
+        "apps/api/kubernetes/protobuf",
+        "docs/api/kubernetes.md",
+        "apps/dashboard/forms/examples",
     ]
 
 

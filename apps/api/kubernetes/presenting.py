@@ -144,7 +144,7 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
     resource = call.resource
     match call.media.as_:
         case "Table":
-            kind, version = resource.kind.name, call.media.version
+            kind, version = resource.kind, call.media.version
             cells = tables.row_of(kind, _included(call), version, call.cluster.now())
             return _ListForm(tables.table(kind, metadata, version), "rows", cells)
         case "PartialObjectMetadataList" as form:
@@ -158,7 +158,7 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
             return _ListForm(envelope, "items", lambda body: tables.partial(body, version))
         case _:
             envelope = {
-                "kind": f"{resource.kind.name}List",
+                "kind": resource.list_kind,
                 "apiVersion": resource.api_version,
                 "metadata": metadata,
                 "items": [],
@@ -168,7 +168,7 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
 
 def _table(call: Call, body: Body, *, definitions: bool = True) -> Body:
     """The Table of one object."""
-    kind, version = call.resource.kind.name, call.media.version
+    kind, version = call.resource.kind, call.media.version
     row = tables.row_of(kind, _included(call), version, call.cluster.now())(body)
     return {**tables.table(kind, _version(body), version, definitions=definitions), "rows": [row]}
 

@@ -10,6 +10,7 @@ from typing import Any
 from apps.api.kubernetes import events
 from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import kinds, models
+from apps.cluster.custom.versions import CustomVersion
 from apps.cluster.errors import qualified
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
@@ -55,6 +56,8 @@ class Resource:
     #: Converts from the stored form to that of this group and version, and back.
     to_wire: Callable[[Body], Body] = field(default=_unchanged)
     from_wire: Callable[[Body], Body] = field(default=_unchanged)
+    #: Of a custom resource: its version's names, and the paths of `scale`.
+    custom: CustomVersion | None = None
 
     @property
     def plural(self) -> str:
@@ -71,7 +74,11 @@ class Resource:
 
     @property
     def singular(self) -> str:
-        return self.kind.name.lower()
+        return self.custom.singular if self.custom is not None else self.kind.name.lower()
+
+    @property
+    def list_kind(self) -> str:
+        return self.custom.list_kind if self.custom is not None else f"{self.kind.name}List"
 
     @cached_property
     def api_version(self) -> str:
@@ -89,7 +96,7 @@ class Resource:
     @cached_property
     def definition(self) -> str:
         """The name of its OpenAPI definition."""
-        return definition_of(self.group, self.version, self.kind.name)
+        return self.kind.schema_name or definition_of(self.group, self.version, self.kind.name)
 
     def subresource(self, name: str) -> Subresource | None:
         return next((sub for sub in self.subresources if sub.name == name), None)
@@ -97,9 +104,9 @@ class Resource:
 
 _CONNECT_VERBS = ("create", "get")
 _PROXY_VERBS = ("create", "delete", "get", "patch", "update")
-_SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
+SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 _EXTRA: dict[str, tuple[Subresource, ...]] = {
-    "Deployment": (_SCALE,),
+    "Deployment": (SCALE,),
     "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
     "Node": (Subresource("proxy", "NodeProxyOptions", _PROXY_VERBS),),
     "Pod": (
@@ -111,11 +118,11 @@ _EXTRA: dict[str, tuple[Subresource, ...]] = {
         Subresource("portforward", "PodPortForwardOptions", _CONNECT_VERBS),
         Subresource("proxy", "PodProxyOptions", _PROXY_VERBS),
     ),
-    "ReplicaSet": (_SCALE,),
-    "ReplicationController": (_SCALE,),
+    "ReplicaSet": (SCALE,),
+    "ReplicationController": (SCALE,),
     "Service": (Subresource("proxy", "ServiceProxyOptions", _PROXY_VERBS),),
     "ServiceAccount": (Subresource("token", "TokenRequest", ("create",), _AUTHENTICATION, "v1"),),
-    "StatefulSet": (_SCALE,),
+    "StatefulSet": (SCALE,),
 }
 _RETURNS_DELETED = {
     "CSIDriver",
@@ -138,8 +145,8 @@ def _resource(kind: Kind) -> Resource:
         kind.version,
         subresources=(*_EXTRA.get(kind.name, ()), *status),
         verbs=tuple(v for v in VERBS if kind is not kinds.NAMESPACE or v != "deletecollection"),
-        returns_deleted=kind.name in _RETURNS_DELETED,
-        creates_on_update=kind.name in _CREATES_ON_UPDATE,
+        returns_deleted=kind.returns_deleted or kind.name in _RETURNS_DELETED,
+        creates_on_update=kind.creates_on_update or kind.name in _CREATES_ON_UPDATE,
     )
 
 
@@ -187,7 +194,7 @@ def find(group: str, version: str, plural: str) -> Resource | None:
     return _BY_PATH.get((group, version, plural))
 
 
-def in_group_version(group: str, version: str) -> list[Resource]:
+def in_group_version(group: str, version: str, custom: tuple[Resource, ...] = ()) -> list[Resource]:
     """The resources of one group and version by name; empty if it is not served."""
-    found = [r for r in _SERVED if (r.group, r.version) == (group, version)]
+    found = [r for r in (*_SERVED, *custom) if (r.group, r.version) == (group, version)]
     return sorted(found, key=lambda resource: resource.plural)

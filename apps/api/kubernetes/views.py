@@ -38,6 +38,7 @@ from apps.api.kubernetes import (
     verbs,
 )
 from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
@@ -164,11 +165,13 @@ class KubernetesView(ReleasingView):
         assert isinstance(request.user, User)
         identity = impersonate(identity_of(request.user), impersonation_headers(request.META))
         if target is None:
+            found = find_cluster(cluster)
+            target = parse_custom(found, path)
+        if target is None:
             plain = request._request
             method = str(request.method)
             access = usage.access_of(method, path)
             require(identity, access or Access(method.lower(), path=f"/{path}"))
-            found = find_cluster(cluster)
             return (
                 component.answer(plain, found, path)
                 or usage.answer(plain, found, path, accept)

@@ -111,7 +111,7 @@ class Watch:
         lines: list[bytes] = []
         while not lines:
             changes = changelog.changes_after(
-                cluster.pk, self.version, kinds=[self.call.resource.kind.name], limit=BATCH
+                cluster.pk, self.version, kinds=[self.call.resource.kind.key], limit=BATCH
             )
             if not changes:
                 break
@@ -121,7 +121,7 @@ class Watch:
 
     def lines_of(self, changes: Sequence[LoggedChange], feed: ChangeFeed) -> list[bytes]:
         """The events of these changes of any kind, which follow `version`."""
-        own = [change for change in changes if change.kind == self.call.resource.kind.name]
+        own = [change for change in changes if change.kind == self.call.resource.kind.key]
         if changes:
             self.version = changes[-1].version
         if self._matcher.selective or self.call.media.as_:
@@ -140,7 +140,7 @@ class Watch:
     def needs_log(self, changes: Sequence[LoggedChange]) -> bool:
         """Whether the events of these changes depend on earlier ones, which have to be read."""
         return self._matcher.selective and any(
-            change.kind == self.call.resource.kind.name and change.previous_version is not None
+            change.kind == self.call.resource.kind.key and change.previous_version is not None
             for change in changes
         )
 

@@ -195,7 +195,7 @@ def _export_bodies(cluster: Cluster) -> Iterator[Body]:
     for kind in sorted(kinds.ALL, key=_rank):
         if kind is kinds.EVENT:
             continue
-        rows = kind.model._default_manager.filter(cluster=cluster).order_by("id")
+        rows = kind.objects(cluster).order_by("id")
         for body in rows.values_list("body", flat=True):
             metadata = {k: v for k, v in body["metadata"].items() if k not in _SERVER_SET}
             yield {**body, "metadata": metadata}
