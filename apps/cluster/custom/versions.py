@@ -138,7 +138,7 @@ def _register(spec: Body, version: Body) -> str:
 
     The name depends on the content, so that clusters with the same schema share it.
     """
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or _ANY
+    schema: Body = (version.get("schema") or {}).get("openAPIV3Schema") or _ANY
     gvk = {"group": spec["group"], "version": version["name"], "kind": spec["names"]["kind"]}
     digest = hashlib.sha256(msgspec.json.encode([gvk, schema], order="sorted")).hexdigest()[:16]
     name = f"custom.{digest}.{gvk['kind']}"

@@ -56,8 +56,7 @@ class Owners:
 
     def _exists(self, api_version: str, kind: str, uid: str) -> bool:
         try:
-            model = kinds.by_api_version(api_version, kind).model
+            rows = kinds.by_api_version(api_version, kind).objects(self._cluster)
         except KeyError:
             return True
-        rows = model._default_manager.filter(cluster=self._cluster)
         return rows.extra(where=["uid::text = %s"], params=[uid]).exists()
