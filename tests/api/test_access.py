@@ -174,6 +174,12 @@ def test_an_impersonated_user_has_the_permissions_of_that_user(kube: Kube) -> No
     assert kube.get("/metrics", **acting_as("bob")).json()["message"] == (
         'forbidden: User "bob" cannot get path "/metrics"'
     )
+    usage = "/apis/metrics.k8s.io/v1beta1"
+    assert kube.get(usage, **acting_as("bob")).status_code == 200
+    assert kube.get(f"{usage}/pods", **acting_as("bob")).json()["details"] == {
+        "group": "metrics.k8s.io",
+        "kind": "pods",
+    }
     own = review(kube, "SelfSubjectAccessReview", {"resourceAttributes": LIST_PODS})
     assert own.json()["status"]["allowed"] is True
     theirs = review(

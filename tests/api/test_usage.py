@@ -104,6 +104,18 @@ def test_refusals(running: Kube, path: str, code: int, message: str) -> None:
     assert message in response.json()["message"]
 
 
+def test_metrics_have_no_protobuf_but_their_metadata_has_forms(running: Kube) -> None:
+    protobuf = "application/vnd.kubernetes.protobuf"
+    assert running.get(f"{METRICS}/pods", headers={"accept": protobuf}).status_code == 406
+    both = {"accept": f"{protobuf},application/json"}
+    assert names(running.get(f"{METRICS}/pods", headers=both)) == ["a", "b"]
+    form = {"accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+    partial = running.get(f"{METRICS}/pods", headers=form).json()
+    assert partial["kind"] == "PartialObjectMetadataList"
+    assert [item["kind"] for item in partial["items"]] == ["PartialObjectMetadata"] * 2
+    assert running.get(METRICS, headers={"accept": protobuf}).status_code == 200
+
+
 def test_the_group_is_served_while_the_mock_kubelets_run(kube: Kube) -> None:
     def groups() -> tuple[bool, bool]:
         plain = kube.get("/apis").json()["groups"]

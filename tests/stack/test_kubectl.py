@@ -26,9 +26,8 @@ OF_OLDER_CLIENTS: Final = {
 }
 #: Commands with another outcome -> why.
 DIFFERENT: Final = {
-    "api-versions": "kinds that are not served yet",
-    "api-resources": "kinds that are not served yet",
-    "can-i": "access reviews are not served yet",
+    "api-versions": "autoscaling/v1 and other older versions are not served",
+    "api-resources": "ComponentStatuses are not served",
 }
 PROGRAM = shutil.which("kubectl")
 
