@@ -1,4 +1,4 @@
-"""The page of a failed request: the database is unavailable, or an internal error."""
+"""The response to a failed request: the database is unavailable, or an internal error."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.views.decorators.csrf import requires_csrf_token
 from django.views.defaults import server_error
 
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
+from apps.cluster.errors import ApiError
 
 RETRY_SECONDS = 1
 
@@ -19,6 +20,8 @@ def failure(request: HttpRequest) -> HttpResponse:
     """Called by Django on an unhandled exception: 503 without a database, otherwise 500."""
     error = sys.exc_info()[1]
     if error is None or not is_database_unavailable(error):
+        if request.path.startswith("/k8s/"):
+            return JsonResponse(_internal_error().status(), status=500)
         return server_error(request)
     if request.path.startswith(("/k8s/", "/api/")):
         response: HttpResponse = JsonResponse(DatabaseUnavailable().status(), status=503)
@@ -27,3 +30,7 @@ def failure(request: HttpRequest) -> HttpResponse:
         response = HttpResponse(get_template("503.html").render(), status=503)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
+
+
+def _internal_error() -> ApiError:
+    return ApiError("Internal error occurred: the server failed and logged the cause")

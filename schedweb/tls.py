@@ -12,10 +12,13 @@ import ipaddress
 import os
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -76,11 +79,63 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def server_context(paths: Files) -> ssl.SSLContext:
-    """The TLS context of the https port."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+class NamedContext(ssl.SSLContext):
+    """A server's TLS context, which knows the name that the client asked for."""
+
+    #: "" for the names of the site itself.
+    server_name: str = ""
+
+
+def server_context(
+    paths: Files, is_cluster_name: Callable[[str], bool] = lambda name: False
+) -> ssl.SSLContext:
+    """The TLS context of the https port.
+
+    A client that asks for a name of which `is_cluster_name` is true gets a certificate for just
+    this name: a wildcard below `localhost` is refused by many clients.
+    """
+    context = NamedContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(paths.server, paths.server_key)
+    named = _NamedContexts(paths)
+
+    def choose(connection: Any, name: str | None, _: ssl.SSLContext) -> None:
+        if name and is_cluster_name(name):
+            connection.context = named.get(name.lower())
+
+    context.sni_callback = choose
     return context
+
+
+class _NamedContexts:
+    """The contexts of names that clients asked for, in memory; the latest `MOST_NAMES` of them."""
+
+    MOST_NAMES = 256
+
+    def __init__(self, paths: Files) -> None:
+        self._paths = paths
+        self._contexts: OrderedDict[str, tuple[datetime.datetime, NamedContext]] = OrderedDict()
+
+    def get(self, name: str) -> NamedContext:
+        now = datetime.datetime.now(datetime.UTC)
+        issued, context = self._contexts.pop(name, (None, None))
+        if issued is None or now - issued > datetime.timedelta(days=SERVER_DAYS - RENEW_DAYS):
+            issued, context = now, self._issue(name)
+        assert context is not None
+        self._contexts[name] = issued, context
+        if len(self._contexts) > self.MOST_NAMES:
+            self._contexts.popitem(last=False)
+        return context
+
+    def _issue(self, name: str) -> NamedContext:
+        context = NamedContext(ssl.PROTOCOL_TLS_SERVER)
+        context.server_name = name
+        key, certificate = _sign(self._paths, [name])
+        # ssl reads certificates from files only
+        with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+            file.write(_private_pem(key) + certificate.public_bytes(serialization.Encoding.PEM))
+            file.flush()
+            context.load_cert_chain(file.name)
+        return context
 
 
 def _create_authority(paths: Files) -> None:
@@ -98,6 +153,12 @@ def _create_authority(paths: Files) -> None:
 
 
 def _create_server_certificate(paths: Files, names: list[str]) -> None:
+    key, certificate = _sign(paths, names)
+    _write(paths.server_key, paths.server, key, certificate)
+
+
+def _sign(paths: Files, names: list[str]) -> tuple[Key, x509.Certificate]:
+    """A new key, and the authority's certificate of it for a server with these *names*."""
     authority = x509.load_pem_x509_certificate(paths.authority.read_bytes())
     signer = serialization.load_pem_private_key(paths.authority_key.read_bytes(), password=None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey), (
@@ -119,7 +180,7 @@ def _create_server_certificate(paths: Files, names: list[str]) -> None:
         )
         .sign(signer, hashes.SHA256())
     )
-    _write(paths.server_key, paths.server, key, certificate)
+    return key, certificate
 
 
 def _is_server_certificate_valid(paths: Files, names: list[str]) -> bool:
@@ -178,11 +239,14 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _write(key_path: Path, path: Path, key: Key, certificate: x509.Certificate) -> None:
-    pem = key.private_bytes(
+    write_private(key_path, _private_pem(key).decode())
+    write_private(path, certificate.public_bytes(serialization.Encoding.PEM).decode())
+    path.chmod(0o644)
+
+
+def _private_pem(key: Key) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    write_private(key_path, pem.decode())
-    write_private(path, certificate.public_bytes(serialization.Encoding.PEM).decode())
-    path.chmod(0o644)

@@ -25,6 +25,8 @@ from django.http import HttpResponse, QueryDict
 from apps.api.kubernetes import bodies, media, params, paths, verbs
 from apps.api.kubernetes.presenting import warning_header
 from apps.api.kubernetes.views import refusal_response
+from apps.cluster.access import impersonation
+from apps.cluster.access.service_tokens import is_service_token
 from apps.cluster.auth import InvalidCredentials, user_of_authorization
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.connections import Connections, Rows, Statement, connect
@@ -55,6 +57,7 @@ _STATES_KEPT: Final = 200
 _NO_PARAMETERS: Final = QueryDict()
 _PATH = re.compile(r"/k8s/(?P<cluster>[^/]+)/(?P<path>apis?/.+)")
 #: Parameters of a creation that change nothing in how it is carried out.
+_IMPERSONATION: Final = impersonation.PREFIX.encode()
 _PLAIN_PARAMETERS = frozenset({"fieldManager", "fieldValidation"})
 
 
@@ -88,6 +91,8 @@ def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
     """The creation that a POST requests; None if the request has to be handled by Django."""
     credentials = headers.get(b"authorization")
     length = headers.get(b"content-length", b"")
+    if needs_django(headers):
+        return None
     if not credentials or not length.isdigit() or int(length) > LARGEST_BODY:
         return None
     place = _place(scope["path"])
@@ -103,6 +108,17 @@ def route_of(scope: Scope, headers: Mapping[bytes, bytes]) -> Route | None:
     if media.is_pretty(None, user_agent):
         return None
     return Route(*place, query, credentials.decode("latin-1"), content_type, user_agent)
+
+
+def needs_django(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the user of a request is another one than that of a known key.
+
+    That is so with impersonation and with tokens of service accounts, whose permissions differ.
+    """
+    credentials = headers.get(b"authorization", b"")
+    return is_service_token(credentials.decode("latin-1")) or any(
+        name.startswith(_IMPERSONATION) for name in headers
+    )
 
 
 @lru_cache(maxsize=1000)
@@ -128,6 +144,7 @@ def _is_creation(target: paths.Target) -> bool:
     return (
         not (target.name or target.subresource or target.watch)
         and "create" in resource.verbs
+        and not resource.is_review
         and resource.as_stored
         and (target.namespace is not None) == resource.namespaced
         and creation.is_row_only(resource.kind)

@@ -21,6 +21,7 @@ from django.http import HttpResponse, QueryDict
 from apps.api import creation
 from apps.api.kubernetes import bodies, media, paths
 from apps.api.kubernetes.views import answer, error_response, refusal_response
+from apps.cluster.access.identity import AUTHENTICATED, MASTERS, Identity
 from apps.cluster.availability import DatabaseUnavailable
 from apps.cluster.connections import Statement
 from apps.cluster.context import request_context
@@ -54,6 +55,8 @@ def request_of(scope: Scope, headers: Mapping[bytes, bytes]) -> ObjectRequest | 
     """The request, if it can be answered here; None if Django has to."""
     credentials = headers.get(b"authorization")
     length = headers.get(b"content-length", b"0")
+    if creation.needs_django(headers):
+        return None
     small = length.isdigit() and int(length) <= bodies.MAX_BYTES
     if scope["method"] not in _METHODS or not credentials or not small:
         return None
@@ -93,7 +96,7 @@ async def authenticate(request: ObjectRequest) -> str | HttpResponse:
     try:
         return await creation.authenticate(request.credentials)
     except Exception as error:
-        response = error_response(error)
+        response = error_response(error, request.accept)
         if response is None:
             raise
         return response
@@ -138,7 +141,7 @@ async def read(request: ObjectRequest) -> HttpResponse:
 def _object_query(kind: Kind) -> Statement:
     """One row for a cluster that exists; null for an object that does not."""
     statement = (
-        f"SELECT o.body::text FROM cluster_cluster c LEFT JOIN {kind.model._meta.db_table} o "
+        f"SELECT o.body::text FROM cluster_cluster c LEFT JOIN {kind.table} o "
         "ON o.cluster_id = c.id AND o.namespace = $2::text AND o.name = $3::text "
         "WHERE c.name = $1::text"
     )
@@ -163,14 +166,14 @@ def respond(request: ObjectRequest, raw: bytes, user: str, request_id: str) -> H
                 read=read,
                 content_type=request.content_type,
                 accept=request.accept,
-                user=user,
+                identity=Identity(user, (MASTERS, AUTHENTICATED)),
                 user_agent=request.user_agent,
             )
         # only lists are sent in pieces
         assert isinstance(response, HttpResponse)
         return response
     except Exception as error:
-        refusal = error_response(error)
+        refusal = error_response(error, request.accept)
         if refusal is None:
             raise
         return refusal

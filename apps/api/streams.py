@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterator, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -18,11 +19,15 @@ from django.http import HttpResponse, QueryDict
 
 from apps.api.kubernetes import media, params, paths, verbs, watching
 from apps.api.kubernetes.calls import Call
+from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.presenting import present_object
-from apps.api.kubernetes.views import find_cluster, refusal_response
+from apps.api.kubernetes.views import access_of, find_cluster, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
 from apps.api.sending import send_from_thread
+from apps.cluster.access.deciding import require
+from apps.cluster.access.identity import identity_of
+from apps.cluster.access.impersonation import impersonate
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError
 from apps.cluster.log.feed import ChangeFeed
@@ -47,9 +52,13 @@ class _Ended(Exception):
 async def watch(
     scope: Scope, receive: Receive, send: Send, match: re.Match[str], user: User
 ) -> None:
-    """GET with `watch=true`: one JSON object per line, until disconnect or timeout."""
+    """GET with `watch=true`: a line of JSON or a frame of protobuf for each event.
+
+    Ends when the client disconnects, or at the timeout.
+    """
+    accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
     try:
-        call = await _run_in_thread(lambda: _call(scope, match, user))
+        call = await _run_in_thread(lambda: _call(scope, match, user, accept))
         if call.target.name and not call.target.watch:
             # a single object cannot be watched: the parameter is ignored
             return await _respond(
@@ -57,7 +66,7 @@ async def watch(
             )
         stream = Watch(call, watching.watch_options(call))
     except ApiError as refusal:
-        return await _respond(send, refusal_response(refusal))
+        return await _respond(send, refusal_response(refusal, accept))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
     streaming = asyncio.ensure_future(_send_events(stream, send))
     try:
@@ -77,7 +86,8 @@ async def _send_events(stream: Watch, send: Send) -> None:
     cluster = stream.call.cluster.pk
     # subscribe before the first read, so that no change is missed
     async with listener().subscribe(cluster) as subscription:
-        await send(_start(200, [(b"content-type", b"application/json")]))
+        kind = watching.content_type(stream.call.media)
+        await send(_start(200, [(b"content-type", kind.encode())]))
         try:
             await _send_from_thread(stream.begin, send)
             feed = listener().feed(cluster, stream.version)
@@ -94,7 +104,7 @@ async def _send_events(stream: Watch, send: Send) -> None:
                 if await subscription.wait(min(left, BOOKMARK_SECONDS)) is None:
                     lines = _idle(stream, time.monotonic() < end)
         except ApiError as refusal:
-            await send(_chunk(error_line(refusal)))
+            await send(_chunk(error_line(stream.call.media, refusal)))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -124,22 +134,26 @@ def _idle(stream: Watch, goes_on: bool) -> list[bytes]:
     return [stream.bookmark()] if stream.options.bookmarks and goes_on else []
 
 
-def _call(scope: Scope, match: re.Match[str], user: User) -> Call:
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-    target = paths.parse(match["path"])
+def _call(scope: Scope, match: re.Match[str], user: User, accept: str) -> Call:
+    headers = {n.decode("latin-1"): value.decode("latin-1") for n, value in scope["headers"]}
+    cluster = find_cluster(match["cluster"])
+    target = paths.parse(match["path"]) or parse_custom(cluster, match["path"])
     if target is None or target.subresource:
         raise UnknownPath
     query = QueryDict(scope["query_string"].decode("latin-1"))
     params.check_text(query)
+    identity = impersonate(identity_of(user), headers)
+    require(identity, replace(access_of(target, "GET", query), verb="watch"))
     return Call(
-        cluster=find_cluster(match["cluster"]),
+        cluster=cluster,
         target=target,
         method="GET",
         query=query,
         raw=b"",
         content_type="",
-        media=media.negotiate(headers.get(b"accept", "")),
-        actor=Actor(user.get_username(), current_request_id()),
+        media=media.negotiate(accept, protobuf=target.resource.has_message),
+        actor=Actor(identity.actor, current_request_id()),
+        identity=identity,
     )
 
 

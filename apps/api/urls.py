@@ -31,6 +31,7 @@ from apps.api.control.operations import (
     ExportView,
     OperationViewSet,
 )
+from apps.api.control.opinions import AgreementView, SecondOpinionListView
 from apps.api.control.profiles import (
     DraftViewSet,
     PreviewListView,
@@ -108,6 +109,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/v1/clusters/<str:cluster>/queue/activate",
         QueueActivateView.as_view(),
         name="api-queue-activate",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/opinions",
+        SecondOpinionListView.as_view(),
+        name="api-opinions",
+    ),
+    path(
+        "api/v1/clusters/<str:cluster>/opinions/agreement",
+        AgreementView.as_view(),
+        name="api-agreement",
     ),
     path("api/v1/clusters/<str:cluster>/previews", PreviewListView.as_view(), name="api-previews"),
     path(

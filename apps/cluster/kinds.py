@@ -1,14 +1,32 @@
 """The registry of kinds: what the API, the store and the pages know about each of them.
 
-Adding a kind is a model in models.py, a row here, a migration, and what CONTRIBUTING.md lists.
+A kind that is only data is a row in data_kinds.py. A kind with a table of its own is a model in
+models.py, a row here, a migration, and what CONTRIBUTING.md lists.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
 
 from apps.cluster import models
+from apps.cluster.data_kinds import ROWS
 from apps.cluster.errors import qualified
+from apps.cluster.models import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column that a CustomResourceDefinition declares."""
+
+    name: str
+    type: str
+    json_path: str
+    format: str
+    description: str
+    priority: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +48,40 @@ class Kind:
     categories: tuple[str, ...] = ()
     #: fieldSelector paths beyond metadata.name and metadata.namespace.
     fields: tuple[str, ...] = ()
+    #: Deletion returns the object instead of a Status.
+    returns_deleted: bool = False
+    #: A PUT of a missing object creates it.
+    creates_on_update: bool = False
+    #: The name of its CustomResourceDefinition; "" for a kind of this registry.
+    definition_name: str = ""
+    #: Of such a kind: its OpenAPI definition, and its columns.
+    schema_name: str = ""
+    printer_columns: tuple[PrinterColumn, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The name under which tables and the change log have it; unique in a cluster."""
+        return self.definition_name or self.name
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its objects are in the table that kinds share."""
+        return self.model is models.DataObject
+
+    @property
+    def table(self) -> str:
+        """What follows FROM in SQL, before an alias: the rows of this kind."""
+        table = self.model._meta.db_table
+        return f"(SELECT * FROM {table} WHERE kind = '{self.key}')" if self.is_data else table
+
+    @property
+    def constants(self) -> dict[str, str]:
+        """The columns that have the same value in every row of this kind."""
+        return {"kind": self.key} if self.is_data else {}
+
+    def objects(self, cluster: Cluster) -> QuerySet[Any]:
+        """The rows of this kind in a cluster."""
+        return self.model._default_manager.filter(cluster=cluster, **self.constants)
 
     @property
     def api_version(self) -> str:
@@ -244,9 +296,19 @@ ALL: tuple[Kind, ...] = (
     ),
     EVENT,
     Kind("Lease", "leases", models.Lease, group="coordination.k8s.io"),
+    *(Kind(model=models.DataObject, **row) for row in ROWS),
 )
 
 _BY_NAME = {kind.name: kind for kind in ALL}
+
+
+def by_key(key: str) -> Kind:
+    """The kind with a `key`, also one of a CustomResourceDefinition: its group and plural."""
+    found = _BY_NAME.get(key)
+    if found is not None:
+        return found
+    plural, _, group = key.partition(".")
+    return Kind(plural, plural, models.DataObject, group=group, definition_name=key)
 
 
 def by_name(name: str) -> Kind:

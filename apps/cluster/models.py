@@ -295,6 +295,20 @@ class Lease(KubernetesObject):
     pass
 
 
+class DataObject(KubernetesObject):
+    """An object of a kind that is only data, or of a CustomResourceDefinition."""
+
+    #: `Kind.key`: the kind's name, or `plural.group` of a CustomResourceDefinition.
+    kind = models.CharField(max_length=253)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["cluster", "kind", "namespace", "name"], name="unique_dataobject"
+            ),
+        )
+
+
 class Change(models.Model):
     """One change of one object. Versions of a cluster become visible in order."""
 
@@ -308,7 +322,8 @@ class Change(models.Model):
     )
     version = models.BigIntegerField()
     type = models.CharField(max_length=8, choices=Type.choices)
-    kind = models.CharField(max_length=32)
+    #: `Kind.key`
+    kind = models.CharField(max_length=253)
     namespace = models.CharField(max_length=63, blank=True)
     name = models.CharField(max_length=253)
     uid = models.UUIDField()

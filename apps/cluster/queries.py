@@ -65,7 +65,7 @@ def get(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Body:
     """One object; NotFound when it does not exist."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT body::text FROM {kind.model._meta.db_table} "
+            f"SELECT body::text FROM {kind.table} o "
             "WHERE cluster_id = %s AND namespace = %s AND name = %s",
             [cluster.pk, namespace, name],
         )
@@ -138,14 +138,14 @@ def _page_query(cluster: Cluster, kind: Kind, selection: Selection) -> tuple[str
     """
     limit = selection.limit
     where, parameters = _conditions(cluster, kind, selection)
-    table, condition = kind.model._meta.db_table, " AND ".join(where)
+    table, condition = kind.table, " AND ".join(where)
     counts = bool(limit) and not (selection.labels or selection.fields)
     statement = (
-        f"WITH page AS MATERIALIZED (SELECT id, namespace, name FROM {table} "
+        f"WITH page AS MATERIALIZED (SELECT id, namespace, name FROM {table} o "
         # one more row shows whether more follow
         f"WHERE {condition} ORDER BY namespace, name {'LIMIT %s' if limit else ''}) "
         f"SELECT c.resource_version, {'(SELECT count(*) FROM page)' if limit else '0'}, "
-        f"{f'(SELECT count(*) FROM {table} WHERE {condition})' if counts else 'NULL::bigint'}, "
+        f"{f'(SELECT count(*) FROM {table} o WHERE {condition})' if counts else 'NULL::bigint'}, "
         f"{_LAST_KEY if limit else 'NULL'}, o.text "
         "FROM cluster_cluster c LEFT JOIN (SELECT "
         f"(SELECT t.body::text FROM {table} t WHERE t.id = page.id) AS text "

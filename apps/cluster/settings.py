@@ -95,6 +95,10 @@ class ClusterSettings(models.Model):
         RANDOM = "random", "seeded draw"
         FIRST_NAME = "first-name", "smallest node name"
 
+    class Scheduling(models.TextChoices):
+        BUILT_IN = "built-in", "by this site's scheduler"
+        EXTERNAL = "external", "by a client of the API"
+
     tie_break = _setting(
         models.CharField(max_length=16, choices=TieBreak.choices, default=TieBreak.RANDOM),
         label="Ties",
@@ -107,6 +111,11 @@ class ClusterSettings(models.Model):
         help="The same seed repeats the same random selection. Empty: a random seed.",
         changed_by="no one",
         draw=partial(secrets.randbits, 32),
+    )
+    scheduling = _setting(
+        models.CharField(max_length=16, choices=Scheduling.choices, default=Scheduling.BUILT_IN),
+        label="Scheduling",
+        help="Who binds pods. An external scheduler gets a second opinion on each of its bindings.",
     )
     controllers = _setting(
         models.BooleanField(default=True),

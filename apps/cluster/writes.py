@@ -72,5 +72,5 @@ def key_of(write: Write) -> Key:
     """The key of the object; for a creation, after admission."""
     if isinstance(write, Create):
         metadata = write.body["metadata"]
-        return write.kind.name, metadata.get("namespace", ""), metadata["name"]
-    return write.kind.name, write.namespace, write.name
+        return write.kind.key, metadata.get("namespace", ""), metadata["name"]
+    return write.kind.key, write.namespace, write.name

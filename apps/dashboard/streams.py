@@ -224,4 +224,4 @@ def _find_changed_topics(cluster_id: int, position: int) -> TopicChanges | None:
             [cluster_id, position, newest],
         )
         changed = [row[0] for row in cursor.fetchall()]
-    return TopicChanges(newest, frozenset(kinds.by_name(kind).plural for kind in changed))
+    return TopicChanges(newest, frozenset(kinds.by_key(kind).plural for kind in changed))

@@ -11,16 +11,25 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from schedweb.front.cluster_roots import SERVER_NAME
+
 _HEAD: Final = b"HTTP/1."
 #: Larger bodies are written on their own: copying them takes longer than a system call.
 _LARGEST_JOINED: Final = 64 * 1024
 
 
 class JoiningProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with fewer writes."""
+    """uvicorn's protocol, with fewer writes; requests carry the TLS server name."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedWrites(transport))
+        connection = transport.get_extra_info("ssl_object")
+        self._server_name = getattr(connection.context, "server_name", "") if connection else ""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._server_name:
+            self.scope[SERVER_NAME] = self._server_name  # type: ignore[literal-required]
 
 
 class JoinedWrites(asyncio.Transport):
@@ -57,6 +66,9 @@ class JoinedWrites(asyncio.Transport):
 
     def resume_reading(self) -> None:
         self._transport.resume_reading()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._transport.set_protocol(protocol)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._transport.get_extra_info(name, default)

@@ -20,6 +20,7 @@ from django.conf import settings
 from apps.api import creation
 from schedweb import gate, memory, tls
 from schedweb.celery import connect_producer
+from schedweb.front.cluster_roots import ClusterRoots, cluster_of, site_names
 from schedweb.front.joined_writes import JoiningProtocol
 from schedweb.front.listening import listen
 from schedweb.front.objects import ObjectsInThreads
@@ -28,6 +29,9 @@ from schedweb.front.threads import Limits, WsgiInThreads
 
 #: Threads for requests, and as many for streams; more would only compete.
 THREADS = 16
+
+#: Bytes of a message from the client of a WebSocket; watches expect none.
+LARGEST_FRAME = 64 * 1024
 
 #: Seconds for running requests to finish at shutdown.
 GRACE_SECONDS = 5
@@ -40,9 +44,10 @@ class Site:
         self, front: Front, *, plain: socket.socket, secure: socket.socket, certificates: tls.Files
     ) -> None:
         self._front = front
+        application = ClusterRoots(front, settings.ALLOWED_HOSTS)
         self._ports = (
-            (_Port(_uvicorn_config(front)), plain),
-            (_Port(_uvicorn_config(front, certificates)), secure),
+            (_Port(_uvicorn_config(application)), plain),
+            (_Port(_uvicorn_config(application, certificates)), secure),
         )
 
     async def run(self) -> None:
@@ -63,12 +68,17 @@ class _Port(uvicorn.Server):
         yield
 
 
-def _uvicorn_config(front: Front, certificates: tls.Files | None = None) -> uvicorn.Config:
+def _uvicorn_config(
+    application: ClusterRoots, certificates: tls.Files | None = None
+) -> uvicorn.Config:
     return uvicorn.Config(
-        front,
+        application,
         loop="asyncio",
         http=JoiningProtocol,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=LARGEST_FRAME,
+        # compressing each event would take a window of memory for each watch
+        ws_per_message_deflate=False,
         lifespan="off",
         # Django has configured logging.
         log_config=None,
@@ -82,7 +92,8 @@ def _uvicorn_config(front: Front, certificates: tls.Files | None = None) -> uvic
 
 
 def _context(certificates: tls.Files, *uvicorn_default: object) -> ssl.SSLContext:
-    return tls.server_context(certificates)
+    sites = site_names(settings.ALLOWED_HOSTS)
+    return tls.server_context(certificates, lambda name: cluster_of(name, sites) is not None)
 
 
 def main() -> None:

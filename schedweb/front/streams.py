@@ -23,11 +23,15 @@ from django.db import close_old_connections
 from django.http.request import split_domain_port, validate_host
 from django.utils.module_loading import import_string
 
+from apps.api.kubernetes.views import find_cluster
+from apps.cluster.access import service_tokens
 from apps.cluster.auth import InvalidCredentials, authenticate
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import acceptable_request_id, request_context
+from apps.cluster.errors import NotFound
 from schedweb.front.asgi import Application, Message, Receive, Scope, Send, header_map, respond
 from schedweb.front.creation import create_or_pass_on
+from schedweb.front.websockets import WebSocketRequest
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +77,9 @@ class Front:
         self._running: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            request = WebSocketRequest(scope, receive, send)
+            scope, receive, send = request.scope, request.receive, request.send
         if scope["method"] == "POST":
             await create_or_pass_on(scope, receive, send, self._other)
             return
@@ -96,7 +103,9 @@ class Front:
         with request_context(acceptable_request_id(headers.get("x-request-id"))) as request_id:
             answer = _Answer(send, request_id)
             try:
-                user = await _admit(headers, answer)
+                user = await _admit(
+                    headers, answer, match.groupdict().get("path") and match["cluster"]
+                )
                 if user is not None:
                     handler: Handler = import_string(stream.handler)
                     await self._run(handler(scope, receive, answer, match, user), answer)
@@ -154,24 +163,30 @@ class _Answer:
         await respond(self, 503, body, kind, headers={"retry-after": "1"})
 
 
-async def _admit(headers: dict[str, str], send: Send) -> User | None:
-    """The user of the request; None if the request was rejected."""
+async def _admit(headers: dict[str, str], send: Send, cluster: str | None) -> User | None:
+    """The user of the request; None if the request was rejected.
+
+    `cluster` is the one whose Kubernetes API is requested, whose service accounts are users, too.
+    """
     host = split_domain_port(headers.get("host", ""))[0]
     if not validate_host(host, settings.ALLOWED_HOSTS):
         await respond(send, 400, *_status(400, "BadRequest", f"the host {host!r} is not served"))
         return None
-    user = await sync_to_async(_authenticate, thread_sensitive=False)(headers)
+    user = await sync_to_async(_authenticate, thread_sensitive=False)(headers, cluster)
     if user is None:
         body, kind = _status(401, "Unauthorized", "Unauthorized")
         await respond(send, 401, body, kind, headers={"www-authenticate": "Bearer"})
     return user
 
 
-def _authenticate(headers: dict[str, str]) -> User | None:
+def _authenticate(headers: dict[str, str], cluster: str | None) -> User | None:
     close_old_connections()
     try:
+        token = headers.get("authorization", "").partition(" ")[2].strip()
+        if cluster is not None and service_tokens.is_service_token(token):
+            return service_tokens.verify(find_cluster(cluster), token)
         return authenticate(headers)
-    except InvalidCredentials:
+    except (InvalidCredentials, NotFound, service_tokens.InvalidToken):
         return None
     finally:
         close_old_connections()

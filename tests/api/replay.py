@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 from django.test import Client
 
+from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster.models import Change, Cluster
 from tests.api.asgi import request_stream
 
@@ -323,6 +324,8 @@ def _table_without_ages(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decode(raw: bytes, content_type: str, streamed: bool) -> Any:
+    if content_type == envelopes.MEDIA_TYPE:
+        return envelopes.decode(raw)
     text = raw.decode()
     if content_type.startswith("application/yaml"):
         return json.loads(json.dumps(yaml.safe_load(text), default=str))

@@ -20,8 +20,7 @@ RESULTS: Final[Mapping[str, tuple[int, tuple[int, ...]]]] = {
     "03_names_namespaces": (31, ()),
     "04_selectors": (45, ()),
     "05_paging": (30, ()),
-    # the message lists protobuf, in which we do not answer
-    "06_tables_metadata": (58, (42,)),
+    "06_tables_metadata": (58, ()),
     "07_update": (39, ()),
     "08_patch": (40, ()),
     "09_apply": (25, ()),
@@ -31,8 +30,7 @@ RESULTS: Final[Mapping[str, tuple[int, tuple[int, ...]]]] = {
     "13_other_validation": (52, ()),
     "14_defaulting": (49, ()),
     "15_priority_runtimeclass": (35, ()),
-    # as above
-    "16_protocol": (38, (12,)),
+    "16_protocol": (38, ()),
     "17_watch": (59, ()),
     "18_events_leases": (28, ()),
     "19_expired": (13, ()),

@@ -72,6 +72,9 @@ class Cluster:
     def runtime_class(self, name: str) -> dict[str, Any] | None:
         return self.objects.get(("RuntimeClass", name))
 
+    def limit_ranges(self, namespace: str) -> list[dict[str, Any]]:
+        return []
+
     def default_storage_class(self) -> dict[str, Any] | None:
         annotation = "storageclass.kubernetes.io/is-default-class"
         return self._find_default(

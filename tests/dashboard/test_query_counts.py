@@ -74,6 +74,7 @@ BOUNDS = {
     "object": 9,
     "objects": 7,
     "operation": 5,
+    "opinions": 6,
     "operation-output": 4,
     "operations": 6,
     "plugin": 2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import http.client
 import json
 import re
@@ -14,9 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
+from django.test import Client
 from rest_framework.authtoken.models import Token
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from apps.cluster.context import current_request_id
 from schedweb import tls
@@ -271,3 +277,50 @@ def test_a_stream_that_loses_the_database_ends_properly(
     web.request("GET", "/failing/later", headers={"Authorization": f"Bearer {key}"})
     # an incomplete response would raise here
     assert web.getresponse().read() == b"hello\n"
+
+
+def open_websocket(site: Running, path: str, key: str = "", **options: Any) -> ClientConnection:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    address = f"ws://127.0.0.1:{site.port}{path}"
+    return connect(address, additional_headers=headers, proxy=None, **options)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_over_websocket_has_a_frame_for_each_line(site: Running, key: str) -> None:
+    with open_websocket(site, "/streams/pods?watch=1", key) as client:
+        text = str(client.recv(10))
+        assert text.startswith("alice pods ") and text.endswith("\n")
+        assert client.response is not None
+        assert text.split()[2] == client.response.headers["X-Request-Id"]
+    # browsers cannot set headers
+    encoded = base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
+    subprotocols = [f"base64url.bearer.authorization.k8s.io.{encoded}", "base64.binary.k8s.io"]
+    with open_websocket(site, "/streams/pods?watch=1", subprotocols=subprotocols) as client:
+        assert client.subprotocol == "base64.binary.k8s.io"
+        assert str(client.recv(10)).startswith("alice pods ")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_websocket_that_is_refused_gets_the_response_as_over_http(
+    site: Running, key: str
+) -> None:
+    for wrong in ("", "wrong"):
+        with pytest.raises(InvalidStatus) as refused:
+            open_websocket(site, "/streams/pods?watch=1", wrong)
+        assert refused.value.response.status_code == 401
+        assert json.loads(refused.value.response.body or b"")["reason"] == "Unauthorized"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_of_another_site_cannot_watch_with_the_cookie(site: Running, key: str) -> None:
+    client = Client()
+    client.force_login(User.objects.get())
+    cookie = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={client.session.session_key}"}
+    address = f"ws://127.0.0.1:{site.port}/streams/pods?watch=1"
+    own = f"http://127.0.0.1:{site.port}"
+    with connect(address, additional_headers=cookie, origin=Origin(own), proxy=None) as watching:
+        assert str(watching.recv(10)).startswith("alice pods ")
+    with pytest.raises(InvalidStatus):
+        connect(
+            address, additional_headers=cookie, origin=Origin("https://example.org"), proxy=None
+        )

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from apps.api.kubernetes import protobuf
-from apps.api.kubernetes.errors import JSON_TYPES, unknown_format
+from apps.api.kubernetes.errors import JSON_TYPES, MEDIA_TYPES, unknown_format
+from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest, RequestEntityTooLarge
 from apps.cluster.schema import Decoded, ShapeError, decode
@@ -30,16 +30,21 @@ def too_large() -> RequestEntityTooLarge:
     return RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BYTES}")
 
 
-def parse(raw: bytes, content_type: str) -> Any:
-    """Plain data from a body in any supported format; UnreadableDocument if it is invalid."""
+def parse(raw: bytes, content_type: str, api_version: str, kind: str) -> Any:
+    """Plain data from a body in any supported format; UnreadableDocument if it is invalid.
+
+    A protobuf body that does not name its type is one of `kind`.
+    """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type in ("", "application/json"):
         return parse_json(raw)
     if media_type in ("application/yaml", "application/x-yaml", "text/yaml"):
         return parse_yaml(raw)
-    if media_type == protobuf.MEDIA_TYPE:
-        return protobuf.decode(raw)
-    raise unknown_format(f"{JSON_TYPES}, {protobuf.MEDIA_TYPE}")
+    if not envelopes.has_message(api_version, kind):
+        raise unknown_format(JSON_TYPES)
+    if media_type == envelopes.MEDIA_TYPE:
+        return envelopes.decode(raw, api_version, kind)
+    raise unknown_format(MEDIA_TYPES)
 
 
 def read_object(
@@ -58,7 +63,7 @@ def read_object(
     errors; with Ignore they are dropped silently.
     """
     try:
-        value = parse(raw, content_type)
+        value = parse(raw, content_type, api_version, kind)
         if type(value) is not dict:
             name = "null" if value is None else _GO_NAMES.get(type(value), "value")
             raise UnreadableDocument(

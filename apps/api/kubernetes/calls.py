@@ -13,6 +13,7 @@ from apps.api.kubernetes.listing import ListPage
 from apps.api.kubernetes.media import Media
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.resources import Resource
+from apps.cluster.access.identity import Identity
 from apps.cluster.models import Cluster
 from apps.cluster.schema import definition_of
 from apps.cluster.writes import Actor
@@ -32,6 +33,7 @@ class Call:
     content_type: str
     media: Media
     actor: Actor
+    identity: Identity
     accepts_gzip: bool = False
 
     @property
@@ -85,6 +87,8 @@ class Answer:
     metadata: Body = field(default_factory=dict)
     #: A list whose objects are read while it is sent.
     page: ListPage[Iterator[str]] | None = None
+    #: Plain text, sent as it is; None for everything else.
+    text: bytes | None = None
 
     @property
     def is_status(self) -> bool:

@@ -40,7 +40,7 @@ def _body_options(call: Call) -> Body:
     if not call.raw:
         return {}
     try:
-        value = bodies.parse(call.raw, call.content_type)
+        value = bodies.parse(call.raw, call.content_type, "v1", "DeleteOptions")
     except UnreadableDocument as error:
         raise BadRequest(f"couldn't get version/kind; {error}") from error
     if type(value) is not dict:

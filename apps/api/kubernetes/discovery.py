@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import platform
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from apps.api.kubernetes import resources
 from apps.api.kubernetes.resources import Resource, Subresource
+from apps.cluster.custom.versions import priority_of
 
 Body = dict[str, Any]
 
+#: The custom resources of a cluster.
+Custom = tuple[Resource, ...]
+
+#: Clusters with different custom resources have different documents.
+_cached = lru_cache(maxsize=256)
 _BINDINGS = Subresource("bindings", "Binding", ("create",))
 
 
@@ -42,24 +48,24 @@ def core_versions(host: str) -> Body:
     }
 
 
-@cache
-def groups() -> Body:
+@_cached
+def groups(custom: Custom = ()) -> Body:
     """The response of /apis."""
-    named = [_group(group) for group in _group_names() if group]
+    named = [_group(group, custom) for group in _group_names(custom) if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": named}
 
 
-def group(name: str) -> Body | None:
+def group(name: str, custom: Custom = ()) -> Body | None:
     """The response of /apis/{group}; None if it is not served."""
-    if not name or name not in _group_names():
+    if not name or name not in _group_names(custom):
         return None
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)}
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, custom)}
 
 
-@cache
-def resource_list(group: str, version: str) -> Body | None:
+@_cached
+def resource_list(group: str, version: str, custom: Custom = ()) -> Body | None:
     """The response of /api/v1 and /apis/{group}/{version}; None if it is not served."""
-    found = resources.in_group_version(group, version)
+    found = resources.in_group_version(group, version, custom)
     if not found:
         return None
     rows = [row for resource in found for row in _rows(resource)]
@@ -81,26 +87,33 @@ def resource_list(group: str, version: str) -> Body | None:
     }
 
 
-@cache
-def aggregated(core: bool, version: str) -> Body:
+@_cached
+def aggregated(core: bool, version: str, custom: Custom = ()) -> Body:
     """The response of /api (core) or /apis in the aggregated form of `version` (v2, v2beta1)."""
-    names = [name for name in _group_names() if (name == "") == core]
+    names = [name for name in _group_names(custom) if (name == "") == core]
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{version}",
         "metadata": {},
-        "items": [_aggregated_group(name) for name in names],
+        "items": [_aggregated_group(name, custom) for name in names],
     }
 
 
-def _group_names() -> list[str]:
-    return sorted({group for group, _ in resources.GROUP_VERSIONS})
+def _group_names(custom: Custom) -> list[str]:
+    return sorted({group for group, _ in group_versions(custom)})
 
 
-def _group(name: str) -> Body:
+def group_versions(custom: Custom = ()) -> list[tuple[str, str]]:
+    """Every (group, version), with those of custom resources; the preferred one first."""
+    added = {(r.group, r.version) for r in custom} - set(resources.GROUP_VERSIONS)
+    newest = sorted(added, key=lambda each: (each[0], priority_of(each[1])))
+    return [*resources.GROUP_VERSIONS, *newest]
+
+
+def _group(name: str, custom: Custom) -> Body:
     versions = [
         {"groupVersion": f"{name}/{version}", "version": version}
-        for group, version in resources.GROUP_VERSIONS
+        for group, version in group_versions(custom)
         if group == name
     ]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
@@ -115,7 +128,8 @@ def _rows(resource: Resource) -> list[Body]:
         "verbs": list(resource.verbs),
     }
     row |= _short(resource)
-    row["storageVersionHash"] = f"{resource.kind.api_version}.{resource.kind.name}"
+    if not resource.is_review:
+        row["storageVersionHash"] = f"{resource.kind.api_version}.{resource.kind.name}"
     return [row, *(_subresource_row(resource, sub) for sub in resource.subresources)]
 
 
@@ -139,22 +153,23 @@ def _subresource_row(resource: Resource, sub: Subresource) -> Body:
     }
 
 
-def _aggregated_group(name: str) -> Body:
+def _aggregated_group(name: str, custom: Custom) -> Body:
     versions = [
         {
             "version": version,
-            "resources": _aggregated_resources(group, version),
+            "resources": _aggregated_resources(group, version, custom),
             "freshness": "Current",
         }
-        for group, version in resources.GROUP_VERSIONS
+        for group, version in group_versions(custom)
         if group == name
     ]
     return {"metadata": {"name": name} if name else {}, "versions": versions}
 
 
-def _aggregated_resources(group: str, version: str) -> list[Body]:
+def _aggregated_resources(group: str, version: str, custom: Custom) -> list[Body]:
     found = [
-        _aggregated_resource(resource) for resource in resources.in_group_version(group, version)
+        _aggregated_resource(resource)
+        for resource in resources.in_group_version(group, version, custom)
     ]
     if not group:
         found.append(

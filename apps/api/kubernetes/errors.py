@@ -7,6 +7,8 @@ from typing import Any
 from apps.cluster.errors import ApiError, NotAcceptable, UnsupportedMediaType
 
 JSON_TYPES = "application/json, application/yaml"
+#: The media types in which objects are read and written.
+MEDIA_TYPES = f"{JSON_TYPES}, application/vnd.kubernetes.protobuf"
 
 
 class Undetailed(ApiError):
@@ -46,12 +48,12 @@ class NoRepresentation(Undetailed):
     code, reason = 406, "NotAcceptable"
 
     def __init__(self) -> None:
-        super().__init__(f"406: Not Acceptable\n\nAvailable representations: {JSON_TYPES}")
+        super().__init__(f"406: Not Acceptable\n\nAvailable representations: {MEDIA_TYPES}")
 
 
-def unknown_transformation() -> NotAcceptable:
-    """The Accept header requests an unknown transformation (`as=`)."""
-    return NotAcceptable(f"only the following media types are accepted: {JSON_TYPES}")
+def not_served() -> NotAcceptable:
+    """The Accept header requests a transformation or a format in which a kind is not served."""
+    return NotAcceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
 
 
 def unknown_format(accepted: str) -> UnsupportedMediaType:

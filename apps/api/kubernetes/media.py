@@ -9,9 +9,19 @@ import msgspec
 import yaml
 from django.http import HttpResponse
 
-from apps.api.kubernetes.errors import NoRepresentation, unknown_transformation
+from apps.api.kubernetes.errors import NoRepresentation, not_served
+from apps.api.kubernetes.protobuf import envelopes
+from apps.cluster.errors import NotAcceptable
 
-_JSON = frozenset({"application/json", "application/*", "*/*"})
+_FORMATS = {
+    "application/json": "json",
+    "application/*": "json",
+    "*/*": "json",
+    "application/yaml": "yaml",
+    envelopes.MEDIA_TYPE: "protobuf",
+}
+#: Format -> the media type of responses.
+TYPES = {name: media_type for media_type, name in _FORMATS.items() if "*" not in media_type}
 _TRANSFORMATIONS = {
     ("meta.k8s.io", version, kind)
     for version in ("v1", "v1beta1")
@@ -27,7 +37,8 @@ _DISCOVERY = {
 class Media:
     """An accepted representation."""
 
-    yaml: bool = False
+    #: json, yaml or protobuf.
+    format: str = "json"
     #: Table, PartialObjectMetadata, PartialObjectMetadataList, APIGroupDiscoveryList or "".
     as_: str = ""
     #: Version of the kind that `as_` names.
@@ -42,34 +53,48 @@ _READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = ("1", "t", "T", "true", "True", "TRUE")
 
 
-def negotiate(accept: str, *, discovery: bool = False) -> Media:
+def negotiate(accept: str, *, discovery: bool = False, protobuf: bool = True) -> Media:
     """The first supported representation in an Accept header.
 
-    Raises NotAcceptable if there is none. For discovery documents an unknown `as=` is skipped,
-    because clients list the forms from newest to oldest.
+    Raises NotAcceptable if there is none. What cannot be served is skipped, because clients list
+    several forms, such as the newest first. Without `protobuf` the objects have no messages: only
+    their metadata can be sent in this format.
     """
     if accept in ("", "application/json", "*/*"):
         return PLAIN
     known = _DISCOVERY if discovery else _TRANSFORMATIONS
-    untransformable = False
+    unserved = False
     for clause in _by_quality(accept):
         media_type, *parameters = (part.strip() for part in clause.split(";"))
         given = dict(part.split("=", 1) for part in parameters if "=" in part)
-        if media_type not in _JSON and media_type != "application/yaml":
+        if media_type not in _FORMATS:
             continue
         wants = (given.get("g", ""), given.get("v", ""), given.get("as", ""))
-        if wants[2] and wants not in known:
-            untransformable = True
+        found = Media(_FORMATS[media_type], wants[2], wants[1])
+        if (found.as_ and wants not in known) or not _is_encodable(found, protobuf):
+            unserved = True
             continue
-        return Media(media_type == "application/yaml", wants[2], wants[1])
-    raise unknown_transformation() if untransformable else NoRepresentation()
+        return found
+    raise not_served() if unserved else NoRepresentation()
+
+
+def negotiate_errors(accept: str) -> Media:
+    """The format of errors: that of the response, or JSON if there is none."""
+    try:
+        return Media(negotiate(accept).format)
+    except (NoRepresentation, NotAcceptable):
+        return PLAIN
 
 
 def response(
     body: Any, media: Media = PLAIN, *, status: int = 200, content_type: str = ""
 ) -> HttpResponse:
     """`body` in the format of `media`."""
-    if media.yaml:
+    if media.format == "protobuf":
+        return HttpResponse(
+            envelopes.encode(body), content_type=content_type or envelopes.MEDIA_TYPE, status=status
+        )
+    if media.format == "yaml":
         text = yaml.safe_dump(body, sort_keys=True, allow_unicode=True)
         return HttpResponse(text, content_type="application/yaml", status=status)
     return HttpResponse(
@@ -91,14 +116,24 @@ def is_pretty(parameter: str | None, user_agent: str) -> bool:
     return user_agent.startswith(_READ_BY_PEOPLE)
 
 
+def _is_encodable(media: Media, protobuf: bool) -> bool:
+    """Whether objects can be sent like this; protobuf has no tables, and not every kind."""
+    if media.format != "protobuf" or media.as_.startswith("Partial"):
+        return True
+    return protobuf and media.as_ != "Table"
+
+
 def _by_quality(accept: str) -> list[str]:
     clauses = [clause.strip() for clause in accept.split(",")]
-    return sorted(clauses, key=_quality, reverse=True)
+    return sorted(clauses, key=_rank, reverse=True)
 
 
-def _quality(clause: str) -> float:
-    _, found, value = clause.partition("q=")
+def _rank(clause: str) -> tuple[float, bool, bool]:
+    """Clauses with a higher quality come first, of those with the same the more specific one."""
+    media_type, *parameters = (part.strip() for part in clause.split(";"))
+    values = [part[2:] for part in parameters if part.startswith("q=")]
     try:
-        return float(value.split(";")[0]) if found else 1.0
+        quality = float(values[0]) if values else 1.0
     except ValueError:
-        return 0.0
+        quality = 0.0
+    return quality, not media_type.startswith("*/"), not media_type.endswith("/*")

@@ -7,13 +7,14 @@ how lists merge, and the descriptions for `kubectl explain`.
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from apps.api.kubernetes import resources
+from apps.api.kubernetes.discovery import Custom, group_versions
 from apps.api.kubernetes.errors import UnknownPath
 from apps.api.kubernetes.resources import Resource
 from apps.cluster.schema import DEFINITIONS
@@ -36,20 +37,20 @@ _ON_OBJECT = {"get": "get", "update": "put", "patch": "patch", "delete": "delete
 _WRITES = ("create", "update", "patch")
 
 
-def answer(request: HttpRequest, path: str) -> HttpResponse:
+def answer(request: HttpRequest, path: str, custom: Custom) -> HttpResponse:
     """The index, or the document at `path` (`api/v1`, `apis/apps/v1`)."""
     if not path:
         root = request.path.removesuffix("/")
         index = {
-            place: {"serverRelativeURL": f"{root}/{place}?hash={_document(place)[1]}"}
-            for place in _places()
+            place: {"serverRelativeURL": f"{root}/{place}?hash={_document(place, custom)[1]}"}
+            for place in _places(custom)
         }
         return HttpResponse(
             msgspec.json.encode({"paths": index}), content_type="text/plain; charset=utf-8"
         )
-    if path not in _places():
+    if path not in _places(custom):
         raise UnknownPath
-    text, digest = _document(path)
+    text, digest = _document(path, custom)
     if request.GET.get("hash") not in (None, digest):
         return HttpResponseRedirect(f"{request.path}?hash={digest}")
     if request.headers.get("If-None-Match") == f'"{digest}"':
@@ -57,25 +58,25 @@ def answer(request: HttpRequest, path: str) -> HttpResponse:
     return HttpResponse(text, content_type="application/json", headers={"ETag": f'"{digest}"'})
 
 
-def answer_v2(request: HttpRequest) -> HttpResponse:
+def answer_v2(request: HttpRequest, custom: Custom) -> HttpResponse:
     """The whole API as one Swagger 2.0 document, for clients that do not read v3."""
-    text, digest = _swagger()
+    text, digest = _swagger(custom)
     if request.headers.get("If-None-Match") == f'"{digest}"':
         return HttpResponse(status=304)
     return HttpResponse(text, content_type="application/json", headers={"ETag": f'"{digest}"'})
 
 
-def document_paths() -> list[str]:
+def document_paths(custom: Custom) -> list[str]:
     """The paths of all documents of v3."""
-    return [f"/openapi/v3/{place}" for place in _places()]
+    return [f"/openapi/v3/{place}" for place in _places(custom)]
 
 
-@cache
-def _swagger() -> tuple[bytes, str]:
+@lru_cache(maxsize=16)
+def _swagger(custom: Custom) -> tuple[bytes, str]:
     definitions: dict[str, Schema] = {}
     paths: Body = {}
-    for place, (group, version) in _places().items():
-        for resource in resources.in_group_version(group, version):
+    for place, (group, version) in _places(custom).items():
+        for resource in resources.in_group_version(group, version, custom):
             _collect(resource.definition, definitions)
             paths |= _paths(f"/{place}", resource)
     document = {
@@ -108,19 +109,19 @@ def _swagger_operation(operation: Body) -> Body:
     return converted
 
 
-@cache
-def _places() -> dict[str, tuple[str, str]]:
+@lru_cache(maxsize=64)
+def _places(custom: Custom) -> dict[str, tuple[str, str]]:
     return {
         f"apis/{group}/{version}" if group else f"api/{version}": (group, version)
-        for group, version in resources.GROUP_VERSIONS
+        for group, version in group_versions(custom)
     }
 
 
-@cache
-def _document(place: str) -> tuple[bytes, str]:
+@lru_cache(maxsize=512)
+def _document(place: str, custom: Custom) -> tuple[bytes, str]:
     """The document of a group and version as JSON text, and its hash."""
-    group, version = _places()[place]
-    served = resources.in_group_version(group, version)
+    group, version = _places(custom)[place]
+    served = resources.in_group_version(group, version, custom)
     paths: Body = {}
     schemas: dict[str, Schema] = {}
     for resource in served:
@@ -150,7 +151,7 @@ def _paths(root: str, resource: Resource) -> Body:
         methods = {verb: method for verb, method in _ON_OBJECT.items() if verb in sub.verbs}
         if sub.name == "status":
             paths[f"{collection}/{{name}}/status"] = _operations(resource, methods)
-    return paths
+    return {path: operations for path, operations in paths.items() if operations}
 
 
 def _operations(resource: Resource, methods: dict[str, str]) -> Body:

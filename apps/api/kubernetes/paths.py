@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from apps.api.kubernetes import resources
@@ -20,34 +21,44 @@ class Target:
     watch: bool = False
 
 
-def parse(path: str) -> Target | None:
-    """The target of a path like `api/v1/namespaces/default/pods/p1/status`; None if unknown."""
+#: (group, version, plural) -> the resource; None if there is none
+Find = Callable[[str, str, str], Resource | None]
+
+
+def parse(path: str, find: Find = resources.find) -> Target | None:
+    """The target of a path like `api/v1/namespaces/default/pods/p1/status`; None if unknown.
+
+    `find` finds the resource; by default only those that every cluster has.
+    """
     if "\x00" in path:
         return None
     match path.split("/"):
         case ["api", "v1", "watch", *rest]:
-            return _parse_resource("", "v1", rest, watch=True)
+            return _parse_resource("", "v1", rest, find, watch=True)
         case ["api", "v1", *rest]:
-            return _parse_resource("", "v1", rest)
+            return _parse_resource("", "v1", rest, find)
         case ["apis", group, version, "watch", *rest] if group:
-            return _parse_resource(group, version, rest, watch=True)
+            return _parse_resource(group, version, rest, find, watch=True)
         case ["apis", group, version, *rest] if group:
-            return _parse_resource(group, version, rest)
+            return _parse_resource(group, version, rest, find)
     return None
 
 
 def _parse_resource(
-    group: str, version: str, rest: list[str], *, watch: bool = False
+    group: str, version: str, rest: list[str], find: Find, *, watch: bool = False
 ) -> Target | None:
-    if not rest or "" in rest:
-        return None
     namespace: str | None = None
-    if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
+    if rest[:1] == ["namespaces"] and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
+    if rest[2:3] == ["proxy"]:
+        # what follows is a path of the pod, service or node
+        rest = rest[:3]
+    if not rest or "" in (namespace, *rest):
+        return None
     if (group, rest) == ("", ["bindings"]) and namespace is not None and not watch:
         pods = resources.find("", "v1", "pods")
         return Target(pods, namespace, subresource="binding") if pods else None
-    resource = resources.find(group, version, rest[0])
+    resource = find(group, version, rest[0])
     if resource is None or len(rest) > 3:
         return None
     if (namespace is not None) > resource.namespaced:

@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from apps.api.kubernetes import media, streaming, tables
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.listing import ListPage
+from apps.api.kubernetes.protobuf import envelopes
 from apps.api.kubernetes.resources import Resource
 
 Body = dict[str, Any]
@@ -30,6 +31,8 @@ def present(call: Call, answer: Answer) -> HttpResponseBase:
 
 def present_object(call: Call, answer: Answer) -> HttpResponse:
     """`present` for an answer that is not a page of a list."""
+    if answer.text is not None:
+        return HttpResponse(answer.text, content_type="text/plain")
     if answer.status == 204:
         response = HttpResponse(status=204)
         del response.headers["Content-Type"]
@@ -66,16 +69,24 @@ class _ListForm:
 
 def _present_page(call: Call, page: ListPage[Iterator[str]]) -> HttpResponseBase:
     form = _list_form(call, page.metadata())
-    if call.media.yaml:
-        bodies = (form.item(msgspec.json.decode(text)) for text in page.items)
-        pieces = streaming.yaml_pieces(form.envelope, form.field, bodies)
-        kind = "application/yaml"
-    else:
-        pieces = streaming.json_pieces(form.envelope, _json_items(call, form, page.items))
+    return streaming.list_response(
+        _pieces(call, form, page.items),
+        content_type=media.TYPES[call.media.format],
+        accepts_gzip=call.accepts_gzip,
+    )
+
+
+def _pieces(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes]:
+    """A list in the accepted format."""
+    if call.media.format == "json":
+        pieces = streaming.json_pieces(form.envelope, _json_items(call, form, texts))
         if call.media.pretty:
             pieces = iter((media.json_text(b"".join(pieces), pretty=True),))
-        kind = "application/json"
-    return streaming.list_response(pieces, content_type=kind, accepts_gzip=call.accepts_gzip)
+        return pieces
+    bodies = (form.item(msgspec.json.decode(text)) for text in texts)
+    if call.media.format == "yaml":
+        return streaming.yaml_pieces(form.envelope, form.field, bodies)
+    return envelopes.list_pieces(form.envelope, bodies, streaming.PIECE)
 
 
 def _json_items(call: Call, form: _ListForm, texts: Iterator[str]) -> Iterator[bytes]:
@@ -133,7 +144,7 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
     resource = call.resource
     match call.media.as_:
         case "Table":
-            kind, version = resource.kind.name, call.media.version
+            kind, version = resource.kind, call.media.version
             cells = tables.row_of(kind, _included(call), version, call.cluster.now())
             return _ListForm(tables.table(kind, metadata, version), "rows", cells)
         case "PartialObjectMetadataList" as form:
@@ -147,7 +158,7 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
             return _ListForm(envelope, "items", lambda body: tables.partial(body, version))
         case _:
             envelope = {
-                "kind": f"{resource.kind.name}List",
+                "kind": resource.list_kind,
                 "apiVersion": resource.api_version,
                 "metadata": metadata,
                 "items": [],
@@ -157,7 +168,7 @@ def _list_form(call: Call, metadata: Body) -> _ListForm:
 
 def _table(call: Call, body: Body, *, definitions: bool = True) -> Body:
     """The Table of one object."""
-    kind, version = call.resource.kind.name, call.media.version
+    kind, version = call.resource.kind, call.media.version
     row = tables.row_of(kind, _included(call), version, call.cluster.now())(body)
     return {**tables.table(kind, _version(body), version, definitions=definitions), "rows": [row]}
 

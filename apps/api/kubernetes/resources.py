@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from apps.api.kubernetes import events
-from apps.cluster import kinds
+from apps.api.kubernetes.protobuf import envelopes
+from apps.cluster import kinds, models
+from apps.cluster.custom.versions import CustomVersion
 from apps.cluster.errors import qualified
 from apps.cluster.kinds import Kind
 from apps.cluster.schema import definition_of
@@ -17,6 +19,8 @@ Body = dict[str, Any]
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS = ("get", "patch", "update")
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ class Resource:
     version: str
     subresources: tuple[Subresource, ...] = ()
     verbs: tuple[str, ...] = VERBS
+    #: A question that is posted and answered, but not stored: it has no model of its own.
+    is_review: bool = False
     #: Deletion returns the object instead of a Status.
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
@@ -50,6 +56,8 @@ class Resource:
     #: Converts from the stored form to that of this group and version, and back.
     to_wire: Callable[[Body], Body] = field(default=_unchanged)
     from_wire: Callable[[Body], Body] = field(default=_unchanged)
+    #: Of a custom resource: its version's names, and the paths of `scale`.
+    custom: CustomVersion | None = None
 
     @property
     def plural(self) -> str:
@@ -66,11 +74,20 @@ class Resource:
 
     @property
     def singular(self) -> str:
-        return self.kind.name.lower()
+        return self.custom.singular if self.custom is not None else self.kind.name.lower()
+
+    @property
+    def list_kind(self) -> str:
+        return self.custom.list_kind if self.custom is not None else f"{self.kind.name}List"
 
     @cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def has_message(self) -> bool:
+        """Whether its objects can be sent as protobuf."""
+        return envelopes.has_message(self.api_version, self.kind.name)
 
     @property
     def qualified_plural(self) -> str:
@@ -79,24 +96,33 @@ class Resource:
     @cached_property
     def definition(self) -> str:
         """The name of its OpenAPI definition."""
-        return definition_of(self.group, self.version, self.kind.name)
+        return self.kind.schema_name or definition_of(self.group, self.version, self.kind.name)
 
     def subresource(self, name: str) -> Subresource | None:
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
-_SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
+_CONNECT_VERBS = ("create", "get")
+_PROXY_VERBS = ("create", "delete", "get", "patch", "update")
+SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 _EXTRA: dict[str, tuple[Subresource, ...]] = {
-    "Deployment": (_SCALE,),
+    "Deployment": (SCALE,),
     "Namespace": (Subresource("finalize", "Namespace", ("update",)),),
+    "Node": (Subresource("proxy", "NodeProxyOptions", _PROXY_VERBS),),
     "Pod": (
+        Subresource("attach", "PodAttachOptions", _CONNECT_VERBS),
         Subresource("binding", "Binding", ("create",)),
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
+        Subresource("exec", "PodExecOptions", _CONNECT_VERBS),
         Subresource("log", "Pod", ("get",)),
+        Subresource("portforward", "PodPortForwardOptions", _CONNECT_VERBS),
+        Subresource("proxy", "PodProxyOptions", _PROXY_VERBS),
     ),
-    "ReplicaSet": (_SCALE,),
-    "ReplicationController": (_SCALE,),
-    "StatefulSet": (_SCALE,),
+    "ReplicaSet": (SCALE,),
+    "ReplicationController": (SCALE,),
+    "Service": (Subresource("proxy", "ServiceProxyOptions", _PROXY_VERBS),),
+    "ServiceAccount": (Subresource("token", "TokenRequest", ("create",), _AUTHENTICATION, "v1"),),
+    "StatefulSet": (SCALE,),
 }
 _RETURNS_DELETED = {
     "CSIDriver",
@@ -119,8 +145,8 @@ def _resource(kind: Kind) -> Resource:
         kind.version,
         subresources=(*_EXTRA.get(kind.name, ()), *status),
         verbs=tuple(v for v in VERBS if kind is not kinds.NAMESPACE or v != "deletecollection"),
-        returns_deleted=kind.name in _RETURNS_DELETED,
-        creates_on_update=kind.name in _CREATES_ON_UPDATE,
+        returns_deleted=kind.returns_deleted or kind.name in _RETURNS_DELETED,
+        creates_on_update=kind.creates_on_update or kind.name in _CREATES_ON_UPDATE,
     )
 
 
@@ -133,11 +159,34 @@ _NEW_EVENTS = Resource(
     from_wire=events.to_core_v1,
 )
 
+#: The resources that are stored.
 ALL: tuple[Resource, ...] = (*map(_resource, kinds.ALL), _NEW_EVENTS)
 
-_BY_PATH = {(r.group, r.version, r.plural): r for r in ALL}
+
+def _review(group: str, name: str, *, namespaced: bool = False) -> Resource:
+    kind = Kind(
+        name,
+        f"{name.lower()}s",
+        models.KubernetesObject,  # type: ignore[type-abstract]
+        group=group,
+        namespaced=namespaced,
+    )
+    return Resource(kind, group, "v1", verbs=("create",), is_review=True)
+
+
+#: The questions about users and access.
+REVIEWS: tuple[Resource, ...] = (
+    _review(_AUTHENTICATION, "SelfSubjectReview"),
+    _review(_AUTHENTICATION, "TokenReview"),
+    _review(_AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True),
+    _review(_AUTHORIZATION, "SelfSubjectAccessReview"),
+    _review(_AUTHORIZATION, "SelfSubjectRulesReview"),
+    _review(_AUTHORIZATION, "SubjectAccessReview"),
+)
+_SERVED = (*ALL, *REVIEWS)
+_BY_PATH = {(r.group, r.version, r.plural): r for r in _SERVED}
 #: Every (group, version) in the order discovery lists them; the core group comes first.
-GROUP_VERSIONS = tuple(sorted({(r.group, r.version) for r in ALL}))
+GROUP_VERSIONS = tuple(sorted({(r.group, r.version) for r in _SERVED}))
 
 
 def find(group: str, version: str, plural: str) -> Resource | None:
@@ -145,7 +194,7 @@ def find(group: str, version: str, plural: str) -> Resource | None:
     return _BY_PATH.get((group, version, plural))
 
 
-def in_group_version(group: str, version: str) -> list[Resource]:
+def in_group_version(group: str, version: str, custom: tuple[Resource, ...] = ()) -> list[Resource]:
     """The resources of one group and version by name; empty if it is not served."""
-    found = [r for r in ALL if (r.group, r.version) == (group, version)]
+    found = [r for r in (*_SERVED, *custom) if (r.group, r.version) == (group, version)]
     return sorted(found, key=lambda resource: resource.plural)

@@ -8,6 +8,7 @@ from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Answer, Call
 from apps.api.kubernetes.patching import read_patch
 from apps.cluster import queries
+from apps.cluster.custom import paths
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.schema import ShapeError, decode, definition_of
 from apps.cluster.writing import store
@@ -15,13 +16,14 @@ from apps.cluster.writing import store
 Body = dict[str, Any]
 
 _DEFINITION = definition_of("autoscaling", "v1", "Scale")
+_BUILT_IN = (".spec.replicas", ".status.replicas", ".spec.selector")
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def get(call: Call) -> Answer:
     target = call.target
     workload = queries.get(call.cluster, call.resource.kind, call.namespace, target.name)
-    return Answer(_scale(workload))
+    return Answer(_scale(call, workload))
 
 
 def update(call: Call) -> Answer:
@@ -43,7 +45,7 @@ def patch(call: Call) -> Answer:
 
 def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
     def set_replicas(workload: Body) -> Body:
-        wanted = change(_scale(workload))
+        wanted = change(_scale(call, workload))
         metadata = wanted.get("metadata") or {}
         if metadata.get("name", call.target.name) != call.target.name:
             raise BadRequest(
@@ -51,11 +53,12 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
                 f"({call.target.name})"
             )
         version = metadata.get("resourceVersion") or workload["metadata"]["resourceVersion"]
-        return {
+        scaled = {
             **workload,
             "metadata": {**workload["metadata"], "resourceVersion": version},
-            "spec": {**workload["spec"], "replicas": _replicas(call, wanted)},
         }
+        replicas_path = _paths(call)[0]
+        return paths.assign(scaled, replicas_path, _replicas(call, wanted))
 
     body = store.patch(
         call.cluster,
@@ -66,7 +69,7 @@ def _write(call: Call, change: Any, warnings: list[str]) -> Answer:
         actor=call.actor,
         dry_run=params.dry_run(call.query, call.method),
     )
-    return Answer(_scale(body), 200, warnings)
+    return Answer(_scale(call, body), 200, warnings)
 
 
 def _replicas(call: Call, scale: Body) -> int:
@@ -81,21 +84,33 @@ def _replicas(call: Call, scale: Body) -> int:
     return replicas
 
 
-def _scale(workload: Body) -> Body:
-    spec, status = workload.get("spec") or {}, workload.get("status") or {}
-    replicas = spec.get("replicas", 0)
+def _paths(call: Call) -> tuple[str, str, str]:
+    """The paths of the replicas in spec and in status, and of the selector."""
+    custom = call.resource.custom
+    return _BUILT_IN if custom is None or custom.scale is None else custom.scale
+
+
+def _scale(call: Call, workload: Body) -> Body:
+    wanted, current, selected = _paths(call)
+    replicas = next(iter(paths.find(workload, wanted)), 0)
+    selector = next(iter(paths.find(workload, selected)), None) if selected else None
     metadata = workload["metadata"]
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in _KEPT if name in metadata},
         "spec": {"replicas": replicas} if replicas else {},
-        "status": {"replicas": status.get("replicas", 0), **_selector(spec.get("selector"))},
+        "status": {
+            "replicas": next(iter(paths.find(workload, current)), 0),
+            **_selector(selector),
+        },
     }
 
 
 def _selector(selector: Any) -> Body:
-    """The selector as text, in the field `selector`."""
+    """The selector as text, in the field `selector`; that of a custom resource is text."""
+    if isinstance(selector, str) and selector:
+        return {"selector": selector}
     if not isinstance(selector, dict):
         return {}
     structured = "matchLabels" in selector or "matchExpressions" in selector

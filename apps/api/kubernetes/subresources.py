@@ -34,12 +34,6 @@ def evict_pod(call: Call) -> Answer:
     return Answer(success(code=201), 201, warnings)
 
 
-def log(call: Call) -> Answer:
-    """GET of a pod's log, which is empty: no container runs in a mock cluster."""
-    queries.get(call.cluster, call.resource.kind, call.namespace, call.target.name)
-    return Answer({}, 204)
-
-
 def finalize(call: Call) -> Answer:
     """PUT of a namespace; only its `spec.finalizers` are used."""
     body, warnings = call.read_object(params.write_options(call.query, call.method).validation)

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from apps.cluster.errors import BadRequest
+from apps.cluster.kinds import Kind
 from apps.controlplane.tables.columns import Column
-from apps.controlplane.tables.kinds import COLUMNS, DEFAULT, row_conditions
+from apps.controlplane.tables.kinds import columns_of, row_conditions
 
 __all__ = ["INCLUDE", "Column", "include_object", "partial", "table"]
 
@@ -28,9 +29,9 @@ def include_object(value: str) -> str:
     return value or "Metadata"
 
 
-def table(kind: str, metadata: Body, version: str, *, definitions: bool = True) -> Body:
+def table(kind: Kind, metadata: Body, version: str, *, definitions: bool = True) -> Body:
     """A Table without rows in a version of meta.k8s.io; later watch events have no definitions."""
-    columns = COLUMNS.get(kind, DEFAULT)
+    columns = columns_of(kind)
     return {
         "kind": "Table",
         "apiVersion": f"{_GROUP}/{version}",
@@ -40,13 +41,13 @@ def table(kind: str, metadata: Body, version: str, *, definitions: bool = True) 
     }
 
 
-def row_of(kind: str, include: str, version: str, now: datetime) -> Callable[[Body], Body]:
+def row_of(kind: Kind, include: str, version: str, now: datetime) -> Callable[[Body], Body]:
     """A function that returns the row of an object in stored form."""
-    columns = COLUMNS.get(kind, DEFAULT)
+    columns = columns_of(kind)
 
     def row(body: Body) -> Body:
         cells: Body = {"cells": [column.cell(body, now) for column in columns]}
-        if conditions := row_conditions(kind, body):
+        if conditions := row_conditions(kind.key, body):
             cells["conditions"] = conditions
         cells["object"] = _object_of_row(body, include, version)
         return cells

@@ -48,7 +48,7 @@ def create(call: Call) -> Answer:
         namespace=call.namespace,
         dry_run=options.dry_run,
     )
-    warnings += warnings_of(call.resource.kind.name, created)
+    warnings += warnings_of(call.resource.kind.key, created)
     return Answer(without_version(created) if options.dry_run else created, 201, warnings)
 
 

@@ -9,11 +9,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
 from django.db import connection
 from django.db.models import JSONField
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import JSONRenderer
@@ -23,20 +25,30 @@ from apps.api.kubernetes import (
     bodies,
     component,
     documents,
+    kubelet,
     media,
     params,
     patches,
     paths,
+    reviews,
     scale,
     subresources,
+    tokens,
+    usage,
     verbs,
 )
 from apps.api.kubernetes.calls import Answer, Call
+from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.errors import UnknownPath, WrongMethod
 from apps.api.kubernetes.paths import Target
 from apps.api.kubernetes.presenting import present, warn
 from apps.api.kubernetes.streaming import accepts_gzip
 from apps.api.releasing import ReleasingView
+from apps.cluster.access import service_tokens
+from apps.cluster.access.deciding import Access, require
+from apps.cluster.access.identity import Identity, identity_of
+from apps.cluster.access.impersonation import impersonate
+from apps.cluster.auth import KEYWORDS, BearerAuthentication
 from apps.cluster.availability import DatabaseUnavailable, is_database_unavailable
 from apps.cluster.context import current_request_id
 from apps.cluster.errors import ApiError, BadRequest, NotFound, Unauthorized
@@ -58,6 +70,7 @@ _COLLECTION: Mapping[str, Handler] = {
     "POST": verbs.create,
     "DELETE": verbs.delete_collection,
 }
+_REVIEW: Mapping[str, Handler] = {"POST": reviews.answer}
 _COLUMNS = Cluster._meta.concrete_fields
 _VERBS = {
     ("GET", True): "get",
@@ -73,14 +86,37 @@ _STATUS: Mapping[str, Handler] = {
     "PUT": verbs.update,
     "PATCH": patches.patch,
 }
+_CONNECT: Mapping[str, Handler] = {"GET": kubelet.connect, "POST": kubelet.connect}
 _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "binding": {"POST": subresources.bind},
     "eviction": {"POST": subresources.evict_pod},
-    "log": {"GET": subresources.log},
+    "log": {"GET": kubelet.log},
+    "attach": _CONNECT,
+    "exec": _CONNECT,
+    "portforward": _CONNECT,
+    "proxy": dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), kubelet.proxy),
     "finalize": {"PUT": subresources.finalize},
+    "token": {"POST": tokens.create_token},
     "scale": {"GET": scale.get, "PUT": scale.update, "PATCH": scale.patch},
     "status": _STATUS,
 }
+
+
+class ServiceAccountAuthentication(BaseAuthentication):
+    """Tokens of the service accounts of the cluster that the path names."""
+
+    def authenticate(self, request: Request) -> tuple[User, None] | None:
+        keyword, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if keyword.lower() not in KEYWORDS or not service_tokens.is_service_token(token):
+            return None
+        try:
+            cluster = find_cluster(request.parser_context["kwargs"]["cluster"])
+            return service_tokens.verify(cluster, token.strip()), None
+        except (NotFound, service_tokens.InvalidToken) as error:
+            raise AuthenticationFailed(str(error)) from error
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
 
 
 class AnyContent(BaseContentNegotiation):
@@ -98,6 +134,11 @@ class AnyContent(BaseContentNegotiation):
 class KubernetesView(ReleasingView):
     """Parses a request into a Call, calls the verb, and returns every error as a Status."""
 
+    authentication_classes = [
+        ServiceAccountAuthentication,
+        BearerAuthentication,
+        SessionAuthentication,
+    ]
     content_negotiation_class = AnyContent
     http_method_names = ["get", "post", "put", "patch", "delete", "options", "head"]
     schema = None
@@ -120,9 +161,22 @@ class KubernetesView(ReleasingView):
     def answer(self, request: Request, cluster: str, path: str) -> HttpResponseBase:
         target = paths.parse(path)
         accept = request.META.get("HTTP_ACCEPT", "")
+        # the permission of the view lets no one else pass
+        assert isinstance(request.user, User)
+        identity = impersonate(identity_of(request.user), impersonation_headers(request.META))
         if target is None:
-            response = component.answer(request._request, find_cluster(cluster), path)
-            return response or documents.answer(request._request, path, accept)
+            found = find_cluster(cluster)
+            target = parse_custom(found, path)
+        if target is None:
+            plain = request._request
+            method = str(request.method)
+            access = usage.access_of(method, path)
+            require(identity, access or Access(method.lower(), path=f"/{path}"))
+            return (
+                component.answer(plain, found, path)
+                or usage.answer(plain, found, path, accept)
+                or documents.answer(plain, found, path, accept)
+            )
         return answer(
             cluster,
             target,
@@ -131,17 +185,17 @@ class KubernetesView(ReleasingView):
             read=lambda: _body(request._request),
             content_type=request.META.get("CONTENT_TYPE", ""),
             accept=accept,
-            user=request.user.get_username(),
+            identity=identity,
             user_agent=request.META.get("HTTP_USER_AGENT", ""),
             accepts_gzip=accepts_gzip(request.META.get("HTTP_ACCEPT_ENCODING", "")),
         )
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, (NotAuthenticated, AuthenticationFailed)):
-            return refusal_response(Unauthorized("Unauthorized"))
-        if isinstance(exc, APIException):
-            return refusal_response(_as_api_error(exc))
-        response = error_response(exc)
+            exc = Unauthorized("Unauthorized")
+        elif isinstance(exc, APIException):
+            exc = _as_api_error(exc)
+        response = error_response(exc, self.request.META.get("HTTP_ACCEPT", ""))
         if response is None:
             raise exc
         return response
@@ -156,13 +210,14 @@ def answer(
     read: Callable[[], bytes],
     content_type: str,
     accept: str,
-    user: str,
+    identity: Identity,
     user_agent: str,
     accepts_gzip: bool = False,
 ) -> HttpResponseBase:
     """The response to a request for an object or a collection; `read` returns its body."""
     cluster = find_cluster(cluster_name)
     params.check_text(query)
+    require(identity, access_of(target, method, query))
     call = Call(
         cluster=cluster,
         target=target,
@@ -171,23 +226,25 @@ def answer(
         raw=read(),
         content_type=content_type,
         media=replace(
-            media.negotiate(accept), pretty=media.is_pretty(query.get("pretty"), user_agent)
+            media.negotiate(accept, protobuf=target.resource.has_message),
+            pretty=media.is_pretty(query.get("pretty"), user_agent),
         ),
-        actor=Actor(user, current_request_id(), params.manager_of(query, user_agent)),
+        actor=Actor(identity.actor, current_request_id(), params.manager_of(query, user_agent)),
+        identity=identity,
         accepts_gzip=accepts_gzip,
     )
     return present(call, find_handler(target, method)(call))
 
 
-def error_response(error: Exception) -> HttpResponse | None:
+def error_response(error: Exception, accept: str) -> HttpResponse | None:
     """The response for an error that a request may cause; None for any other."""
     if isinstance(error, ApiError):
-        return refusal_response(error)
+        return refusal_response(error, accept)
     if is_database_unavailable(error):
         log.error("the database is unavailable or overloaded", exc_info=error)
-        return refusal_response(DatabaseUnavailable())
+        return refusal_response(DatabaseUnavailable(), accept)
     if isinstance(error, RequestDataTooBig):
-        return refusal_response(bodies.too_large())
+        return refusal_response(bodies.too_large(), accept)
     return None
 
 
@@ -217,7 +274,11 @@ def _cluster_query() -> str:
 
 def find_handler(target: Target, method: str) -> Handler:
     """The handler for a method at a target; WrongMethod if there is none."""
-    if target.subresource:
+    if target.resource.is_review:
+        handler = None if target.name else _REVIEW.get(method)
+        if target.resource.namespaced and target.namespace is None:
+            handler = None
+    elif target.subresource:
         handler = _SUBRESOURCES[target.subresource].get(method)
     else:
         handler = _verb_handler(target, method)
@@ -235,9 +296,37 @@ def _verb_handler(target: Target, method: str) -> Handler | None:
     return (_OBJECT if target.name else _COLLECTION)[method]
 
 
-def refusal_response(refusal: ApiError) -> HttpResponse:
-    """The response for an error: its Status."""
-    response = media.response(refusal.status(), status=refusal.code)
+def access_of(target: Target, method: str, query: QueryDict) -> Access:
+    """What a request does, for the decision whether its user may do it."""
+    verb = _VERBS.get((method, bool(target.name)), method.lower())
+    if target.watch or (verb == "list" and params.flag(query, "watch")):
+        verb = "watch"
+    resource = target.resource
+    if target.subresource and method == "POST":
+        verb = "create"
+    return Access(
+        verb,
+        resource.group,
+        resource.version,
+        resource.plural,
+        target.subresource,
+        target.namespace or "",
+        target.name,
+    )
+
+
+def impersonation_headers(meta: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of impersonation in the variables of a request, names in lower case."""
+    return {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): value
+        for name, value in meta.items()
+        if name.startswith("HTTP_IMPERSONATE_")
+    }
+
+
+def refusal_response(refusal: ApiError, accept: str = "") -> HttpResponse:
+    """The response for an error: its Status, in an accepted format."""
+    response = media.response(refusal.status(), media.negotiate_errors(accept), status=refusal.code)
     retry = refusal.details.get("retryAfterSeconds")
     if retry is not None:
         response.headers["Retry-After"] = str(retry)

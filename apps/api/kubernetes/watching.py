@@ -11,8 +11,9 @@ import msgspec
 
 from apps.api.kubernetes import params
 from apps.api.kubernetes.calls import Call
+from apps.api.kubernetes.media import Media
 from apps.api.kubernetes.presenting import as_event_object
-from apps.api.kubernetes.resources import Resource
+from apps.api.kubernetes.protobuf import envelopes
 from apps.cluster import queries, sql
 from apps.cluster.errors import ApiError, Expired
 from apps.cluster.log import changelog
@@ -57,7 +58,7 @@ def watch_options(call: Call) -> WatchOptions:
 
 @dataclass(slots=True)
 class Watch:
-    """One watch: produces its events as lines of JSON."""
+    """One watch: produces its events as lines of JSON, or as frames of protobuf."""
 
     call: Call
     options: WatchOptions
@@ -110,7 +111,7 @@ class Watch:
         lines: list[bytes] = []
         while not lines:
             changes = changelog.changes_after(
-                cluster.pk, self.version, kinds=[self.call.resource.kind.name], limit=BATCH
+                cluster.pk, self.version, kinds=[self.call.resource.kind.key], limit=BATCH
             )
             if not changes:
                 break
@@ -120,7 +121,7 @@ class Watch:
 
     def lines_of(self, changes: Sequence[LoggedChange], feed: ChangeFeed) -> list[bytes]:
         """The events of these changes of any kind, which follow `version`."""
-        own = [change for change in changes if change.kind == self.call.resource.kind.name]
+        own = [change for change in changes if change.kind == self.call.resource.kind.key]
         if changes:
             self.version = changes[-1].version
         if self._matcher.selective or self.call.media.as_:
@@ -129,8 +130,8 @@ class Watch:
         return [
             feed.encode_once(
                 change.version,
-                (resource.group, resource.version),
-                partial(_encode_change, resource, change),
+                (resource.group, resource.version, self.call.media.format),
+                partial(_encode_change, self.call, change),
             )
             for change in own
             if self._matcher.matches(change.object)
@@ -139,7 +140,7 @@ class Watch:
     def needs_log(self, changes: Sequence[LoggedChange]) -> bool:
         """Whether the events of these changes depend on earlier ones, which have to be read."""
         return self._matcher.selective and any(
-            change.kind == self.call.resource.kind.name and change.previous_version is not None
+            change.kind == self.call.resource.kind.key and change.previous_version is not None
             for change in changes
         )
 
@@ -150,6 +151,7 @@ class Watch:
         if initial_events_end:
             metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
         return _encode(
+            self.call.media,
             "BOOKMARK",
             {
                 "kind": resource.kind.name,
@@ -195,19 +197,31 @@ class Watch:
         return "DELETED", {**last, "metadata": metadata}
 
     def _line(self, event: str, body: Body) -> bytes:
-        line = _encode(event, as_event_object(self.call, body, first=self._first))
+        shown = as_event_object(self.call, body, first=self._first)
+        line = _encode(self.call.media, event, shown)
         self._first = False
         return line
 
 
-def error_line(refusal: ApiError) -> bytes:
+def content_type(media: Media) -> str:
+    """The content type of a watch."""
+    return f"{envelopes.MEDIA_TYPE};stream=watch" if _is_framed(media) else "application/json"
+
+
+def error_line(media: Media, refusal: ApiError) -> bytes:
     """The last line of a watch that cannot continue."""
-    return _encode("ERROR", refusal.status())
+    return _encode(media, "ERROR", refusal.status())
 
 
-def _encode_change(resource: Resource, change: LoggedChange) -> bytes:
-    return _encode(change.type, resource.to_wire(change.object))
+def _encode_change(call: Call, change: LoggedChange) -> bytes:
+    return _encode(call.media, change.type, call.resource.to_wire(change.object))
 
 
-def _encode(event: str, body: Body) -> bytes:
+def _encode(media: Media, event: str, body: Body) -> bytes:
+    if _is_framed(media):
+        return envelopes.frame(event, body)
     return msgspec.json.encode({"type": event, "object": body}) + b"\n"
+
+
+def _is_framed(media: Media) -> bool:
+    return media.format == "protobuf"

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apps.cluster.admission.custom_definitions import established_status
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.services import keep_allocated
 from apps.cluster.admission.draft import Body, draft_of
+from apps.cluster.admission.limit_ranges import limit_claim
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.names import generate_name
 from apps.cluster.admission.nodes import taint_not_ready
@@ -63,6 +65,8 @@ def _create(
     generate_name(draft["metadata"])
     set_defaults(kind, draft)
     set_initial_status(kind, draft)
+    if kind == "CustomResourceDefinition":
+        draft["status"] = established_status(draft)
     if kind == "Pod":
         create_pod(draft, lookups, plugins)
         return
@@ -82,13 +86,20 @@ def _update(
     set_defaults(kind, draft)
     if kind == "Pod":
         update_pod(draft, old)
+    elif kind == "CustomResourceDefinition":
+        draft["status"] = established_status(draft)
     elif kind == "PriorityClass":
         check_default_class(draft, lookups)
     plugins.admit(kind, draft, lookups, old)
 
 
+def _admit_claim(claim: Body, lookups: Lookups) -> None:
+    limit_claim(claim, lookups)
+    set_default_storage_class(claim, lookups)
+
+
 _ON_CREATE: Final[dict[str, Callable[[Body, Lookups], None]]] = {
     "PriorityClass": check_default_class,
     "PersistentVolume": add_protection_finalizer("kubernetes.io/pv-protection"),
-    "PersistentVolumeClaim": set_default_storage_class,
+    "PersistentVolumeClaim": _admit_claim,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 Body = dict[str, Any]
@@ -21,6 +22,9 @@ class Lookups(Protocol):
 
     def runtime_class(self, name: str) -> Body | None:
         """The RuntimeClass of this name."""
+
+    def limit_ranges(self, namespace: str) -> Sequence[Body]:
+        """The LimitRanges of a namespace, by name."""
 
     def default_storage_class(self) -> Body | None:
         """The StorageClass for claims without one; the newest if there are several."""

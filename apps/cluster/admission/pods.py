@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.cluster.admission.draft import Body, child
+from apps.cluster.admission.limit_ranges import limit_pod
 from apps.cluster.admission.lookups import Lookups
 from apps.cluster.admission.match_label_keys import merge_label_keys
 from apps.cluster.admission.plugins.registry import Chain
@@ -17,6 +18,7 @@ from apps.cluster.admission.tolerations import add_default_tolerations
 def create_pod(pod: Body, lookups: Lookups, plugins: Chain) -> None:
     """Run admission for a new pod that has its defaults; Forbidden if the pod is rejected."""
     child(pod, "spec")
+    limit_pod(pod, lookups)
     set_priority(pod, lookups)
     add_default_tolerations(pod["spec"])
     plugins.admit("Pod", pod, lookups)

@@ -25,7 +25,7 @@ def has_changed_since(cluster: Cluster, kind: Kind, version: int) -> bool:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM cluster_change "
             "WHERE cluster_id = %s AND version > %s AND kind = %s)",
-            [cluster.pk, version, kind.name],
+            [cluster.pk, version, kind.key],
         )
         row = cursor.fetchone()
     return bool(row and row[0])
@@ -41,7 +41,7 @@ def stream_texts_at(
     """
     if version < cluster.forgotten_version:
         raise Expired(_TOO_OLD)
-    values = {"cluster": cluster.pk, "version": version, "kind": kind.name}
+    values = {"cluster": cluster.pk, "version": version, "kind": kind.key}
     rows = sql.stream_rows(_past_query(kind), {**values, "ns": after[0], "name": after[1]})
     for incomplete, namespace, name, text in rows:
         if incomplete:
@@ -53,7 +53,7 @@ def stream_texts_at(
 
 def _past_query(kind: Kind) -> str:
     """Sorts keys without bodies, which do not fit into the memory of a sort."""
-    table = kind.model._meta.db_table
+    table = kind.table
     return (
         "WITH later AS MATERIALIZED ("
         "SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
@@ -96,8 +96,7 @@ def list_all(cursor: CursorWrapper, cluster_id: int, kind: Kind) -> Iterator[tup
     They are fetched at once, so that the caller may continue after the transaction.
     """
     cursor.execute(
-        f"SELECT body::text, created_at FROM {kind.model._meta.db_table} "
-        "WHERE cluster_id = %s ORDER BY id",
+        f"SELECT body::text, created_at FROM {kind.table} o WHERE cluster_id = %s ORDER BY id",
         [cluster_id],
     )
     return _texts(cursor.fetchall())
@@ -118,7 +117,7 @@ def list_all_at(
 
     Call it in the same database snapshot as the other reads.
     """
-    table = kind.model._meta.db_table
+    table = kind.table
     cursor.execute(
         "WITH later AS (SELECT DISTINCT ON (uid) uid, previous_version FROM cluster_change "
         "WHERE cluster_id = %(cluster)s AND version > %(version)s AND kind = %(kind)s "
@@ -131,6 +130,6 @@ def list_all_at(
         "JOIN cluster_change c ON c.cluster_id = %(cluster)s AND c.version = l.previous_version "
         f"LEFT JOIN {table} o ON o.cluster_id = %(cluster)s AND o.uid = l.uid "
         "ORDER BY 1 NULLS LAST",
-        {"cluster": cluster_id, "version": version, "kind": kind.name},
+        {"cluster": cluster_id, "version": version, "kind": kind.key},
     )
     return _texts(cursor.fetchall())

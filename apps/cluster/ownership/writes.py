@@ -143,7 +143,7 @@ class Applying:
 
 def definition_of_kind(kind: Kind) -> str:
     """The definition of a kind in stored form."""
-    return definition_of(kind.group, kind.version, kind.name)
+    return kind.schema_name or definition_of(kind.group, kind.version, kind.name)
 
 
 def _managers_before(kind: Kind, old: Body, given: list[Body] | None) -> dict[Manager, Ownership]:

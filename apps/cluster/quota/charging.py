@@ -144,11 +144,10 @@ class Charges:
         for kind in kinds.ALL:
             if not countable(kind) or not covered_resources(kind, hard):
                 continue
-            column = "body::text" if kind.name in _MEASURED else "'{\"metadata\": {}}'"
+            column = "body::text" if kind.key in _MEASURED else "'{\"metadata\": {}}'"
             with connection.cursor() as cursor:
                 cursor.execute(
-                    f"SELECT {column} FROM {kind.model._meta.db_table} "
-                    "WHERE cluster_id = %s AND namespace = %s",
+                    f"SELECT {column} FROM {kind.table} o WHERE cluster_id = %s AND namespace = %s",
                     [self._cluster.pk, namespace],
                 )
                 for (text,) in cursor.fetchall():

@@ -33,7 +33,7 @@ _OF_CLAIMS: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
 _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 _OF_SERVICES: Final = frozenset({"services", "services.nodeports", "services.loadbalancers"})
 #: Kinds counted by their plural, from before count/… existed.
-_PLURALS: Final = frozenset({"replicationcontrollers", "resourcequotas"})
+_PLURALS: Final = frozenset({"replicationcontrollers", "resourcequotas", "secrets", "configmaps"})
 
 
 def countable(kind: Kind) -> bool:
@@ -43,11 +43,11 @@ def countable(kind: Kind) -> bool:
 
 def usage_of(kind: Kind, body: Body) -> Usage:
     """Everything the object uses; a pod that has ended only counts as an object."""
-    measure = _MEASURES.get(kind.name)
+    measure = _MEASURES.get(kind.key)
     used = {f"count/{kind.qualified_plural}": _ONE}
     if measure is not None:
         used |= measure(body)
-    elif kind.plural in _PLURALS:
+    elif not kind.group and kind.plural in _PLURALS:
         used[kind.plural] = _ONE
     return used
 
@@ -88,7 +88,7 @@ def _sum(left: Parsed, right: Parsed, sign: int) -> Parsed:
 def _is_resource_of(kind: Kind, name: str) -> bool:
     if name == f"count/{kind.qualified_plural}":
         return True
-    match kind.name:
+    match kind.key:
         case "Pod":
             return (
                 name in _OF_PODS
@@ -99,7 +99,7 @@ def _is_resource_of(kind: Kind, name: str) -> bool:
             return name in _OF_CLAIMS or _OF_CLASS in name
         case "Service":
             return name in _OF_SERVICES
-    return name == kind.plural and name in _PLURALS
+    return name == kind.plural and not kind.group and name in _PLURALS
 
 
 def _pod_usage(pod: Body) -> Usage:

@@ -12,7 +12,14 @@ from functools import cache
 from typing import Any
 
 from apps.cluster.schema import times
-from apps.cluster.schema.definitions import DEFINITIONS, Schema, reference
+from apps.cluster.schema.definitions import (
+    DEFINITIONS,
+    Schema,
+    is_custom,
+    reference,
+    structural,
+)
+from apps.cluster.schema.pruning import prune
 from apps.scheduler.quantity import QuantityError, value
 
 Body = dict[str, Any]
@@ -45,7 +52,19 @@ class Decoded:
 def decode(definition: str, body: Any) -> Decoded:
     """Read `body` as an object of a definition; ShapeError names the invalid field."""
     unknown: list[str] = []
+    if is_custom(definition):
+        return Decoded(_custom(definition, body, unknown), unknown)
     return Decoded(_struct(definition)(body, "", unknown), unknown)
+
+
+def _custom(definition: str, body: Any, unknown: list[str]) -> Body:
+    """A custom resource: only its metadata has to have the right types here."""
+    if type(body) is not dict:
+        raise _type_error(body, "", "object")
+    pruned = prune(structural(definition), body, unknown)
+    if pruned.get("metadata") is not None:
+        pruned["metadata"] = _struct(f"{_META}ObjectMeta")(pruned["metadata"], "metadata", unknown)
+    return pruned
 
 
 @cache
@@ -189,6 +208,10 @@ _SPECIAL: Mapping[str, Reader] = {
     "MicroTime": _micro_time,
     "FieldsV1": _anything,
     "RawExtension": _anything,
+    "JSON": _anything,
+    "JSONSchemaPropsOrArray": _anything,
+    "JSONSchemaPropsOrBool": _anything,
+    "JSONSchemaPropsOrStringArray": _anything,
 }
 
 

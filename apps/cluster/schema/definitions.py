@@ -22,13 +22,39 @@ class _Definitions(Mapping[str, Schema]):
     """Definitions by full name, read from the data file on first use."""
 
     def __getitem__(self, name: str) -> Schema:
-        return _load()[name]
+        found = _custom.get(name)
+        return _load()[name] if found is None else found
 
     def __iter__(self) -> Any:
         return iter(_load())
 
     def __len__(self) -> int:
         return len(_load())
+
+
+#: The definitions of custom resources, and the schema of each of them in one piece.
+_custom: dict[str, Schema] = {}
+_structural: dict[str, Schema] = {}
+
+
+def register(name: str, schema: Schema, definitions: Mapping[str, Schema]) -> None:
+    """Add the definitions of a custom resource called `name`; `schema` is its structural schema.
+
+    The name depends on the content, so that registering it again changes nothing.
+    """
+    if name not in _structural:
+        _custom.update(definitions)
+        _structural[name] = schema
+
+
+def structural(name: str) -> Schema:
+    """The structural schema of a custom resource; KeyError if there is none of this name."""
+    return _structural[name]
+
+
+def is_custom(name: str) -> bool:
+    """Whether a definition is that of a custom resource."""
+    return name in _structural
 
 
 DEFINITIONS: Mapping[str, Schema] = _Definitions()
@@ -56,7 +82,9 @@ def definition_of(group: str, version: str, kind: str) -> str:
 
 def reference(schema: Schema) -> str:
     """The name of the definition that a property refers to; "" if it is not a reference."""
-    return str(schema.get("$ref", "")).rpartition("/")[2]
+    target = schema.get("$ref")
+    # among the fields of a JSON schema is one of this name
+    return target.rpartition("/")[2] if isinstance(target, str) else ""
 
 
 @dataclass(frozen=True, slots=True)

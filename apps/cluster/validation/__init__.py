@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from apps.cluster.errors import Cause
+from apps.cluster.validation import data
 from apps.cluster.validation.causes import Causes
 from apps.cluster.validation.claims import validate_claim, validate_claim_update
 from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
@@ -83,6 +84,7 @@ def validate(
 
 
 _NEW: Final[dict[str, Callable[[Body], Causes]]] = {
+    **data.NEW,
     "Pod": validate_new_pod,
     "Node": validate_node,
     "PriorityClass": validate_priority_class,
@@ -108,6 +110,7 @@ _NEW: Final[dict[str, Callable[[Body], Causes]]] = {
 #: Kinds of which an update is compared with the old object, but not validated as a new one.
 _COMPARED_ONLY: Final = frozenset({"PriorityClass", "RuntimeClass"})
 _UPDATES: Final[dict[str, Callable[[Body, Body], Causes]]] = {
+    **data.UPDATES,
     "Node": validate_node_update,
     "PriorityClass": validate_priority_class_update,
     "RuntimeClass": validate_runtime_class_update,

@@ -32,6 +32,9 @@ _OWNER_FIELDS: Final = (
 _NAME_RULES: Final[Mapping[str, names.Check]] = {
     "Event": names.path_segment,
     "Namespace": names.dns_label,
+    **dict.fromkeys(
+        ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"), names.path_segment
+    ),
     "Service": names.dns_label,
 }
 

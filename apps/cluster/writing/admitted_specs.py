@@ -56,7 +56,8 @@ class AdmittedSpec:
 def key_of(pod: Body, state: AdmissionState, user: str) -> SpecKey | None:
     """The key of a new pod before admission; None where its spec is not shared.
 
-    The status of a pod with scheduling gates contains the time of its creation.
+    The status of a pod with scheduling gates contains the time of its creation. LimitRanges
+    annotate the pods whose resources they set.
     """
     spec = pod.get("spec")
     if not spec or pod.get("status") or spec.get("schedulingGates"):
@@ -67,6 +68,8 @@ def key_of(pod: Body, state: AdmissionState, user: str) -> SpecKey | None:
     if len(text) > LARGEST_SPEC:
         return None
     metadata = pod["metadata"]
+    if state.limit_ranges(metadata["namespace"]):
+        return None
     labels = msgspec.json.encode(metadata.get("labels")) if _LABEL_KEYS in text else b""
     return SpecKey(state.identity, metadata["namespace"], user, text, labels)
 

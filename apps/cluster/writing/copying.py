@@ -14,12 +14,13 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from apps.cluster import kinds
-from apps.cluster.kinds import Kind
-from apps.cluster.models import Change, Cluster
+from apps.cluster.models import Change, Cluster, DataObject, KubernetesObject
 from apps.cluster.writes import Actor
 
 #: Objects per statement.
 _BATCH = 2000
+#: The tables to copy, each once, with the objects of CustomResourceDefinitions.
+_MODELS = tuple(dict.fromkeys(kind.model for kind in kinds.ALL if kind is not kinds.EVENT))
 
 _COPY = """
     INSERT INTO {table} (cluster_id, {columns})
@@ -28,7 +29,7 @@ _COPY = """
 _LOG = """
     INSERT INTO {log} (cluster_id, version, type, kind, namespace, name, uid, object,
         previous_version, at, "user", request_id)
-    SELECT %s, resource_version, 'ADDED', %s, namespace, name, uid, body, NULL, %s, %s, %s
+    SELECT %s, resource_version, 'ADDED', {kind}, namespace, name, uid, body, NULL, %s, %s, %s
     FROM {table} WHERE cluster_id = %s AND id = ANY(%s)
 """
 _TAINTS = """
@@ -49,42 +50,43 @@ def copy_objects(
     copied objects and the total.
     """
     with connection.cursor() as cursor:
-        rows = {kind: _ids(cursor, kind, source) for kind in kinds.ALL if kind is not kinds.EVENT}
+        rows = {model: _ids(cursor, model, source) for model in _MODELS}
         total = sum(map(len, rows.values()))
         done = 0
-        for kind, ids in rows.items():
+        for model, ids in rows.items():
             for start in range(0, len(ids), _BATCH):
                 batch = ids[start : start + _BATCH]
-                _copy(cursor, kind, source, target, actor, batch)
+                _copy(cursor, model, source, target, actor, batch)
                 done += len(batch)
                 progress(done, total)
         cursor.execute(_TAINTS, [target.pk, source.pk])
     return total
 
 
-def _ids(cursor: CursorWrapper, kind: Kind, source: Cluster) -> list[int]:
-    table = kind.model._meta.db_table
+def _ids(cursor: CursorWrapper, model: type[KubernetesObject], source: Cluster) -> list[int]:
+    table = model._meta.db_table
     cursor.execute(f"SELECT id FROM {table} WHERE cluster_id = %s ORDER BY id", [source.pk])
     return [row[0] for row in cursor.fetchall()]
 
 
 def _copy(
     cursor: CursorWrapper,
-    kind: Kind,
+    model: type[KubernetesObject],
     source: Cluster,
     target: Cluster,
     actor: Actor,
     batch: list[int],
 ) -> None:
-    table = kind.model._meta.db_table
+    table = model._meta.db_table
     columns = ", ".join(
         f'"{field.column}"'
-        for field in kind.model._meta.concrete_fields
+        for field in model._meta.concrete_fields
         if field.column not in ("id", "cluster_id")
     )
     cursor.execute(_COPY.format(table=table, columns=columns), [target.pk, source.pk, batch])
-    log = _LOG.format(log=Change._meta.db_table, table=table)
+    kind = "kind" if model is DataObject else f"'{model.__name__}'"
+    log = _LOG.format(log=Change._meta.db_table, table=table, kind=kind)
     cursor.execute(
         log,
-        [target.pk, kind.name, target.now(), actor.user, actor.request_id, source.pk, batch],
+        [target.pk, target.now(), actor.user, actor.request_id, source.pk, batch],
     )

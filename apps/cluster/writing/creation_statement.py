@@ -63,7 +63,7 @@ def find_existing(
     """The (namespace, name) of these objects that exist."""
     keys = [creation.key for creation in creations]
     statement = Statement(
-        f"SELECT t.namespace, t.name FROM {creations[0].kind.model._meta.db_table} t "
+        f"SELECT t.namespace, t.name FROM {creations[0].kind.table} t "
         "JOIN unnest($1::text[], $2::text[]) AS w(namespace, name) "
         "ON t.namespace = w.namespace AND t.name = w.name WHERE t.cluster_id = $3".encode(),
         (True, True, False),
@@ -115,6 +115,7 @@ def _statement(kind: Kind, *, alone: bool) -> Statement:
     names = [f'"{each.name}"' for each in columns] + ["at"]
     projected = kind.model.projected
     extra = {f'"{name}"': f'"{name}"::{_column_type(kind, name)}' for name in projected}
+    extra |= {name: f"'{value}'" for name, value in kind.constants.items()}
     if kind is kinds.EVENT:
         # its time to live starts at its creation
         extra["written_at"] = "at"
@@ -128,7 +129,7 @@ def _statement(kind: Kind, *, alone: bool) -> Statement:
         ), logged AS (
             INSERT INTO {Change._meta.db_table} (cluster_id, version, type, kind, namespace, name,
                 uid, object, previous_version, at, "user", request_id)
-            SELECT $1::bigint, version, 'ADDED', '{kind.name}', namespace, name, uid, object, NULL,
+            SELECT $1::bigint, version, 'ADDED', '{kind.key}', namespace, name, uid, object, NULL,
                 at, actor, request_id
             FROM item
         ){_TAINTS if kind is kinds.NODE else ""}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
@@ -14,7 +15,21 @@ Body = dict[str, Any]
 _IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 #: Kinds that admission looks up; a change of one raises the cluster's `admission_version`.
-LOOKED_UP = frozenset({"Namespace", "PriorityClass", "RuntimeClass", "StorageClass"})
+LOOKED_UP = frozenset({"Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "LimitRange"})
+
+
+def read_limit_ranges(cluster: Cluster) -> dict[str, list[Body]]:
+    """The LimitRanges of each namespace, by name."""
+    found: dict[str, list[Body]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT namespace, body::text FROM cluster_dataobject "
+            "WHERE cluster_id = %s AND kind = 'LimitRange' ORDER BY namespace, name",
+            [cluster.pk],
+        )
+        for namespace, text in cursor.fetchall():
+            found.setdefault(namespace, []).append(sql.load_json(text))
+    return found
 
 
 class StoreLookups:
@@ -23,6 +38,7 @@ class StoreLookups:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._known: dict[tuple[str, str], Body | None] = {}
+        self._limit_ranges: dict[str, list[Body]] | None = None
 
     def namespace(self, name: str) -> Body | None:
         """The namespace of this name."""
@@ -44,6 +60,12 @@ class StoreLookups:
             "WHERE cluster_id = %s AND global_default ORDER BY value, name LIMIT 1",
             [self._cluster.pk],
         )
+
+    def limit_ranges(self, namespace: str) -> Sequence[Body]:
+        """The LimitRanges of a namespace, by name."""
+        if self._limit_ranges is None:
+            self._limit_ranges = read_limit_ranges(self._cluster)
+        return self._limit_ranges.get(namespace, ())
 
     def default_storage_class(self) -> Body | None:
         """The class for claims without one; the newest if there are several."""

@@ -7,7 +7,7 @@ cluster's row, under its lock, and writes nothing where they differ (`group_comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -20,7 +20,7 @@ from django.utils import timezone
 from apps.cluster import models, sql
 from apps.cluster.errors import NotFound
 from apps.cluster.models import Cluster
-from apps.cluster.writing.lookups import StoreLookups
+from apps.cluster.writing.lookups import StoreLookups, read_limit_ranges
 
 Body = dict[str, Any]
 
@@ -44,6 +44,7 @@ class AdmissionState:
     namespaces: Mapping[str, Body]
     priority_classes: Mapping[str, Body]
     runtime_classes: Mapping[str, Body]
+    limit_ranges_of: Mapping[str, Sequence[Body]]
     _default_priority_class: Body | None = field(repr=False)
     _default_storage_class: Body | None = field(repr=False)
     #: Different for every reading.
@@ -70,6 +71,9 @@ class AdmissionState:
     def default_priority_class(self) -> Body | None:
         return self._default_priority_class
 
+    def limit_ranges(self, namespace: str) -> Sequence[Body]:
+        return self.limit_ranges_of.get(namespace, ())
+
     def default_storage_class(self) -> Body | None:
         return self._default_storage_class
 
@@ -92,6 +96,7 @@ def read_admission_state(cluster_name: str) -> AdmissionState:
             _bodies(cluster, models.Namespace),
             _bodies(cluster, models.PriorityClass),
             _bodies(cluster, models.RuntimeClass),
+            read_limit_ranges(cluster),
             lookups.default_priority_class(),
             lookups.default_storage_class(),
         )

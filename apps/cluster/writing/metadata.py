@@ -107,9 +107,16 @@ def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
 
 def count_generation(kind: Kind, old: Body, new: Body) -> None:
     """Increment the generation of `new` if its spec, with all defaults, has changed."""
-    if kind.has_generation and new.get("spec") != old.get("spec"):
+    if kind.has_generation and _desired(kind, new) != _desired(kind, old):
         generation = old["metadata"].get("generation", 0) + 1
         new["metadata"] = {**new["metadata"], "generation": generation}
+
+
+def _desired(kind: Kind, body: Body) -> Any:
+    """The part whose changes are counted."""
+    if not kind.is_data:
+        return body.get("spec")
+    return {name: value for name, value in body.items() if name not in ("metadata", "status")}
 
 
 def _check_version(kind: Kind, old: Body, new: Mapping[str, Any]) -> None:

@@ -55,7 +55,7 @@ class PendingChange:
         return ObjectChange(
             self.version,
             self.type.value,
-            self.row.kind.name,
+            self.row.kind.key,
             metadata.get("namespace", ""),
             metadata["name"],
             metadata["uid"],
@@ -106,9 +106,9 @@ def take_counter(cursor: CursorWrapper, cluster: Cluster) -> None:
 def _take_versions(
     cursor: CursorWrapper, cluster: Cluster, changes: Sequence[PendingChange], wake: bool
 ) -> tuple[int, bool, int]:
-    of_quotas = [change.type for change in changes if change.row.kind.name == "ResourceQuota"]
+    of_quotas = [change.type for change in changes if change.row.kind.key == "ResourceQuota"]
     more_quotas = of_quotas.count(Change.Type.ADDED) - of_quotas.count(Change.Type.DELETED)
-    changes_admission = any(change.row.kind.name in LOOKED_UP for change in changes)
+    changes_admission = any(change.row.kind.key in LOOKED_UP for change in changes)
     cursor.execute(
         "UPDATE cluster_cluster c SET resource_version = c.resource_version + %s, "
         "quotas = c.quotas + %s, "
@@ -131,9 +131,9 @@ def _take_versions(
 def _write_rows(cursor: CursorWrapper, cluster: Cluster, rows: Sequence[Row]) -> None:
     by_kind: dict[str, list[Row]] = {}
     for row in rows:
-        by_kind.setdefault(row.kind.name, []).append(row)
-    for name, of_kind in by_kind.items():
-        kind = kinds.by_name(name)
+        by_kind.setdefault(row.kind.key, []).append(row)
+    for of_kind in by_kind.values():
+        kind = of_kind[0].kind
         _delete(cursor, kind, [row.id for row in of_kind if row.body is None and row.id])
         remaining = [(row, row.body) for row in of_kind if row.body is not None]
         new = [each for each in remaining if each[0].id is None]
@@ -199,6 +199,7 @@ def _columns(cluster: Cluster, kind: Kind, row: Row, body: Body) -> dict[str, An
         "resource_version": int(metadata["resourceVersion"]),
         "labels": metadata.get("labels") or {},
         "body": body,
+        **kind.constants,
         **written,
         **{column: read(body) for column, read in kind.model.projected.items()},
     }
@@ -210,7 +211,7 @@ def _log_row(change: PendingChange, cluster: Cluster, actor: Actor) -> dict[str,
         "cluster_id": cluster.pk,
         "version": change.version,
         "type": change.type.value,
-        "kind": change.row.kind.name,
+        "kind": change.row.kind.key,
         "namespace": metadata.get("namespace", ""),
         "name": metadata["name"],
         "uid": metadata["uid"],

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from apps.cluster import kinds
+from apps.cluster.custom.definitions import deletions
 from apps.cluster.errors import ApiError
 from apps.cluster.kinds import Kind
 from apps.cluster.log.changelog import ObjectChange
@@ -144,6 +145,9 @@ def delete(
 ) -> Body:
     """Delete an object, or mark it while something holds it; returns its last state."""
     wanted = Delete(kind, namespace, name, options or {})
+    if kind.key == "CustomResourceDefinition" and not dry_run:
+        # its objects first: nothing addresses them afterwards
+        write(cluster, list(deletions(cluster, name)), actor=actor, collect_refusals=True)
     return _single_outcome(write(cluster, [wanted], actor=actor, dry_run=dry_run))
 
 

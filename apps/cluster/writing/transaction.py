@@ -14,6 +14,7 @@ from apps.cluster import kinds, sql
 from apps.cluster.admission import admit
 from apps.cluster.admission.nodes import is_tainted_when_new
 from apps.cluster.admission.plugins.registry import Chain
+from apps.cluster.custom.admission import admit_custom, validate_custom_object
 from apps.cluster.errors import (
     AlreadyExists,
     ApiError,
@@ -121,15 +122,19 @@ class WriteTransaction:
                 paused=self.cluster.paused,
                 by_client=bool(self.actor.manager),
             )
-            body = admit(
-                kind.name,
-                stamped,
-                self.lookups,
-                taint_new_nodes=tainted,
-                plugins=self.plugins,
-            )
+            if kind.schema_name:
+                body = admit_custom(kind, stamped, None)
+            else:
+                body = admit(
+                    kind.name,
+                    stamped,
+                    self.lookups,
+                    taint_new_nodes=tainted,
+                    plugins=self.plugins,
+                )
             _validate(kind, body, None)
-            self.plugins.validate(kind.name, body, self.lookups)
+            if not kind.schema_name:
+                self.plugins.validate(kind.name, body, self.lookups)
         except ApiError as refusal:
             return self._guard(refusal)
         return Create(kind, body, body["metadata"].get("namespace", ""))
@@ -137,21 +142,23 @@ class WriteTransaction:
     def _lock(self, cursor: CursorWrapper, writes: Sequence[Write | ApiError]) -> None:
         """Lock the rows, kind by kind and in id order, so that two writes never deadlock."""
         wanted: dict[str, set[tuple[str, str]]] = {}
+        kinds_of: dict[str, Kind] = {}
         for write in writes:
             if not isinstance(write, ApiError):
-                kind_name, namespace, name = key_of(write)
-                wanted.setdefault(kind_name, set()).add((namespace, name))
-        for kind_name in sorted(wanted.keys() - {QUOTA.name}):
-            names = sorted(wanted[kind_name])
+                kind_key, namespace, name = key_of(write)
+                kinds_of[kind_key] = write.kind
+                wanted.setdefault(kind_key, set()).add((namespace, name))
+        for kind_key in sorted(wanted.keys() - {QUOTA.key}):
+            names = sorted(wanted[kind_key])
             self._read_locked(
                 cursor,
-                kinds.by_name(kind_name),
+                kinds_of[kind_key],
                 "JOIN unnest(%s::text[], %s::text[]) AS w(namespace, name) "
                 "ON t.namespace = w.namespace AND t.name = w.name",
                 [[ns for ns, _ in names], [name for _, name in names]],
             )
         if self.charges is not None:
-            countable_kinds = [each for each in wanted if countable(kinds.by_name(each))]
+            countable_kinds = [each for each in wanted if countable(kinds_of[each])]
             self._lock_quotas(cursor, {ns for each in countable_kinds for ns, _ in wanted[each]})
 
     def _lock_quotas(self, cursor: CursorWrapper, namespaces: set[str]) -> None:
@@ -170,13 +177,13 @@ class WriteTransaction:
     ) -> None:
         cursor.execute(
             "SELECT t.id, t.namespace, t.name, t.resource_version, t.body::text "
-            f"FROM {kind.model._meta.db_table} t {wanted} "
+            f"FROM {kind.table} t {wanted} "
             "WHERE t.cluster_id = %s ORDER BY t.id FOR NO KEY UPDATE OF t",
             [*parameters, self.cluster.pk],
         )
         for row_id, namespace, name, version, body in cursor.fetchall():
             row = Row(kind, row_id, version, sql.load_json(body))
-            self.rows[kind.name, namespace, name] = row
+            self.rows[kind.key, namespace, name] = row
 
     # under the locks
 
@@ -223,11 +230,14 @@ class WriteTransaction:
         new = stamp_updated(kind, old, changed, write.subresource)
         if not write.trusted:
             part = write.subresource
-            new = admit(
-                kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
-            )
+            if kind.schema_name:
+                new = admit_custom(kind, new, old)
+            else:
+                new = admit(
+                    kind.name, new, self.lookups, old=old, subresource=part, plugins=self.plugins
+                )
             _validate(kind, new, old, part)
-            if not part:
+            if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
         if not write.subresource:
             count_generation(kind, old, new)
@@ -314,6 +324,9 @@ def _is_about(kind: Kind, write: Write | ApiError) -> bool:
 
 
 def _validate(kind: Kind, body: Body, old: Body | None, subresource: str = "") -> None:
-    causes = validate(kind.name, body, old, subresource=subresource)
+    if kind.schema_name:
+        causes = validate_custom_object(kind, body, old)
+    else:
+        causes = validate(kind.name, body, old, subresource=subresource)
     if causes:
         raise Invalid(kind.name, body["metadata"].get("name", ""), causes, kind.group)

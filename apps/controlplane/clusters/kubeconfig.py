@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from urllib.parse import urlsplit
 
 import yaml
 from django.conf import settings
@@ -19,11 +20,18 @@ class NoAuthority(ApiError):
     code, reason = 503, "ServiceUnavailable"
 
 
-def build_kubeconfig(cluster: Cluster, user: User) -> str:
-    """YAML with the https URL, the certificate authority and the user's token."""
+#: How a URL without a path names the cluster: by TLS server name, or by host.
+ROOTS = ("sni", "host")
+
+
+def build_kubeconfig(cluster: Cluster, user: User, root: str | None = None) -> str:
+    """YAML with the https URL, the certificate authority and the user's token.
+
+    `root`, one of `ROOTS`: a URL without a path, for tools that drop it.
+    """
     name = f"schedweb-{cluster.name}"
     server = {
-        "server": f"{settings.PUBLIC_HTTPS_URL}/k8s/{cluster.name}",
+        **_address(cluster.name, root),
         "certificate-authority-data": _read_authority(),
     }
     context = {"cluster": name, "user": user.get_username(), "namespace": "default"}
@@ -36,6 +44,18 @@ def build_kubeconfig(cluster: Cluster, user: User) -> str:
         "current-context": name,
     }
     return str(yaml.safe_dump(config, sort_keys=False))
+
+
+def _address(cluster: str, root: str | None) -> dict[str, str]:
+    """The server's URL, and the TLS server name if that is what names the cluster."""
+    base = settings.PUBLIC_HTTPS_URL
+    if root is None:
+        return {"server": f"{base}/k8s/{cluster}"}
+    url = urlsplit(base)
+    if root == "sni":
+        name = f"{cluster}.{url.hostname}"
+        return {"server": f"{url.scheme}://{url.netloc}", "tls-server-name": name}
+    return {"server": f"{url.scheme}://{cluster}.{url.netloc}"}
 
 
 def _read_authority() -> str:

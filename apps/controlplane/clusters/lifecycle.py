@@ -13,7 +13,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import AlreadyExists, Cause, Invalid, NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.log.announce import announcer
-from apps.cluster.models import Cluster
+from apps.cluster.models import Cluster, DataObject
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.settings import initial_values
 from apps.cluster.writes import Actor
@@ -126,8 +126,10 @@ def _lock_everything(cursor: CursorWrapper, cluster: Cluster) -> None:
     """Wait for all writers, in their lock order: lease, objects, counter, quotas."""
     LoopLease.objects.select_for_update().filter(cluster=cluster).first()
     for kind in sorted(kinds.ALL, key=lambda kind: kind.name):
-        if kind is not QUOTA:
+        if kind is not QUOTA and not kind.is_data:
             _lock_objects(cursor, cluster, kind)
+    data = DataObject.objects.filter(cluster=cluster).order_by("pk").values_list("pk")
+    list(data.select_for_update())
     if Cluster.objects.select_for_update().filter(pk=cluster.pk).first() is None:
         raise NotFound("clusters", cluster.name)
     _lock_objects(cursor, cluster, QUOTA)
@@ -135,7 +137,7 @@ def _lock_everything(cursor: CursorWrapper, cluster: Cluster) -> None:
 
 def _lock_objects(cursor: CursorWrapper, cluster: Cluster, kind: Kind) -> None:
     cursor.execute(
-        f"SELECT count(*) FROM (SELECT FROM {kind.model._meta.db_table} "
+        f"SELECT count(*) FROM (SELECT FROM {kind.table} o "
         "WHERE cluster_id = %s ORDER BY id FOR UPDATE) AS locked",
         [cluster.pk],
     )

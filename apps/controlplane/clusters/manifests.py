@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import yaml
@@ -18,6 +19,7 @@ from apps.cluster.system_classes import SYSTEM_CLASSES
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import API_SERVICE, BUILT_IN_NAMESPACES
+from apps.controlplane.clusters.owners import Owners
 
 #: libyaml's dumper, which is ten times as fast, if PyYAML was built with it.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -32,7 +34,22 @@ Progress = Callable[[int, int], None]
 #: Objects per write.
 _BATCH = 500
 #: Kinds that other objects refer to are created and exported first.
-_FIRST = ("Namespace", "PriorityClass", "RuntimeClass", "StorageClass", "CSIDriver", "Node")
+_FIRST = (
+    "Namespace",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+    "CSIDriver",
+    "Node",
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "ReplicationController",
+    "StatefulSet",
+    "ReplicaSet",
+)
+_RANK = {name: place for place, name in enumerate(_FIRST)}
 #: Metadata that the server sets; left out of exports.
 _SERVER_SET = (
     "uid",
@@ -70,16 +87,17 @@ def import_yaml(
     """Create all objects of a YAML stream (Lists are unfolded) in one transaction.
 
     Kinds that others refer to are created first, otherwise in the order of the file. Built-in
-    objects, which every cluster has, are skipped and not returned. Raises ManifestError, which
-    names the document, or ManifestErrors.
+    objects, which every cluster has, are skipped and not returned. Owner references get the uids of
+    the created owners. Raises ManifestError, which names the document, or ManifestErrors.
     """
     numbered, errors = _read_objects(text)
-    first = [item for item in numbered if item[1].name in _FIRST]
-    others = [item for item in numbered if item[1].name not in _FIRST]
     created: list[Body] = []
+    owners = Owners(cluster)
     with transaction.atomic():
-        for batch in (*_split(first), *_split(others)):
-            created += _create(cluster, batch, actor, errors)
+        for batch in _batches(numbered):
+            new = _create(cluster, batch, actor, owners, errors)
+            owners.add(new)
+            created += new
             if len(errors) >= _MAX_ERRORS:
                 break
             progress(len(created), len(numbered))
@@ -114,18 +132,36 @@ def _raise_all(errors: Sequence[ManifestError]) -> None:
         raise ManifestErrors(errors[:_MAX_ERRORS])
 
 
-def _split(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
-    for start in range(0, len(numbered), _BATCH):
-        yield numbered[start : start + _BATCH]
+def _batches(numbered: Sequence[Numbered]) -> Iterator[Sequence[Numbered]]:
+    """Batches of kinds of the same rank: a batch may refer to the earlier ones."""
+    by_rank = groupby(
+        sorted(numbered, key=lambda item: _rank(item[1])), lambda item: _rank(item[1])
+    )
+    for _, same in by_rank:
+        items = list(same)
+        for start in range(0, len(items), _BATCH):
+            yield items[start : start + _BATCH]
+
+
+def _rank(kind: Kind) -> int:
+    return _RANK.get(kind.name, len(_FIRST))
 
 
 def _create(
-    cluster: Cluster, numbered: Sequence[Numbered], actor: Actor, errors: list[ManifestError]
+    cluster: Cluster,
+    numbered: Sequence[Numbered],
+    actor: Actor,
+    owners: Owners,
+    errors: list[ManifestError],
 ) -> list[Body]:
     """The objects as stored; an error is appended to `errors` for each that is refused."""
+    placed = [(kind, body, _get_namespace(kind, body)) for _, kind, body in numbered]
     outcomes = store.write(
         cluster,
-        [Create(kind, body, _get_namespace(kind, body)) for _, kind, body in numbered],
+        [
+            Create(kind, owners.refer(body, namespace), namespace)
+            for kind, body, namespace in placed
+        ],
         actor=actor,
         collect_refusals=True,
     )
@@ -156,11 +192,10 @@ def _report(bodies: Sequence[Body], progress: Progress) -> Iterator[Body]:
 
 
 def _export_bodies(cluster: Cluster) -> Iterator[Body]:
-    rank = {name: place for place, name in enumerate(_FIRST)}
-    for kind in sorted(kinds.ALL, key=lambda kind: rank.get(kind.name, len(_FIRST))):
+    for kind in sorted(kinds.ALL, key=_rank):
         if kind is kinds.EVENT:
             continue
-        rows = kind.model._default_manager.filter(cluster=cluster).order_by("id")
+        rows = kind.objects(cluster).order_by("id")
         for body in rows.values_list("body", flat=True):
             metadata = {k: v for k, v in body["metadata"].items() if k not in _SERVER_SET}
             yield {**body, "metadata": metadata}
@@ -180,8 +215,10 @@ def _unfold(place: str, document: Any) -> Iterator[Numbered]:
         raise ManifestError(f"{place}: must be an object with apiVersion and kind")
     name = document.get("kind")
     if isinstance(name, str) and name.endswith("List") and isinstance(document.get("items"), list):
+        typed = _item_type(name, document)
         for number, item in enumerate(document["items"]):
-            yield from _unfold(f"{place}, items[{number}]", item)
+            whole = {**typed, **item} if isinstance(item, dict) else item
+            yield from _unfold(f"{place}, items[{number}]", whole)
         return
     try:
         kind = kinds.by_api_version(str(document.get("apiVersion")), str(name))
@@ -196,6 +233,12 @@ def _unfold(place: str, document: Any) -> Iterator[Numbered]:
     except Invalid as error:
         raise ManifestError(f"{place} ({kind.name}): {error.message}") from error
     yield place, kind, document
+
+
+def _item_type(name: str, document: Body) -> Body:
+    """The type of the items of a typed list, such as a PodList, which do not repeat it."""
+    kind = name.removesuffix("List")
+    return {"kind": kind, "apiVersion": document.get("apiVersion")} if kind else {}
 
 
 def _is_in_default(body: Body) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.usage import NodeUsage
-from apps.scheduler.objects import KubeObject, Node, PersistentVolume, Pod
+from apps.scheduler.objects import KINDS, KubeObject, Node, PersistentVolume, Pod
 
 Body = dict[str, Any]
 #: (kind, namespace, name)
@@ -20,6 +20,7 @@ T = TypeVar("T", bound=KubeObject)
 #: Kinds of which controllers read more fields than the scheduler: their bodies are cached.
 _WHOLE = frozenset(
     {
+        "CronJob",
         "DaemonSet",
         "Deployment",
         "Job",
@@ -31,7 +32,9 @@ _WHOLE = frozenset(
     }
 )
 #: Kinds that are not cached; their owner references are ignored.
-UNWATCHED = frozenset({"Event", "Lease"})
+UNWATCHED = frozenset(
+    {"Event", "Lease", *(kind.name for kind in kinds.ALL if kind.name not in KINDS)}
+)
 
 
 class ControllerCache:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from apps.cluster import kinds
+from apps.cluster.kinds import Kind
+from apps.cluster.models import Cluster, DataObject
 from apps.cluster.writes import Delete, Update
 from apps.controlplane.controllers.cache import UNWATCHED, ControllerCache, Ref
-from apps.controlplane.controllers.controller import Controller, Step
+from apps.controlplane.controllers.controller import Controller, Requeue, Step
 from apps.scheduler.objects import KubeObject, Namespace
 
 Body = dict[str, Any]
@@ -46,16 +48,28 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             left = True
             if not item.metadata.deletion_timestamp:
                 yield Delete(kind, ref[2], item.metadata.name, {"propagationPolicy": "Background"})
-    for name in sorted(UNWATCHED):
-        kind = kinds.by_name(name)
-        found = kind.model._default_manager.filter(cluster=cache.cluster, namespace=ref[2])
-        for each in found.values_list("name", flat=True):
-            yield Delete(kind, ref[2], each)
-    if not left:
+    for kind, name, held in _uncached(cache.cluster, ref[2]):
+        left |= held
+        yield Delete(kind, ref[2], name)
+    if left:
+        yield Requeue(now + _RETRY)
+    else:
         uid = namespace.metadata.uid
         yield Update(
             kinds.NAMESPACE, *ref[1:], _remove_finalizer, "finalize", trusted=True, uid=uid
         )
+
+
+def _uncached(cluster: Cluster, namespace: str) -> Iterator[tuple[Kind, str, bool]]:
+    """The objects of the namespace that are not cached, and whether finalizers hold them."""
+    for kind in _UNCACHED:
+        rows = kind.objects(cluster).filter(namespace=namespace)
+        for name, held in rows.values_list("name", "body__metadata__finalizers"):
+            yield kind, name, bool(held)
+    data = DataObject.objects.filter(cluster=cluster, namespace=namespace)
+    data = data.exclude(kind__in=[kind.key for kind in _CONTENT if kind.is_data])
+    for key, name, held in data.values_list("kind", "name", "body__metadata__finalizers"):
+        yield kinds.by_key(key), name, bool(held)
 
 
 def _remove_finalizer(namespace: Body) -> Body:
@@ -64,6 +78,11 @@ def _remove_finalizer(namespace: Body) -> Body:
     return {**namespace, "spec": spec}
 
 
+#: How long to wait for those who remove finalizers of objects that are not cached.
+_RETRY = timedelta(seconds=5)
+_UNCACHED = [
+    kind for kind in kinds.ALL if kind.namespaced and kind.name in UNWATCHED and not kind.is_data
+]
 _CONTENT = [kind for kind in kinds.ALL if kind.namespaced and kind.name not in UNWATCHED]
 
 CONTROLLER = Controller(

@@ -15,6 +15,7 @@ from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
 from apps.controlplane.controllers.volumes import claims, ephemeral, volumes
 from apps.controlplane.controllers.workloads import (
+    cronjob,
     daemonset,
     deployment,
     job,
@@ -36,6 +37,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     replicas.CONTROLLER,
     statefulset.CONTROLLER,
     daemonset.CONTROLLER,
+    cronjob.CONTROLLER,
     job.CONTROLLER,
     pod_garbage.CONTROLLER,
     disruption.CONTROLLER,

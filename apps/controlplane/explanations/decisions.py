@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.controlplane.explanations.comparison import (
+from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
+from apps.controlplane.ledger.reading import read
+from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.results.comparison import (
     Comparison,
     compare_nodes,
     compare_with_runner_up,
 )
-from apps.controlplane.explanations.nodes import NodeExplanation, explain_node
-from apps.controlplane.ledger.reading import read
-from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
 

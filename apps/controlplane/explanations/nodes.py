@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
-from apps.controlplane.explanations.comparison import Comparison, compare_nodes, format_points
 from apps.controlplane.explanations.states import states
 from apps.controlplane.models import SchedulingDecision
+from apps.controlplane.results.comparison import Comparison, compare_nodes, format_points
 from apps.controlplane.results.refusals import RefusalGroup, find_refusal
 from apps.controlplane.results.scores import ScoreMatrix
 from apps.scheduler.decision import Decision

@@ -18,6 +18,7 @@ from django.db import OperationalError, connection, transaction
 
 from apps.cluster.log.forgetting import forget_changes
 from apps.cluster.models import Cluster
+from apps.controlplane import opinions
 from apps.controlplane.history import past_clusters
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import PastCluster, SchedulingDecision
@@ -75,6 +76,7 @@ def run(seconds: float = RUN_SECONDS) -> None:
     for cluster in clusters:
         policy = RetentionPolicy.of(cluster)
         trim(cluster.pk, policy, today, deadline)
+        opinions.trim(cluster, policy.oldest_day(today), policy.ledger_rows)
         while time.monotonic() < deadline and forget_changes(
             cluster.pk, find_changelog_horizon(cluster, policy, today)
         ):

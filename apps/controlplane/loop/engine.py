@@ -28,6 +28,7 @@ from apps.controlplane.loop.cluster_state import ClusterState, send_look, take_i
 from apps.controlplane.loop.extender_objects import StoredBodies
 from apps.controlplane.loop.informer import Informer
 from apps.controlplane.loop.recorder import Recorder
+from apps.controlplane.loop.second_opinion import SecondOpinions
 from apps.controlplane.metrics import stored
 from apps.controlplane.models import ConfigurationRevision
 from apps.controlplane.profiles import plugins, revisions
@@ -95,6 +96,8 @@ class Engine:
         self.informer = Informer(cluster.pk, self.scheduler.handle)
         self.controllers = Controllers(cluster, lease, self.informer.note_own_writes)
         self.informer.observe = self.controllers.take_in
+        self.opinions = SecondOpinions(cluster, self.scheduler, revision.revision)
+        self.informer.before_binding = self.opinions.review
         self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
         self.recorder = Recorder(cluster, lease, revision.revision, self.history, self.controllers)
         #: by the cluster's clock; a new engine looks at the leftovers at once
@@ -129,7 +132,9 @@ class Engine:
         engine = cls(cluster, lease, revisions.get_active(cluster))
         engine.scheduler.metrics.restore(stored.load(cluster.pk))
         saved = restoring.load_saved_queue(cluster)
-        pending = engine.informer.load(since=saved.version if saved.entries else None)
+        # an external scheduler's bindings since then are reviewed one by one
+        replays = saved.entries or cluster.scheduling == Cluster.Scheduling.EXTERNAL
+        pending = engine.informer.load(since=saved.version if replays else None)
         restoring.restore_queue(
             saved,
             pending,
@@ -187,6 +192,7 @@ class Engine:
             if not self.fits(state, self.lease):
                 return True
             self.informer.catch_up(state.version)
+            self.opinions.save()
             acted = self._run_controllers() | self.event_ttl.act()
             self._flush()
             activations = (
@@ -286,6 +292,10 @@ class Engine:
     def _schedule_batch(self, ended: list[DecisionRecord]) -> list[DecisionRecord]:
         """`ended`: what was resolved just now; nothing of it is written yet."""
         batch: list[DecisionRecord] = []
+        if self.cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+            # a client binds the pods; they stay in the queue until it does
+            self._crowded = False
+            return batch
         most, seconds = BATCH_DECISIONS, BATCH_SECONDS
         if self._crowded:
             most, seconds = CROWDED_DECISIONS, CROWDED_SECONDS

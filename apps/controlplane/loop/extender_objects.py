@@ -44,7 +44,7 @@ class StoredBodies:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT t.namespace, t.name, t.body::text "
-                f"FROM {kinds.by_name(kind).model._meta.db_table} t "
+                f"FROM {kinds.by_name(kind).table} t "
                 "JOIN unnest(%s::text[], %s::text[]) AS w(namespace, name) "
                 "ON t.namespace = w.namespace AND t.name = w.name WHERE t.cluster_id = %s",
                 [[key[0] for key in keys], [key[1] for key in keys], self._cluster_id],

@@ -89,6 +89,8 @@ class Informer:
     handle: Handler
     #: Also called for each change; the controllers.
     observe: Observer | None = None
+    #: Called with (pending pod, bound pod, change) before the scheduler processes a binding.
+    before_binding: Callable[[Pod, Pod, ObjectChange], None] | None = None
     #: The version up to which the scheduler has received all changes.
     position: int = 0
     #: The version at which existing objects were loaded; later changes followed in order.
@@ -231,6 +233,9 @@ class Informer:
             self._pending.put(new, change.body)
         elif change.kind == "Pod":
             self._pending.remove(change.uid)
+        if self.before_binding is not None and _is_binding(old, new):
+            assert isinstance(old, Pod) and isinstance(new, Pod)
+            self.before_binding(old, new, change)
         if old is not None or new is not None:
             self.handle(change.kind, old, new, change.at.timestamp())
             if self.observe is not None:
@@ -289,6 +294,15 @@ class Informer:
                 item = decode(name, body)
                 if item is not None:
                     yield name, item, body, created_at
+
+
+def _is_binding(old: KubeObject | None, new: KubeObject | None) -> bool:
+    return (
+        isinstance(old, Pod)
+        and isinstance(new, Pod)
+        and bool(new.spec.node_name)
+        and not old.spec.node_name
+    )
 
 
 def decode(kind: str, body: dict[str, object] | str) -> KubeObject | None:

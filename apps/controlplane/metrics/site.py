@@ -8,13 +8,14 @@ from django.db import connection
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from apps.cluster.models import Cluster
+from apps.controlplane.opinions import read_agreement
 
 
 def families(
     clusters: Sequence[Cluster], parts: Mapping[str, str] | None
 ) -> list[GaugeMetricFamily]:
     """Clusters, loops and heartbeats; `parts` are the results of the readiness checks."""
-    found = [_clusters(clusters), *_loops(), _heartbeats()]
+    found = [_clusters(clusters), *_loops(), _heartbeats(), _opinions(clusters)]
     if parts is not None:
         up = GaugeMetricFamily(
             "schedweb_part_up",
@@ -56,6 +57,19 @@ def _loops() -> list[GaugeMetricFamily]:
             held.add_metric([name], is_held)
             behind.add_metric([name], max(0, versions))
     return [held, behind]
+
+
+def _opinions(clusters: Sequence[Cluster]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(
+        "schedweb_second_opinions",
+        "Bindings of external schedulers that were reviewed and are retained, by verdict.",
+        labels=["cluster", "verdict"],
+    )
+    for cluster in clusters:
+        if cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+            for verdict, number in read_agreement(cluster).counts.items():
+                family.add_metric([cluster.name, verdict], number)
+    return family
 
 
 def _heartbeats() -> GaugeMetricFamily:

@@ -76,7 +76,7 @@ def _decode_rows(rows: Collection[tuple[str, int | None, str]]) -> Iterator[Past
 def _build_statement(kinds: tuple[Kind, ...]) -> str:
     """A single statement, so that tables and log are read from the same snapshot."""
     unchanged = " UNION ALL ".join(
-        f"SELECT '{kind.name}', o.id, o.body::text FROM {kind.model._meta.db_table} o "
+        f"SELECT '{kind.name}', o.id, o.body::text FROM {kind.table} o "
         "WHERE o.cluster_id = %(cluster)s AND o.resource_version <= %(version)s "
         "AND NOT EXISTS (SELECT FROM later l WHERE l.uid = o.uid)"
         for kind in kinds

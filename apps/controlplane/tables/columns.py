@@ -29,6 +29,7 @@ class Column:
     format: str = ""
     #: 1: shown only by `-o wide`
     priority: int = 0
+    description: str = ""
 
     def definition(self) -> dict[str, Any]:
         """The entry in `columnDefinitions`."""
@@ -36,7 +37,7 @@ class Column:
             "name": self.name,
             "type": self.type,
             "format": self.format,
-            "description": "",
+            "description": self.description,
             "priority": self.priority,
         }
 

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from apps.cluster.kinds import Kind
-from apps.controlplane.tables import events, nodes, pods, storage, workloads
+from apps.controlplane.tables import data, events, nodes, pods, storage, workloads
 from apps.controlplane.tables.columns import AGE, NAME, NONE, Column, get, labels, path, selector
+from apps.controlplane.tables.custom import custom_columns
 
 Body = Mapping[str, Any]
 
@@ -65,6 +66,7 @@ _REPLICAS = (
 )
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    **data.COLUMNS,
     "CSIDriver": storage.CSI_DRIVERS,
     "CSINode": storage.CSI_NODES,
     "CSIStorageCapacity": storage.CAPACITIES,
@@ -143,7 +145,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 
 def columns_of(kind: Kind) -> tuple[Column, ...]:
     """The columns of a kind, starting with the name."""
-    return COLUMNS.get(kind.name, DEFAULT)
+    return custom_columns(kind) if kind.definition_name else COLUMNS.get(kind.name, DEFAULT)
 
 
 def row_conditions(kind: str, body: Body) -> list[dict[str, str]]:

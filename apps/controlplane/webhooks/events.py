@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from apps.controlplane import opinions
 from apps.controlplane.models import Operation, SchedulingDecision, Webhook
 
 #: kind -> what happened
@@ -15,6 +16,7 @@ KINDS: Mapping[str, str] = {
     "pod.unschedulable": "The first attempt to schedule a pod found no node.",
     "pod.scheduled": "A pod was scheduled.",
     "pod.preempted": "A pod was selected for eviction, to make room for another one.",
+    "binding.disagreed": "A second opinion disagrees with a binding of an external scheduler.",
     "operation.ended": "An operation succeeded, failed or was cancelled.",
     "cluster.paused": "The cluster was paused: its pods are no longer scheduled.",
     "cluster.resumed": "The cluster was resumed.",
@@ -29,11 +31,14 @@ Event = dict[str, Any]
 
 def collect_events(webhook: Webhook) -> list[Event]:
     """The events of the webhook's kinds since its position, which moves on; oldest first."""
+    until = max(timezone.now() - _LAG, webhook.collected_at)
     events = [
         *_of_decisions(webhook),
-        *_of_operations(webhook),
+        *_of_opinions(webhook, until),
+        *_of_operations(webhook, until),
         *_of_cluster(webhook),
     ]
+    webhook.collected_at = until
     return [event for event in events if event["kind"] in webhook.kinds]
 
 
@@ -65,12 +70,28 @@ def _of_decision(row: SchedulingDecision) -> list[Event]:
     ]
 
 
-def _of_operations(webhook: Webhook) -> list[Event]:
-    until = timezone.now() - _LAG
+def _of_opinions(webhook: Webhook, until: datetime) -> list[Event]:
+    rows = opinions.list_disagreements(webhook.cluster).filter(
+        recorded_at__gt=webhook.collected_at, recorded_at__lte=until
+    )
+    return [
+        {
+            "kind": "binding.disagreed",
+            "at": _text(row.at),
+            "pod": f"{row.namespace}/{row.name}",
+            "node": row.guest_node,
+            "opinion": row.node,
+            "message": row.message,
+            "user": row.user,
+        }
+        for row in rows.order_by("id")[:_MAX_DECISIONS]
+    ]
+
+
+def _of_operations(webhook: Webhook, until: datetime) -> list[Event]:
     rows = Operation.objects.filter(
         cluster_id=webhook.cluster_id, finished_at__gt=webhook.collected_at, finished_at__lte=until
     ).order_by("finished_at")
-    webhook.collected_at = max(until, webhook.collected_at)
     fields = ("pk", "title", "state", "message", "cause", "user", "finished_at")
     return [
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from apps.dashboard.forms.refusals import ObjectForm
 _TOP = ("apiVersion", "kind", "metadata", "spec")
 _METADATA = ("name", "namespace", "labels", "annotations")
 _EXAMPLES = Path(__file__).with_name("examples")
+#: The kinds that are only data.
+_DATA = _EXAMPLES / "data.yaml"
 #: Fields that the server sets; a copy of an object does not have them.
 _SERVER_FIELDS = (
     "uid",
@@ -62,7 +65,16 @@ class EditForm(ObjectForm):
 def load_example(kind: str) -> str:
     """The example of a kind (in lower case); empty if there is none."""
     path = _EXAMPLES / f"{kind}.yaml"
-    return path.read_text() if kind.isalpha() and path.is_file() else ""
+    if kind.isalpha() and path.is_file():
+        return path.read_text()
+    return _data_examples().get(kind, "")
+
+
+@cache
+def _data_examples() -> dict[str, str]:
+    """The examples of the kinds that are only data: the documents of one file."""
+    documents = _DATA.read_text().split("---\n")
+    return {yaml.safe_load(text)["kind"].lower(): text for text in documents}
 
 
 def copy_as_example(body: Mapping[str, Any]) -> str:

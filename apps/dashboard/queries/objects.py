@@ -15,6 +15,7 @@ from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
 from apps.controlplane.tables.columns import Column
 from apps.controlplane.tables.kinds import columns_of
+from apps.dashboard.areas import AREAS, area_of
 from apps.dashboard.paging import NumberedPage, numbered_page
 from apps.dashboard.queries.changes import ChangeRow, object_changes
 from apps.dashboard.queries.pods import filter_by_labels
@@ -33,6 +34,11 @@ class KindCount:
 
     kind: Kind
     objects: int
+
+    @property
+    def area(self) -> str:
+        """The heading under which the page of kinds lists it."""
+        return area_of(self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +84,14 @@ def kind_of(resource: str) -> Kind:
 def kind_counts(cluster: Cluster) -> list[KindCount]:
     """Every kind with its number of objects, in one statement."""
     counts = " UNION ALL ".join(
-        f"SELECT {number}, count(*) FROM {kind.model._meta.db_table} WHERE cluster_id = %s"
+        f"SELECT {number}, count(*) FROM {kind.table} o WHERE cluster_id = %s"
         for number, kind in enumerate(kinds.ALL)
     )
     with connection.cursor() as cursor:
         cursor.execute(counts, [cluster.pk] * len(kinds.ALL))
         counted = dict(cursor.fetchall())
-    return [KindCount(kind, counted[number]) for number, kind in enumerate(kinds.ALL)]
+    found = [KindCount(kind, counted[number]) for number, kind in enumerate(kinds.ALL)]
+    return sorted(found, key=lambda each: (AREAS.index(each.area), each.kind.name))
 
 
 def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> ObjectList:
@@ -93,7 +100,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
     BadRequest for an invalid label selector.
     """
     columns = [column for column in columns_of(kind) if column.name not in ("Name", "Age")]
-    objects = _filter(kind.model._default_manager.filter(cluster=cluster), query)
+    objects = _filter(kind.objects(cluster), query)
     total = objects.count()
     sortable = total <= MAX_SORTED
     keys = {"name": "", "age": "", **({column.name: column.name for column in columns})}
@@ -120,7 +127,7 @@ def object_list(cluster: Cluster, kind: Kind, query: Mapping[str, str]) -> Objec
 
 def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneObject:
     """An object with its history; NotFound if there is none."""
-    found = kind.model._default_manager.filter(cluster=cluster, namespace=namespace, name=name)
+    found = kind.objects(cluster).filter(namespace=namespace, name=name)
     first = found.first()
     if first is None:
         raise NotFound(kind.plural, name, kind.group)
@@ -141,7 +148,7 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
 
 def object_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> KubernetesObject:
     """The object; NotFound if there is none."""
-    found = kind.model._default_manager.filter(cluster=cluster, namespace=namespace, name=name)
+    found = kind.objects(cluster).filter(namespace=namespace, name=name)
     first: KubernetesObject | None = found.first()
     if first is None:
         raise NotFound(kind.plural, name, kind.group)

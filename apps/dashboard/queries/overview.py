@@ -10,8 +10,10 @@ from django.db import connection
 from apps.cluster.models import Cluster, Event
 from apps.controlplane import queries
 from apps.controlplane.models import Operation, QueueEntry, SchedulingDecision
+from apps.controlplane.opinions import Agreement
 from apps.dashboard.queries.clusters import Throughput, throughputs
 from apps.dashboard.queries.operations import recent_operations
+from apps.dashboard.queries.opinions import agreement_of
 from apps.dashboard.queries.usage import (
     ZONE_LABEL,
     NodesUse,
@@ -62,6 +64,8 @@ class Overview:
     decisions: Sequence[SchedulingDecision]
     events: Sequence[Event]
     operations: Sequence[Operation]
+    #: None unless a client schedules the cluster.
+    agreement: Agreement | None
 
 
 def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview:
@@ -83,6 +87,7 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         decisions=list(queries.list_decisions(cluster)[:RECENT]),
         events=list(Event.objects.filter(cluster=cluster).order_by("-pk")[:RECENT]),
         operations=recent_operations(cluster),
+        agreement=agreement_of(cluster),
     )
 
 

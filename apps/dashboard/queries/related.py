@@ -130,7 +130,7 @@ def _volume(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
 def _storage_class(cluster: Cluster, found: KubernetesObject) -> Iterator[Relation]:
     for name, label in (("PersistentVolumeClaim", "Claims"), ("PersistentVolume", "Volumes")):
         kind = kinds.by_name(name)
-        objects = kind.model._default_manager.filter(cluster=cluster)
+        objects = kind.objects(cluster)
         using = objects.filter(body__spec__storageClassName=found.name)
         yield _objects(cluster, f"{label} of this class", kind, using)
 

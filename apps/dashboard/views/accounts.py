@@ -16,8 +16,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import HttpResponseClientRedirect
 
 from apps.cluster.auth import delete_token, find_token, replace_token
+from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.controlplane.clusters.kubeconfig import build_kubeconfig
+from apps.controlplane.clusters.kubeconfig import ROOTS, build_kubeconfig
 from apps.dashboard import zones
 from apps.dashboard.forms.account import PreferencesForm
 from apps.dashboard.notices import get_next_address
@@ -83,8 +84,11 @@ def change_token(request: Request) -> HttpResponse:
 @require_GET
 @cluster_page
 def kubeconfig(request: Request, cluster: Cluster) -> HttpResponse:
-    """The kubeconfig of the user for this cluster, as a file."""
-    text = build_kubeconfig(cluster, request.user)
+    """The kubeconfig of the user for this cluster, as a file; `root` as for the command."""
+    root = request.GET.get("root")
+    if root is not None and root not in ROOTS:
+        raise BadRequest(f"root: {root!r} is not one of {', '.join(ROOTS)}")
+    text = build_kubeconfig(cluster, request.user, root)
     headers = {"Content-Disposition": f'attachment; filename="{cluster.name}.kubeconfig"'}
     return HttpResponse(text, content_type="application/yaml", headers=headers)
 

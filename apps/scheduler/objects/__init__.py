@@ -128,6 +128,7 @@ from apps.scheduler.objects.volumes import (
     VsphereVirtualDiskVolumeSource,
 )
 from apps.scheduler.objects.workloads import (
+    CronJob,
     DaemonSet,
     Deployment,
     Job,
@@ -166,6 +167,7 @@ __all__ = [
     "ContainerResources",
     "ContainerRestartRule",
     "ContainerStatus",
+    "CronJob",
     "DaemonSet",
     "DecodeError",
     "Deployment",

@@ -22,6 +22,7 @@ from apps.scheduler.objects.storage import (
     VolumeAttachment,
 )
 from apps.scheduler.objects.workloads import (
+    CronJob,
     DaemonSet,
     Deployment,
     Job,
@@ -44,6 +45,7 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     Deployment,
     DaemonSet,
     Job,
+    CronJob,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,

@@ -74,3 +74,7 @@ class JobSpec(WorkloadSpec, frozen=True):
 
 class Job(KubeObject, frozen=True):
     spec: JobSpec = JobSpec()
+
+
+class CronJob(KubeObject, frozen=True):
+    """The controllers read its body."""

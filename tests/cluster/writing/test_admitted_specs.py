@@ -87,6 +87,7 @@ def state_with(plugins: Body, default_class: bool) -> AdmissionState:
     team["metadata"]["annotations"] = {
         "scheduler.alpha.kubernetes.io/defaultTolerations": tolerations
     }
+    limits = [{"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}}]
     high = named("high", value=1000, globalDefault=default_class)
     kata = named("kata", overhead={"podFixed": {"cpu": "250m"}})
     return AdmissionState(
@@ -99,6 +100,7 @@ def state_with(plugins: Body, default_class: bool) -> AdmissionState:
         namespaces={"default": named("default"), "team": team},
         priority_classes={"high": high},
         runtime_classes={"kata": kata},
+        limit_ranges_of={"team": [named("cpu", spec={"limits": limits})]},
         _default_priority_class=high if default_class else None,
         _default_storage_class=None,
     )

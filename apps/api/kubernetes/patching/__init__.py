@@ -14,6 +14,7 @@ from apps.api.kubernetes.patching import json_patch, strategic
 from apps.cluster import merge_patch
 from apps.cluster.documents import UnreadableDocument, parse_json, parse_yaml
 from apps.cluster.errors import BadRequest
+from apps.cluster.schema.definitions import is_custom
 
 Body = dict[str, Any]
 Patch = Callable[[Body], Body]
@@ -50,6 +51,8 @@ def read_patch(raw: bytes, content_type: str, definition: str) -> Patch:
     media_type = _media_type(content_type)
     if media_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH):
         raise unknown_format(", ".join(_ACCEPTED))
+    if media_type == STRATEGIC_MERGE_PATCH and is_custom(definition):
+        raise unknown_format(", ".join(x for x in _ACCEPTED if x != STRATEGIC_MERGE_PATCH))
     try:
         patch = parse_json(raw)
     except UnreadableDocument as error:

@@ -19,6 +19,7 @@ from apps.cluster.admission.defaulting.cluster import (
     default_resource_quota,
     default_runtime_class,
 )
+from apps.cluster.admission.defaulting.data import DEFAULTERS
 from apps.cluster.admission.defaulting.pods import default_pod
 from apps.cluster.admission.defaulting.services import default_service
 from apps.cluster.admission.defaulting.storage import (
@@ -40,6 +41,7 @@ from apps.cluster.admission.draft import Body, drop_empty
 __all__ = ["default_metadata", "set_defaults"]
 
 _DEFAULTERS: Final[dict[str, Callable[[Body], None]]] = {
+    **DEFAULTERS,
     "Pod": default_pod,
     "Node": default_node,
     "Namespace": default_namespace,

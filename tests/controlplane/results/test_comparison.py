@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.controlplane.explanations.comparison import compare_nodes, compare_with_runner_up
+from apps.controlplane.results.comparison import compare_nodes, compare_with_runner_up
 from apps.controlplane.results.scores import score_matrix
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework.ranking import Ranking

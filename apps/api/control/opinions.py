@@ -1,0 +1,79 @@
+"""Second opinions on the bindings of an external scheduler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.control.base import ControlView, NewestFirst
+from apps.api.control.serializers import ErrorSerializer
+from apps.cluster.errors import BadRequest
+from apps.cluster.queries import cluster_named
+from apps.controlplane import opinions
+from apps.controlplane.models import SecondOpinion
+
+
+class SecondOpinionSerializer(serializers.ModelSerializer[SecondOpinion]):
+    class Meta:
+        model = SecondOpinion
+        exclude = ("cluster", "recorded_at")
+        extra_kwargs = {
+            "version": {"help_text": "Version of the binding; the state before it was used."},
+            "user": {"help_text": "Who bound the pod."},
+            "guest_node": {"help_text": "The node to which the client bound the pod."},
+            "node": {"help_text": "The node that this site's scheduler would have selected."},
+            "message": {"help_text": "The explanation of a disagreement."},
+            "comparison": {"help_text": "Both nodes plugin by plugin; null without scores."},
+        }
+
+
+class AgreementSerializer(serializers.Serializer[opinions.Agreement]):
+    percent = serializers.FloatField(
+        allow_null=True,
+        help_text="Agreements per hundred compared bindings, rounded down; null without any.",
+    )
+    compared = serializers.IntegerField()
+    agreed = serializers.IntegerField(help_text="The same node, or one with the same score.")
+    disagreed = serializers.IntegerField()
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Bindings by verdict."
+    )
+
+
+class AgreementView(ControlView):
+    """How far an external scheduler agrees with this site's."""
+
+    @extend_schema(responses={200: AgreementSerializer, 404: ErrorSerializer})
+    def get(self, request: Request, cluster: str) -> Response:
+        """Nodes that were not sampled are not compared; ties count as agreement."""
+        agreement = opinions.read_agreement(cluster_named(cluster))
+        return Response(AgreementSerializer(agreement).data)
+
+
+class SecondOpinionListView(ControlView, ListAPIView[SecondOpinion]):
+    """The reviewed bindings of an external scheduler."""
+
+    queryset = SecondOpinion.objects.none()
+    serializer_class = SecondOpinionSerializer
+    pagination_class = NewestFirst
+
+    def get_queryset(self) -> QuerySet[SecondOpinion]:
+        found = opinions.list_opinions(cluster_named(self.kwargs["cluster"]))
+        verdict = self.request.query_params.get("verdict", "")
+        if verdict and verdict not in SecondOpinion.Verdict.values:
+            raise BadRequest(f"verdict: must be one of {', '.join(SecondOpinion.Verdict.values)}")
+        return found.filter(verdict=verdict) if verdict else found
+
+    @extend_schema(
+        parameters=[OpenApiParameter("verdict", str, enum=SecondOpinion.Verdict.values)],
+        responses={200: SecondOpinionSerializer(many=True), 400: ErrorSerializer},
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Every reviewed binding, newest first."""
+        return self.list(request, *args, **kwargs)

@@ -1,0 +1,57 @@
+"""The resources that the CustomResourceDefinitions of a cluster add to its API."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from apps.api.kubernetes import resources
+from apps.api.kubernetes.paths import Target, parse
+from apps.api.kubernetes.resources import SCALE, STATUS_VERBS, Resource, Subresource
+from apps.cluster.custom.versions import CustomVersion, all_versions, find_version
+from apps.cluster.models import Cluster
+
+Body = dict[str, Any]
+
+
+def parse_custom(cluster: Cluster, path: str) -> Target | None:
+    """The target of a path to a custom resource of a cluster; None if there is none."""
+
+    def find(group: str, version: str, plural: str) -> Resource | None:
+        built_in = resources.find(group, version, plural)
+        if built_in is not None or "." not in group:
+            return built_in
+        found = find_version(cluster.pk, group, version, plural)
+        return _resource(found) if found is not None else None
+
+    return parse(path, find)
+
+
+def resources_of(cluster: Cluster) -> tuple[Resource, ...]:
+    """The custom resources that a cluster serves."""
+    return tuple(map(_resource, all_versions(cluster)))
+
+
+@lru_cache(maxsize=1024)
+def _resource(custom: CustomVersion) -> Resource:
+    kind = custom.kind
+    subresources = (
+        *((SCALE,) if custom.scale is not None else ()),
+        *((Subresource("status", kind.name, STATUS_VERBS),) if kind.has_status else ()),
+    )
+    if custom.version == kind.version:
+        return Resource(kind, kind.group, kind.version, subresources, custom=custom)
+    return Resource(
+        kind,
+        kind.group,
+        custom.version,
+        subresources,
+        to_wire=_in_version(f"{kind.group}/{custom.version}"),
+        from_wire=_in_version(kind.api_version),
+        custom=custom,
+    )
+
+
+def _in_version(api_version: str) -> Any:
+    """Conversion by the strategy None: only the version changes."""
+    return lambda body: {**body, "apiVersion": api_version}

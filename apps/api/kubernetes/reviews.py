@@ -1,0 +1,176 @@
+"""Access reviews and the identity of a user: questions that are posted, answered and not stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from apps.api.kubernetes import params
+from apps.api.kubernetes.calls import Answer, Call
+from apps.cluster.access import deciding, service_tokens
+from apps.cluster.access.deciding import Access
+from apps.cluster.access.identity import Identity, identity_of, service_account_groups
+from apps.cluster.auth import InvalidCredentials, user_of_authorization
+from apps.cluster.errors import BadRequest, Cause, Invalid
+from apps.cluster.validation.causes import invalid, required
+
+Body = dict[str, Any]
+
+_AUTHORIZATION = "authorization.k8s.io"
+
+
+def answer(call: Call) -> Answer:
+    """POST of a review; its answer is the review with a status."""
+    validation = params.write_options(call.query, call.method).validation
+    body, warnings = call.read_object(validation)
+    status = _REVIEWS[call.resource.kind.name](call, body)
+    metadata = body.get("metadata") or {}
+    if call.resource.namespaced:
+        metadata = {**metadata, "namespace": call.namespace}
+    if call.resource.kind.name == "SelfSubjectReview":
+        metadata = {**metadata, "creationTimestamp": f"{call.cluster.now():%Y-%m-%dT%H:%M:%SZ}"}
+    typed = {"kind": call.resource.kind.name, "apiVersion": call.resource.api_version}
+    return Answer({**typed, **body, "metadata": metadata, "status": status}, 201, warnings)
+
+
+def _review_own_access(call: Call, body: Body) -> Body:
+    """SelfSubjectAccessReview: may the user of this request do that?"""
+    spec = body.get("spec") or {}
+    _check([*_attribute_causes(spec), *_metadata_causes(body)])
+    return _decide(call.identity, spec)
+
+
+def _review_access(call: Call, body: Body) -> Body:
+    """SubjectAccessReview: may that user do that?"""
+    spec = body.get("spec") or {}
+    _check([*_subject_causes(spec), *_metadata_causes(body)])
+    return _decide(_subject(spec), spec)
+
+
+def _review_local_access(call: Call, body: Body) -> Body:
+    """LocalSubjectAccessReview: the same in one namespace."""
+    spec = body.get("spec") or {}
+    metadata = body.get("metadata") or {}
+    if metadata.get("namespace", call.namespace) != call.namespace:
+        raise BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    causes = [*_subject_causes(spec), *_metadata_causes(body, namespaced=True)]
+    attributes = spec.get("resourceAttributes")
+    if attributes is not None and attributes.get("namespace", "") != call.namespace:
+        field = "spec.resourceAttributes.namespace"
+        why = "must match metadata.namespace"
+        causes.append(invalid(field, attributes.get("namespace", ""), why))
+    if (other := spec.get("nonResourceAttributes")) is not None:
+        field = "spec.nonResourceAttributes"
+        causes.append(invalid(field, other, "disallowed on this kind of request"))
+    _check(causes)
+    return _decide(_subject(spec), spec)
+
+
+def _review_own_rules(call: Call, body: Body) -> Body:
+    """SelfSubjectRulesReview: all that the user of this request may do in a namespace."""
+    if not (body.get("spec") or {}).get("namespace"):
+        raise BadRequest("no namespace on request")
+    resource_rules, other_rules = deciding.rules_of(call.identity)
+    return {"resourceRules": resource_rules, "nonResourceRules": other_rules, "incomplete": False}
+
+
+def _review_self(call: Call, body: Body) -> Body:
+    """SelfSubjectReview: who is the user of this request?"""
+    return {"userInfo": call.identity.user_info}
+
+
+def _review_token(call: Call, body: Body) -> Body:
+    """TokenReview: whose token is this?"""
+    spec = body.get("spec") or {}
+    token = spec.get("token", "")
+    if not token:
+        raise BadRequest("token is required for TokenReview in authentication")
+    audiences = spec.get("audiences") or [service_tokens.AUDIENCE]
+    try:
+        if service_tokens.is_service_token(token):
+            user = service_tokens.verify(call.cluster, token, audiences)
+        else:
+            found = user_of_authorization(f"Bearer {token}")
+            if found is None or service_tokens.AUDIENCE not in audiences:
+                raise InvalidCredentials
+            user = found
+    except (InvalidCredentials, service_tokens.InvalidToken) as error:
+        text = f": {error}" if isinstance(error, service_tokens.InvalidToken) else ""
+        return {"user": {}, "error": f"invalid bearer token{text}"}
+    info = identity_of(user).user_info
+    return {"authenticated": True, "user": info, "audiences": audiences}
+
+
+_REVIEWS: Mapping[str, Callable[[Call, Body], Body]] = {
+    "LocalSubjectAccessReview": _review_local_access,
+    "SelfSubjectAccessReview": _review_own_access,
+    "SelfSubjectReview": _review_self,
+    "SelfSubjectRulesReview": _review_own_rules,
+    "SubjectAccessReview": _review_access,
+    "TokenReview": _review_token,
+}
+
+
+def _decide(identity: Identity, spec: Body) -> Body:
+    verdict = deciding.decide(identity, _access(spec))
+    return {"allowed": verdict.allowed, **({"reason": verdict.reason} if verdict.reason else {})}
+
+
+def _access(spec: Body) -> Access:
+    if (attributes := spec.get("nonResourceAttributes")) is not None:
+        return Access(attributes.get("verb", ""), path=attributes.get("path", "") or "/")
+    attributes = spec["resourceAttributes"]
+    names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
+    return Access(**{name: attributes.get(name, "") for name in names})
+
+
+def _subject(spec: Body) -> Identity:
+    """The user that an access review names; its groups are those that it names, too."""
+    name = spec.get("user", "")
+    groups = tuple(spec.get("groups") or ()) or service_account_groups(name)
+    return Identity(name, groups, spec.get("uid", ""), spec.get("extra") or {})
+
+
+def _subject_causes(spec: Body) -> Iterator[Cause]:
+    yield from _attribute_causes(spec)
+    if not spec.get("user") and not spec.get("groups"):
+        yield invalid("spec.user", "", "at least one of user or group must be specified")
+
+
+def _attribute_causes(spec: Body) -> Iterator[Cause]:
+    attributes, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if attributes is not None and other is not None:
+        why = "cannot be specified in combination with resourceAttributes"
+        yield invalid("spec.nonResourceAttributes", other, why)
+    if attributes is None and other is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield invalid("spec.resourceAttributes", None, why)
+    for name in ("fieldSelector", "labelSelector"):
+        if attributes is not None and name in attributes:
+            yield from _selector_causes(attributes[name], f"spec.resourceAttributes.{name}")
+
+
+def _selector_causes(selector: Body, path: str) -> Iterator[Cause]:
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements")
+    if raw and requirements:
+        why = "may not specified at the same time as requirements"
+        yield invalid(f"{path}.rawSelector", raw, why)
+    if not raw and not requirements:
+        why = f"when {path} is specified, requirements or rawSelector is required"
+        yield required(f"{path}.requirements", why)
+
+
+def _metadata_causes(body: Body, *, namespaced: bool = False) -> Iterator[Cause]:
+    allowed = {"managedFields", "namespace"} if namespaced else {"managedFields"}
+    metadata = body.get("metadata") or {}
+    if any(value for name, value in metadata.items() if name not in allowed):
+        why = "must be empty except for namespace" if namespaced else "must be empty"
+        yield invalid("metadata", metadata, why)
+
+
+def _check(causes: list[Cause]) -> None:
+    """Raise Invalid; the API server names no kind here."""
+    if causes:
+        raise Invalid("", "", causes, _AUTHORIZATION)

@@ -1,0 +1,197 @@
+"""Defaults of the kinds that are only data."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from apps.cluster.admission.defaulting.pods import default_template
+from apps.cluster.admission.draft import Body, child, drop_empty
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def default_config_map(draft: Body) -> None:
+    drop_empty(draft, "data", "binaryData")
+
+
+def default_secret(draft: Body) -> None:
+    """`stringData` becomes `data`, and is not stored."""
+    draft.setdefault("type", "Opaque")
+    texts = draft.pop("stringData", None) or {}
+    if texts:
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        draft["data"] = {**(draft.get("data") or {}), **encoded}
+    drop_empty(draft, "data")
+
+
+def default_endpoints(draft: Body) -> None:
+    for subset in draft.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+
+
+def default_endpoint_slice(draft: Body) -> None:
+    for port in draft.get("ports") or ():
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
+
+def default_ingress(draft: Body) -> None:
+    spec = child(draft, "spec")
+    drop_empty(spec, "rules", "tls")
+    draft.setdefault("status", {"loadBalancer": {}})
+
+
+def default_network_policy(draft: Body) -> None:
+    spec = child(draft, "spec")
+    spec.setdefault("podSelector", {})
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+    for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
+        for port in rule.get("ports") or ():
+            port.setdefault("protocol", "TCP")
+
+
+def default_limit_range(draft: Body) -> None:
+    """Defaults follow from the maximum, and default requests from the default limits."""
+    for item in child(draft, "spec").get("limits") or ():
+        if item.get("type") != "Container":
+            continue
+        limits = {**(item.get("max") or {}), **(item.get("default") or {})}
+        requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
+        if limits:
+            item["default"] = limits
+        if requests:
+            item["defaultRequest"] = requests
+
+
+def default_pod_template(draft: Body) -> None:
+    default_template(child(draft, "template"))
+
+
+def default_cron_job(draft: Body) -> None:
+    spec = child(draft, "spec")
+    spec.setdefault("concurrencyPolicy", "Allow")
+    spec.setdefault("suspend", False)
+    spec.setdefault("successfulJobsHistoryLimit", 3)
+    spec.setdefault("failedJobsHistoryLimit", 1)
+    template = child(child(child(spec, "jobTemplate"), "spec"), "template")
+    default_template(template)
+    draft.setdefault("status", {})
+
+
+def default_autoscaler(draft: Body) -> None:
+    spec = child(draft, "spec")
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    draft.setdefault("status", {"desiredReplicas": 0, "currentMetrics": None})
+
+
+def default_binding(draft: Body) -> None:
+    """The groups of subjects and of the role."""
+    draft.get("roleRef", {}).setdefault("apiGroup", _RBAC)
+    for subject in draft.get("subjects") or ():
+        if subject.get("kind") in ("User", "Group"):
+            subject.setdefault("apiGroup", _RBAC)
+        elif subject.get("kind") == "ServiceAccount":
+            drop_empty(subject, "apiGroup")
+
+
+def _default_match(resources: Body) -> None:
+    resources.setdefault("matchPolicy", "Equivalent")
+    resources.setdefault("namespaceSelector", {})
+    resources.setdefault("objectSelector", {})
+
+
+def default_webhooks(draft: Body) -> None:
+    for webhook in draft.get("webhooks") or ():
+        webhook.setdefault("failurePolicy", "Fail")
+        webhook.setdefault("timeoutSeconds", 10)
+        _default_match(webhook)
+        if draft["kind"] == "MutatingWebhookConfiguration":
+            webhook.setdefault("reinvocationPolicy", "Never")
+        for rule in webhook.get("rules") or ():
+            rule.setdefault("scope", "*")
+        service = webhook.get("clientConfig", {}).get("service")
+        if service is not None:
+            service.setdefault("port", 443)
+
+
+def default_admission_policy(draft: Body) -> None:
+    spec = child(draft, "spec")
+    spec.setdefault("failurePolicy", "Fail")
+    if "matchConstraints" in spec:
+        _default_match(spec["matchConstraints"])
+        for rule in spec["matchConstraints"].get("resourceRules") or ():
+            rule.setdefault("scope", "*")
+
+
+def default_admission_binding(draft: Body) -> None:
+    resources = child(draft, "spec").get("matchResources")
+    if resources is not None:
+        _default_match(resources)
+
+
+def default_api_service(draft: Body) -> None:
+    service = child(draft, "spec").get("service")
+    if service is not None:
+        service.setdefault("port", 443)
+
+
+def default_claim(draft: Body) -> None:
+    """A claim for devices."""
+    _default_requests(child(draft, "spec"))
+    draft.setdefault("status", {})
+
+
+def default_claim_template(draft: Body) -> None:
+    _default_requests(child(child(draft, "spec"), "spec"))
+
+
+def _default_requests(spec: Body) -> None:
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        for one in [request.get("exactly"), *(request.get("firstAvailable") or ())]:
+            if one is not None:
+                one.setdefault("allocationMode", "ExactCount")
+                if one["allocationMode"] == "ExactCount":
+                    one.setdefault("count", 1)
+
+
+def default_custom_resource_definition(draft: Body) -> None:
+    spec = child(draft, "spec")
+    names = child(spec, "names")
+    if names.get("kind"):
+        names.setdefault("singular", names["kind"].lower())
+        names.setdefault("listKind", f"{names['kind']}List")
+    spec.setdefault("conversion", {"strategy": "None"})
+    draft.setdefault("status", {})
+
+
+DEFAULTERS: Final[Mapping[str, Callable[[Body], None]]] = {
+    "APIService": default_api_service,
+    "ClusterRoleBinding": default_binding,
+    "ConfigMap": default_config_map,
+    "CronJob": default_cron_job,
+    "CustomResourceDefinition": default_custom_resource_definition,
+    "EndpointSlice": default_endpoint_slice,
+    "Endpoints": default_endpoints,
+    "HorizontalPodAutoscaler": default_autoscaler,
+    "Ingress": default_ingress,
+    "LimitRange": default_limit_range,
+    "MutatingAdmissionPolicy": default_admission_policy,
+    "MutatingAdmissionPolicyBinding": default_admission_binding,
+    "MutatingWebhookConfiguration": default_webhooks,
+    "NetworkPolicy": default_network_policy,
+    "PodTemplate": default_pod_template,
+    "ResourceClaim": default_claim,
+    "ResourceClaimTemplate": default_claim_template,
+    "RoleBinding": default_binding,
+    "Secret": default_secret,
+    "ValidatingAdmissionPolicy": default_admission_policy,
+    "ValidatingAdmissionPolicyBinding": default_admission_binding,
+    "ValidatingWebhookConfiguration": default_webhooks,
+}

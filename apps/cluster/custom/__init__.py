@@ -1,0 +1,1 @@
+"""Custom resources: the kinds that the CustomResourceDefinitions of a cluster declare."""

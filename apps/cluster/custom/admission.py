@@ -1,0 +1,44 @@
+"""What the API server does to a custom resource before it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.cluster.admission.defaulting import default_metadata
+from apps.cluster.admission.draft import undecodable
+from apps.cluster.admission.names import generate_name
+from apps.cluster.custom.validation import validate_custom
+from apps.cluster.errors import Cause
+from apps.cluster.kinds import Kind
+from apps.cluster.schema import ShapeError, decode
+from apps.cluster.schema.definitions import structural
+from apps.cluster.schema.pruning import set_defaults
+from apps.cluster.validation.metadata import validate_metadata, validate_metadata_update
+
+Body = dict[str, Any]
+
+
+def admit_custom(kind: Kind, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> Body:
+    """The object to validate and store: pruned, named and with its defaults."""
+    try:
+        draft = decode(kind.schema_name, dict(body)).body
+    except ShapeError as error:
+        raise undecodable(kind.name, kind.version, error.message) from error
+    metadata = draft.setdefault("metadata", {})
+    if old is None:
+        generate_name(metadata)
+        if kind.has_status:
+            draft.pop("status", None)
+    default_metadata(metadata)
+    rest = {name: value for name, value in draft.items() if name != "metadata"}
+    set_defaults(structural(kind.schema_name), rest)
+    return {**draft, **rest}
+
+
+def validate_custom_object(kind: Kind, body: Body, old: Body | None) -> list[Cause]:
+    """The invalid fields of a custom resource."""
+    causes = list(validate_metadata(kind.key, body["metadata"]))
+    if old is not None:
+        causes += validate_metadata_update(body["metadata"], old["metadata"])
+    return [*causes, *validate_custom(structural(kind.schema_name), body)]

@@ -1,0 +1,171 @@
+"""Compiles a CustomResourceDefinition: a kind for each served version."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+from django.db import connection
+
+from apps.cluster import kinds, models, sql
+from apps.cluster.kinds import Kind, PrinterColumn
+from apps.cluster.models import Cluster
+from apps.cluster.schema.definitions import register
+
+Body = Mapping[str, Any]
+
+DEFINITION: Final = kinds.by_name("CustomResourceDefinition")
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_ANY: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class CustomVersion:
+    """One served version. Its objects are stored in the storage version, the version of `kind`."""
+
+    kind: Kind
+    version: str
+    singular: str
+    list_kind: str
+    #: The paths of `scale`: replicas in spec and in status, and the selector; None without it.
+    scale: tuple[str, str, str] | None
+
+
+def find_version(cluster_id: int, group: str, version: str, plural: str) -> CustomVersion | None:
+    """The served version at a path of a cluster's API; None if there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT body::text FROM {DEFINITION.table} o "
+            "WHERE cluster_id = %s AND namespace = '' AND name = %s",
+            [cluster_id, f"{plural}.{group}"],
+        )
+        row = cursor.fetchone()
+    found = compile_definition(row[0]) if row is not None else ()
+    return next((each for each in found if each.version == version), None)
+
+
+def all_versions(cluster: Cluster) -> list[CustomVersion]:
+    """All served versions of the custom resources of a cluster, by group, newest first."""
+    rows = DEFINITION.objects(cluster).order_by("name")
+    texts = rows.values_list("body", flat=True)
+    return [each for body in texts for each in compile_definition(_text(body))]
+
+
+def _text(body: Body) -> str:
+    return msgspec.json.encode(body, order="sorted").decode()
+
+
+@lru_cache(maxsize=256)
+def compile_definition(text: str) -> tuple[CustomVersion, ...]:
+    """The served versions of a CustomResourceDefinition, given as JSON; newest first."""
+    body = sql.load_json(text)
+    spec = body["spec"]
+    storage = next(each["name"] for each in spec["versions"] if each.get("storage"))
+    served = [each for each in spec["versions"] if each.get("served")]
+    return tuple(
+        _version(body, storage, each)
+        for each in sorted(served, key=lambda each: priority_of(each["name"]))
+    )
+
+
+def priority_of(version: str) -> tuple[int, int, int, str]:
+    """The order of versions: v10, v2, v1, v11beta2, v10beta3, v3alpha1, and then other names."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return 3, 0, 0, version
+    stage = {None: 0, "beta": 1, "alpha": 2}[found[2]]
+    return stage, -int(found[1]), -int(found[3] or 0), ""
+
+
+def _version(body: Body, storage: str, version: Body) -> CustomVersion:
+    spec, names = body["spec"], body["spec"]["names"]
+    subresources = version.get("subresources") or {}
+    scale = subresources.get("scale")
+    kind = Kind(
+        names["kind"],
+        names["plural"],
+        models.DataObject,
+        group=spec["group"],
+        version=storage,
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        has_status="status" in subresources,
+        has_generation=True,
+        categories=tuple(names.get("categories") or ()),
+        fields=tuple(each["jsonPath"][1:] for each in version.get("selectableFields") or ()),
+        returns_deleted=False,
+        definition_name=body["metadata"]["name"],
+        schema_name=_register(spec, version),
+        printer_columns=_columns(version),
+    )
+    return CustomVersion(
+        kind,
+        version["name"],
+        names.get("singular") or names["kind"].lower(),
+        names.get("listKind") or f"{names['kind']}List",
+        None
+        if scale is None
+        else (
+            scale["specReplicasPath"],
+            scale["statusReplicasPath"],
+            scale.get("labelSelectorPath") or "",
+        ),
+    )
+
+
+def _columns(version: Body) -> tuple[PrinterColumn, ...]:
+    return tuple(
+        PrinterColumn(
+            each["name"],
+            each["type"],
+            each["jsonPath"],
+            each.get("format", ""),
+            each.get("description", ""),
+            each.get("priority", 0),
+        )
+        for each in version.get("additionalPrinterColumns") or ()
+    )
+
+
+def _register(spec: Body, version: Body) -> str:
+    """Register the schema of a version as OpenAPI definitions; returns the name of the object's.
+
+    The name depends on the content, so that clusters with the same schema share it.
+    """
+    schema: Body = (version.get("schema") or {}).get("openAPIV3Schema") or _ANY
+    gvk = {"group": spec["group"], "version": version["name"], "kind": spec["names"]["kind"]}
+    digest = hashlib.sha256(msgspec.json.encode([gvk, schema], order="sorted")).hexdigest()[:16]
+    name = f"custom.{digest}.{gvk['kind']}"
+    definitions: dict[str, Any] = {}
+    properties: dict[str, Any] = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        **(schema.get("properties") or {}),
+        "metadata": {"$ref": f"#/components/schemas/{_META}"},
+    }
+    _flatten({**schema, "type": "object", "properties": properties}, name, definitions)
+    definitions[name]["x-kubernetes-group-version-kind"] = [gvk]
+    register(name, {**schema, "type": "object"}, definitions)
+    return name
+
+
+def _flatten(schema: Body, name: str, definitions: dict[str, Any]) -> Any:
+    """The schema with a definition of its own for every object in it that has fields."""
+    if schema.get("properties") and "$ref" not in schema:
+        fields = {
+            field: _flatten(each, f"{name}.{field}", definitions)
+            for field, each in schema["properties"].items()
+        }
+        definitions[name] = {**schema, "properties": fields}
+        return {"$ref": f"#/components/schemas/{name}"}
+    flat = dict(schema)
+    for part in ("items", "additionalProperties"):
+        if isinstance(schema.get(part), Mapping):
+            flat[part] = _flatten(schema[part], f"{name}.{part}", definitions)
+    return flat

@@ -1,0 +1,90 @@
+"""CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apps.cluster.validation import names
+from apps.cluster.validation.causes import Causes, all_invalid, invalid, not_supported, required
+
+Body = Mapping[str, Any]
+
+_SCOPES: Final = ("Cluster", "Namespaced")
+_ONE_STORED: Final = "must have exactly one version marked as storage version"
+_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_IMMUTABLE: Final = "field is immutable"
+
+
+def validate_definition(body: Body) -> Causes:
+    """A CustomResourceDefinition with structural schemas."""
+    spec = body["spec"]
+    group, given = spec.get("group", ""), spec.get("names") or {}
+    wanted = f"{given.get('plural', '')}.{group}"
+    if body["metadata"].get("name") != wanted:
+        detail = 'must be spec.names.plural+"."+spec.group'
+        yield invalid("metadata.name", body["metadata"].get("name", ""), detail)
+    if not group:
+        yield required("spec.group")
+    elif "." not in group:
+        yield invalid("spec.group", group, "should be a domain with at least one dot")
+    else:
+        yield from all_invalid("spec.group", group, names.dns_subdomain(group))
+    if spec.get("scope") not in _SCOPES:
+        cause = not_supported if spec.get("scope") else None
+        yield cause("spec.scope", spec["scope"], _SCOPES) if cause else required("spec.scope")
+    for field in ("plural", "singular", "kind", "listKind"):
+        if not given.get(field):
+            yield required(f"spec.names.{field}")
+    yield from _versions(spec.get("versions") or [])
+
+
+def _versions(versions: list[Body]) -> Causes:
+    if sum(bool(each.get("storage")) for each in versions) != 1:
+        yield invalid("spec.versions", [each.get("name") for each in versions], _ONE_STORED)
+    for index, version in enumerate(versions):
+        path = f"spec.versions[{index}]"
+        name = version.get("name", "")
+        yield from all_invalid(f"{path}.name", name, names.dns_label(name))
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
+            continue
+        yield from _structural(schema, f"{path}.schema.openAPIV3Schema", root=True)
+        for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
+            at = f"{path}.additionalPrinterColumns[{number}]"
+            if not str(column.get("jsonPath", "")).startswith("."):
+                yield invalid(f"{at}.jsonPath", column.get("jsonPath", ""), "must begin with '.'")
+
+
+def _structural(schema: Body, path: str, *, root: bool = False) -> Causes:
+    """A schema specifies the type of every value, unless it says that anything may be there."""
+    given = schema.get("type", "")
+    is_free = schema.get("x-kubernetes-int-or-string") or schema.get(
+        "x-kubernetes-preserve-unknown-fields"
+    )
+    if root and given != "object":
+        yield invalid(f"{path}.type", given, "must be object at the root")
+    elif not given and not is_free:
+        yield required(f"{path}.type", "must not be empty for specified object fields")
+    elif given and given not in _TYPES:
+        yield not_supported(f"{path}.type", given, _TYPES)
+    if given == "array" and not isinstance(schema.get("items"), Mapping):
+        yield required(f"{path}.items", "must be specified")
+    for name, each in (schema.get("properties") or {}).items():
+        if not (root and name == "metadata"):
+            yield from _structural(each, f"{path}.properties[{name}]")
+    for part in ("items", "additionalProperties"):
+        if isinstance(schema.get(part), Mapping):
+            yield from _structural(schema[part], f"{path}.{part}")
+
+
+def validate_definition_update(body: Body, old: Body) -> Causes:
+    """The names of a definition that is established are fixed."""
+    for field in ("scope", "group"):
+        if body["spec"].get(field) != old["spec"].get(field):
+            yield invalid(f"spec.{field}", body["spec"].get(field), _IMMUTABLE)
+    for field in ("kind", "plural"):
+        value = (body["spec"].get("names") or {}).get(field)
+        if value != old["spec"]["names"].get(field):
+            yield invalid(f"spec.names.{field}", value, _IMMUTABLE)

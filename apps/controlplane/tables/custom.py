@@ -1,0 +1,60 @@
+"""The columns that CustomResourceDefinitions declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from apps.cluster.custom.paths import find
+from apps.cluster.kinds import Kind, PrinterColumn
+from apps.controlplane.tables.columns import AGE, NAME, UNKNOWN, Column, age
+
+Body = Mapping[str, Any]
+
+
+@lru_cache(maxsize=256)
+def custom_columns(kind: Kind) -> tuple[Column, ...]:
+    """The name and the columns of a kind; the age if it declares none."""
+    declared = tuple(map(_column, kind.printer_columns))
+    return (NAME, *(declared or (AGE,)))
+
+
+def _column(column: PrinterColumn) -> Column:
+    return Column(
+        column.name,
+        _cell(column),
+        column.type,
+        column.format,
+        column.priority,
+        column.description,
+    )
+
+
+def _cell(column: PrinterColumn) -> Callable[[Body, datetime], Any]:
+    def cell(body: Body, now: datetime) -> Any:
+        try:
+            values = find(body, column.json_path)
+        except ValueError:
+            return None
+        if not values:
+            return None
+        if column.type == "date":
+            return _age(values[0], now)
+        if column.type in ("integer", "number", "boolean"):
+            return values[0] if isinstance(values[0], int | float) else None
+        return ",".join(_text(value) for value in values)
+
+    return cell
+
+
+def _age(value: Any, now: datetime) -> str:
+    try:
+        return age(str(value), now)
+    except ValueError:
+        return UNKNOWN
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,78 @@
+"""Imports of what kubectl writes: typed lists, and objects that own each other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from apps.cluster import kinds
+from apps.cluster.models import Cluster
+from apps.cluster.writes import Actor
+from apps.controlplane.clusters import manifests
+from apps.controlplane.clusters.lifecycle import create_cluster
+
+STRANGE = "11111111-1111-1111-1111-111111111111"
+
+
+def owned(name: str, *owners: tuple[str, str]) -> dict[str, Any]:
+    """A pod, and its owners by kind and name, with the uids of another cluster."""
+    references = [
+        {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": STRANGE, "controller": True}
+        for kind, owner in owners
+    ]
+    metadata = {"name": name, "namespace": "default", "labels": {"app": "web"}}
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    return {"metadata": {**metadata, "uid": STRANGE, "ownerReferences": references}, "spec": spec}
+
+
+def replica_set(name: str) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": owned("x")["spec"]}
+    selector = {"matchLabels": {"app": "web"}}
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": 1, "selector": selector, "template": template},
+    }
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    return create_cluster("c1", user="alice")
+
+
+def references(cluster: Cluster, name: str) -> list[tuple[str, str]]:
+    """Name and uid of the owners of a pod."""
+    body = kinds.POD.model._default_manager.get(cluster=cluster, name=name).body
+    return [(each["name"], each["uid"]) for each in body["metadata"].get("ownerReferences", ())]
+
+
+def test_items_of_typed_lists_have_the_type_of_the_list(cluster: Cluster) -> None:
+    pods = {"kind": "PodList", "apiVersion": "v1", "items": [owned("a"), owned("b")]}
+    sets = {"kind": "ReplicaSetList", "apiVersion": "apps/v1", "items": [replica_set("web")]}
+    text = json.dumps(pods, indent=4) + "\n---\n" + json.dumps(sets)
+    created = manifests.import_yaml(cluster, text, actor=Actor("alice"))
+    assert [(body["kind"], body["metadata"]["name"]) for body in created] == [
+        ("ReplicaSet", "web"),
+        ("Pod", "a"),
+        ("Pod", "b"),
+    ]
+
+
+def test_imported_objects_refer_to_imported_owners(cluster: Cluster) -> None:
+    pods = [owned("kept", ("ReplicaSet", "web")), owned("alone", ("ReplicaSet", "missing"))]
+    typed = [{"kind": "Pod", "apiVersion": "v1", **pod} for pod in pods]
+    owner = {"kind": "ReplicaSet", "apiVersion": "apps/v1", **replica_set("web")}
+    text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [*typed, owner]})
+    created = manifests.import_yaml(cluster, text, actor=Actor("alice"))
+    uid = created[0]["metadata"]["uid"]
+    assert uid != STRANGE
+    assert references(cluster, "kept") == [("web", uid)]
+    # the garbage collector would delete a pod whose only owner does not exist
+    assert references(cluster, "alone") == []
+    # a reference to an object of the cluster stays
+    more = owned("later", ("ReplicaSet", "web"))
+    more["metadata"]["ownerReferences"][0]["uid"] = uid
+    text = json.dumps({"kind": "Pod", "apiVersion": "v1", **more})
+    manifests.import_yaml(cluster, text, actor=Actor("alice"))
+    assert references(cluster, "later") == [("web", uid)]
