@@ -30,7 +30,7 @@ db: runtime
 
 test: development
 	@tools/chromium.sh
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 # The core's own tests on one core, every recorded case on the other.
 quick: development

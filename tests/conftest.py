@@ -6,12 +6,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import connection
 from django.test import TransactionTestCase
 from psycopg.conninfo import conninfo_to_dict
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from apps.cluster.log.announce import announcer
 from schedweb.embedded.postgres import Postgres
@@ -74,17 +76,20 @@ def empty_tables(case: TransactionTestCase) -> None:
         cursor.execute(EMPTY_TABLES % [name for name in tables if name not in LASTING_TABLES])
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let several processes share the tests: a file belongs to one process.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesToProcesses:
+    return FilesToProcesses(config, log)
 
-    Those that start a whole site are one group, so that two sites never compete for the machine.
-    They take longest and come first.
+
+class FilesToProcesses(LoadScopeScheduling):
+    """Several processes share the tests (``pytest -n 2``): a file belongs to one process.
+
+    The folders with tests of whole sites are one unit: two sites never compete for the machine.
     """
-    for item in items:
-        group = "stack" if item.get_closest_marker("stack") else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.get_closest_marker("stack") is None)
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::")[0]
+        return "sites" if path.startswith(("tests/stack/", "tests/faults/")) else path
 
 
 @pytest.hookimpl(tryfirst=True)
