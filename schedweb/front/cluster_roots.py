@@ -24,7 +24,7 @@ _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NUMBERS = re.compile(r"[\d.]+")
 #: Paths that a Kubernetes client asks for, and that mean nothing at the root of the site.
 _KUBERNETES_PATH = re.compile(r"/(api|apis|openapi|version)(/.*)?|/k8s/.*")
-_CONTROL_PATH = "/api/v1/"
+_CONTROL_PATHS = ("/api/v1/", "/api/docs", "/api/schema")
 
 
 def site_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def _refusal(path: str, host: str) -> tuple[int, str, str] | None:
     if not _is_served(host):
         name = split_domain_port(host)[0]
         return 400, "BadRequest", f"the host {name!r} is not served; see SCHEDWEB_ALLOWED_HOSTS"
-    if path.startswith(("/k8s/", _CONTROL_PATH)):
+    if path.startswith(("/k8s/", *_CONTROL_PATHS)):
         return None
     return (
         404,

@@ -97,6 +97,7 @@ def test_settings_are_changed_while_the_cluster_exists(alice: Client, empty: Clu
     assert wrong.status_code == 422
     changed = {
         "pod_max_in_unschedulable_pods_seconds": "60",
+        "scheduling": "built-in",
         "event_ttl_seconds": "600",
         "controllers": "on",
     }
@@ -109,7 +110,11 @@ def test_settings_are_changed_while_the_cluster_exists(alice: Client, empty: Clu
 
 def test_retention_is_set_on_the_page_of_settings(alice: Client, empty: Cluster) -> None:
     address = "/clusters/bare/settings"
-    others = {"pod_max_in_unschedulable_pods_seconds": "300", "event_ttl_seconds": "3600"}
+    others = {
+        "scheduling": "built-in",
+        "pod_max_in_unschedulable_pods_seconds": "300",
+        "event_ttl_seconds": "3600",
+    }
     assert "site default: 90" in alice.get(address).content.decode()
     chosen = {**others, "ledger_max_days": "7", "changelog_covers_ledger": "False"}
     assert alice.post(address, chosen).status_code == 302
@@ -129,7 +134,11 @@ def test_admission_plugins_are_switched_on_with_their_parameters(
     alice: Client, empty: Cluster
 ) -> None:
     address = "/clusters/bare/settings"
-    settings = {"pod_max_in_unschedulable_pods_seconds": "300", "event_ttl_seconds": "3600"}
+    settings = {
+        "scheduling": "built-in",
+        "pod_max_in_unschedulable_pods_seconds": "300",
+        "event_ttl_seconds": "3600",
+    }
     chosen = {
         **settings,
         "ExtendedResourceToleration": "on",

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.base import ControlView, NewestFirst
+from apps.api.control.documentation.areas import Area
 from apps.api.control.serializers import ErrorSerializer
 from apps.cluster.errors import BadRequest
 from apps.cluster.queries import cluster_named
@@ -49,9 +50,14 @@ class AgreementSerializer(serializers.Serializer[opinions.Agreement]):
 class AgreementView(ControlView):
     """How far an external scheduler agrees with this site's."""
 
+    area = Area.DECISIONS
+
     @extend_schema(responses={200: AgreementSerializer, 404: ErrorSerializer})
     def get(self, request: Request, cluster: str) -> Response:
-        """Nodes that were not sampled are not compared; ties count as agreement."""
+        """Agreement with an external scheduler.
+
+        Nodes that were not sampled are not compared; ties count as agreement.
+        """
         agreement = opinions.read_agreement(cluster_named(cluster))
         return Response(AgreementSerializer(agreement).data)
 
@@ -59,6 +65,7 @@ class AgreementView(ControlView):
 class SecondOpinionListView(ControlView, ListAPIView[SecondOpinion]):
     """The reviewed bindings of an external scheduler."""
 
+    area = Area.DECISIONS
     queryset = SecondOpinion.objects.none()
     serializer_class = SecondOpinionSerializer
     pagination_class = NewestFirst
@@ -71,9 +78,19 @@ class SecondOpinionListView(ControlView, ListAPIView[SecondOpinion]):
         return found.filter(verdict=verdict) if verdict else found
 
     @extend_schema(
-        parameters=[OpenApiParameter("verdict", str, enum=SecondOpinion.Verdict.values)],
+        parameters=[
+            OpenApiParameter(
+                "verdict",
+                str,
+                enum=SecondOpinion.Verdict.values,
+                description="Only bindings with this verdict.",
+            )
+        ],
         responses={200: SecondOpinionSerializer(many=True), 400: ErrorSerializer},
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Every reviewed binding, newest first."""
+        """List second opinions.
+
+        Every reviewed binding of an external scheduler, newest first.
+        """
         return self.list(request, *args, **kwargs)

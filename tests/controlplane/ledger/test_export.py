@@ -35,7 +35,7 @@ def lab(transactional_db: None) -> Cluster:
 
 def written(cluster: Cluster, name: str, **query: Any) -> bytes:
     found = export.batches(finding.parse(query), cluster_id=cluster.pk)
-    return b"".join(export.FORMATS[name].write(found))
+    return b"".join(export.FORMATS[name].write(export.FIELDS, found))
 
 
 def test_csv_has_a_line_for_each_decision_the_newest_first(lab: Cluster) -> None:
