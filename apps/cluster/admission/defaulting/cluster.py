@@ -36,7 +36,8 @@ def default_node(node: Body) -> None:
     canonicalize(status, "capacity")
     canonicalize(status, "allocatable")
     if "capacity" in status:
-        status.setdefault("allocatable", dict(status["capacity"]))
+        # empty ones are not stored, and read as absent
+        status["allocatable"] = status.get("allocatable") or dict(status["capacity"])
     drop_empty(status, "capacity", "allocatable")
     child(child(status, "daemonEndpoints"), "kubeletEndpoint").setdefault("Port", 0)
     info = child(status, "nodeInfo")
