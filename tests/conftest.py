@@ -66,11 +66,11 @@ END $$
 @pytest.fixture(scope="session", autouse=True)
 def emptied_tables() -> None:
     """Let the end of a test that commits delete its rows, in a tenth of the time of `flush`."""
-    TransactionTestCase._fixture_teardown = empty_tables  # type: ignore[method-assign]
+    TransactionTestCase._fixture_teardown = lambda _: empty_tables()  # type: ignore[method-assign]
 
 
-def empty_tables(case: TransactionTestCase) -> None:
-    """Delete the rows of all tables."""
+def empty_tables() -> None:
+    """Delete the rows of all tables, the history of deleted clusters among them."""
     tables = connection.introspection.django_table_names(include_views=False)
     with connection.cursor() as cursor:
         cursor.execute(EMPTY_TABLES % [name for name in tables if name not in LASTING_TABLES])

@@ -36,6 +36,7 @@ def furnish() -> dict[str, Any]:
     lab = create_cluster("lab", user="admin", nodes=60, zones=3, seed=1)
     create_cluster("bare", user="admin", paused=True)
     delete_cluster(create_cluster("old", user="admin", nodes=2), user="admin")
+    _create_external()
     _create_nodes(lab)
     _create_pods(lab)
     _create_replicas(lab)
@@ -75,6 +76,19 @@ def _create_webhook(cluster: Cluster) -> int:
         delivery.attempts, delivery.duration_ms = 1, 12
         delivery.save()
     return hook.pk
+
+
+def _create_external() -> None:
+    """A cluster with an external scheduler: a second opinion rejects one of its two bindings."""
+    cluster = create_cluster("external", user="admin", nodes=2, scheduling="external")
+    pods = [_pod("web-0"), _pod("web-1", cpu="64")]
+    store.write(cluster, [Create(kinds.POD, pod, "default") for pod in pods], actor=ACTOR)
+    engines = Engines()
+    engines.run(cluster.pk)
+    for pod in pods:
+        binding = {"target": {"kind": "Node", "name": "node-0"}}
+        store.bind(cluster, "default", pod["metadata"]["name"], binding, actor=Actor("guest"))
+    engines.run(cluster.pk)
 
 
 def _create_past(lab: Cluster) -> None:

@@ -41,6 +41,8 @@ PAGES = {
     "charts-empty": "/clusters/bare/charts",
     "cluster-settings": "/clusters/lab/settings",
     "webhooks": "/clusters/lab/webhooks",
+    "opinions": "/clusters/external/opinions",
+    "opinions-none": "/clusters/bare/opinions",
     "webhooks-empty": "/clusters/bare/webhooks",
     "webhook": "/clusters/lab/webhooks/{webhook}",
     "delete-cluster": "/clusters/lab/delete",

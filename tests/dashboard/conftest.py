@@ -15,8 +15,9 @@ from apps.cluster.models import Cluster
 from apps.cluster.writes import Actor, Create
 from apps.cluster.writing import store
 from apps.controlplane.clusters.generating import generate_node
-from apps.controlplane.clusters.lifecycle import create_cluster, delete_cluster
+from apps.controlplane.clusters.lifecycle import create_cluster
 from apps.controlplane.loop.engines import Engines
+from tests.conftest import empty_tables
 
 ACTOR = Actor("alice", "request-7")
 
@@ -57,7 +58,7 @@ def shared_lab(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluste
         cluster = create_lab()
     yield cluster
     with django_db_blocker.unblock():
-        delete_cluster(cluster)
+        empty_tables()
 
 
 @pytest.fixture

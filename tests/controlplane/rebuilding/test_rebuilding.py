@@ -11,11 +11,11 @@ import pytest
 
 from apps.cluster.models import Cluster
 from apps.controlplane import rebuilding
-from apps.controlplane.clusters.lifecycle import delete_cluster
 from apps.controlplane.ledger.reading import read
 from apps.controlplane.models import SchedulingDecision
 from apps.controlplane.profiles import revisions
 from apps.controlplane.rebuilding.previewing import Effect, preview
+from tests.conftest import empty_tables
 from tests.controlplane.rebuilding.busy_run import busy_run
 
 STATES = 500
@@ -36,7 +36,7 @@ def busy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cluster]:
         cluster = busy_run(seed=5)
         cluster.refresh_from_db()
         yield cluster
-        delete_cluster(cluster)
+        empty_tables()
 
 
 def sample(cluster: Cluster, count: int) -> list[SchedulingDecision]:
