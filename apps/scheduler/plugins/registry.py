@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Final
 
+from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.default_binder import DefaultBinder
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
 from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.gang_scheduling import GangScheduling
 from apps.scheduler.plugins.image_locality import ImageLocality
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
 from apps.scheduler.plugins.legacy.in_tree_limits import (
@@ -65,6 +67,7 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
     ImageLocality,
     DefaultBinder,
     NodeDeclaredFeatures,
+    GangScheduling,
     # Plugins of earlier releases: only converted configurations may name them.
     SelectorSpread,
     NodePreferAvoidPods,
@@ -81,5 +84,15 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
 #: name → class
 BUILT_IN: Final[Mapping[str, PluginFactory]] = {plugin.name: plugin for plugin in PLUGINS}
 
-#: the table that `config.load` receives
-TABLE: Final = plugin_table(PLUGINS)
+
+def plugins_with(gates: Container[str] = ()) -> PluginTable:
+    """The table that `config.load` receives, of the plugins whose feature gate is on."""
+    return plugin_table(
+        plugin
+        for plugin in PLUGINS
+        if not hasattr(plugin, "feature_gate") or plugin.feature_gate in gates
+    )
+
+
+#: the table with the default feature gates
+TABLE: Final = plugins_with()

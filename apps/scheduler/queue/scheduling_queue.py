@@ -38,7 +38,12 @@ from apps.scheduler.queue.backoff_queue import (
     BackoffQueue,
 )
 from apps.scheduler.queue.contents import QueueContents
-from apps.scheduler.queue.hinting import QueueingHintMap, QueueingHints, QueueingStrategy
+from apps.scheduler.queue.hinting import (
+    AFTER_BACKOFF,
+    QueueingHintMap,
+    QueueingHints,
+    QueueingStrategy,
+)
 from apps.scheduler.queue.nominator import Nominator
 from apps.scheduler.queue.pre_enqueue import PreEnqueueGate, PreEnqueuePlugins
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo, by_priority
@@ -57,6 +62,7 @@ class PriorityQueue:
     `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
     looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
     holds the nominations; plugins, which are built before the queue, may know it already.
+    `schedules_groups`: the members of a PodGroup are tried together.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class PriorityQueue:
         observer: Observer | None = None,
         metrics: MetricsRegistry | None = None,
         nominator: Nominator | None = None,
+        schedules_groups: bool = False,
     ) -> None:
         metrics = metrics or MetricsRegistry()
         nominator = nominator if nominator is not None else Nominator()
@@ -91,6 +98,7 @@ class PriorityQueue:
         self._clock = clock
         self._hints = QueueingHints(hints or {}, metrics)
         self._namespace_labels = namespace_labels
+        self._schedules_groups = schedules_groups
         self._closed = False
 
     def __len__(self) -> int:
@@ -204,6 +212,17 @@ class PriorityQueue:
                 return info
         return None
 
+    def pop_specific(self, pod: Pod) -> QueuedPodInfo | None:
+        """Take this pod for an attempt, wherever it waits; None if it is not here, or gated.
+
+        As for `activate`, its backoff does not count.
+        """
+        self.activate([pod])
+        info = self._parts.active.delete(pod.key)
+        if info is not None:
+            self._parts.start_attempt(info, events.POP, SubQueue.ACTIVE)
+        return info
+
     def done(self, uid: str) -> None:
         """The attempt has ended and the pod does not return: it is bound or deleted."""
         info = self._parts.in_flight.done(uid)
@@ -229,13 +248,18 @@ class PriorityQueue:
             return SubQueue.OUTSIDE
         if info.uid in flight:
             info.pod_info = flight.newest_version(info.uid)
-        info.note_failure(
-            self._clock.now(), frozenset(unschedulable_plugins), frozenset(pending_plugins)
-        )
-        verdict = self._hints.judge_all(info, flight.events_since(info.uid))
+        now = self._parts.distinct(self._clock.now(), info.pod)
+        info.note_failure(now, frozenset(unschedulable_plugins), frozenset(pending_plugins))
+        verdict = AFTER_BACKOFF
+        if not self._retries(info):
+            verdict = self._hints.judge_all(info, flight.events_since(info.uid))
         flight.done(info.uid)
         failure = events.SCHEDULE_ATTEMPT_FAILURE
         return self._parts.requeue(info, verdict, failure, SubQueue.IN_FLIGHT)
+
+    def _retries(self, info: QueuedPodInfo) -> bool:
+        """Whether the pod is retried without waiting for an event, as a member of a group is."""
+        return self._schedules_groups and bool(info.pod.group_name)
 
     # --- events of the cluster ------------------------------------------------------------------
 
