@@ -39,8 +39,6 @@ class SchedulingContext:
     reuses_results: bool = True
     #: index in the visiting order at which the next search starts
     next_start_node_index: int = 0
-    #: whether the pods of a PodGroup are scheduled together: feature gate GenericWorkload
-    schedules_groups: bool = False
     #: to write the status of a PodGroup
     client: Client
     #: runs the slow steps of a binding; None: they run in the scheduler's thread

@@ -14,7 +14,7 @@ def schedule_next(context: SchedulingContext) -> list[Attempt]:
     Several attempts are those with the members of one group, in their order.
     """
     while (queued := context.queue.pop()) is not None:
-        if context.schedules_groups and queued.pod.group_name:
+        if queued.pod.group_name:
             attempts = schedule_group(context, queued)
         else:
             attempt = schedule_one(context, queued)

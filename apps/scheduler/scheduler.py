@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 
 from apps.scheduler import binding_cycle
@@ -22,6 +22,7 @@ from apps.scheduler.failure import handle_binding_cycle_error, note_failure
 from apps.scheduler.framework import activation
 from apps.scheduler.framework.client import Client
 from apps.scheduler.framework.extender import Extender
+from apps.scheduler.framework.gated_fields import view_of_pods
 from apps.scheduler.framework.handle import Handle
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.framework.profile_plugins import PluginFactory
@@ -53,8 +54,7 @@ class Scheduler:
     ``on_progress`` is called, from any thread, when ``resolve_waiting`` or ``take_intents`` has
     something new. ``extenders`` None = those of the configuration, to which objects are sent as
     ``bodies`` has them. ``draws`` replaces the random numbers that ``seed`` gives: it returns a
-    number from 0 to below its argument. ``gates``: the feature gates that are on; those of plugins
-    count when the configuration is loaded.
+    number from 0 to below its argument.
     """
 
     def __init__(
@@ -71,12 +71,13 @@ class Scheduler:
         on_progress: Callable[[], None] = lambda: None,
         observer: Observer | None = None,
         draws: Callable[[int], int] | None = None,
-        gates: Container[str] = (),
     ) -> None:
         self.config = config
         self.clock = clock
         self.metrics = MetricsRegistry()
-        self.cache = Cache()
+        self.gates = config.gates
+        self._view = view_of_pods(self.gates)
+        self.cache = Cache(self._view)
         self.snapshot = Snapshot()
         self._http_extenders = (
             http_extenders(config.extenders, self.snapshot, bodies) if extenders is None else []
@@ -90,7 +91,7 @@ class Scheduler:
             profile.scheduler_name: self._build_framework(profile, registry)
             for profile in config.profiles
         }
-        self.queue = self._build_queue(observer, schedules_groups="GenericWorkload" in gates)
+        self.queue = self._build_queue(observer)
         for framework in self.profiles.values():
             framework.handle.activator = self.queue
         #: what the scheduling and the binding cycle work on
@@ -104,8 +105,8 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
             tie_breaker=self._tie_breaker,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
-            schedules_groups="GenericWorkload" in gates,
             client=self._client,
+            reuses_results=self.gates.enabled("OpportunisticBatching"),
             executor=executor,
             on_progress=on_progress,
         )
@@ -115,7 +116,7 @@ class Scheduler:
             self.metrics,
             profiles=self.profiles,
             pod_deleted=self._pod_deleted,
-            completes_gangs="GangScheduling" in gates,
+            completes_gangs=self.gates.enabled("GangScheduling"),
         )
         #: attempts with members of a group that ``schedule_one`` has still to return
         self._of_group: deque[Attempt] = deque()
@@ -265,10 +266,12 @@ class Scheduler:
             pod_groups=self.cache.pod_groups,
             draw=self._tie_breaker.choose,
             call_off_binding=self._call_off_binding,
+            gates=self.gates,
+            view=self._view,
         )
         return Framework(profile, registry, handle, slow=registry.keys() - BUILT_IN.keys())
 
-    def _build_queue(self, observer: Observer | None, *, schedules_groups: bool) -> PriorityQueue:
+    def _build_queue(self, observer: Observer | None) -> PriorityQueue:
         first = next(iter(self.profiles.values()))
         hints: dict[str, QueueingHintMap] = {
             name: build_queueing_hint_map(framework.registered_events())
@@ -285,7 +288,8 @@ class Scheduler:
             observer=observer,
             metrics=self.metrics,
             nominator=self._nominator,
-            schedules_groups=schedules_groups,
+            view=self._view,
+            pops_from_backoff=self.gates.enabled("SchedulerPopFromBackoffQ"),
         )
 
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:

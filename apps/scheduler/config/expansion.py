@@ -16,6 +16,7 @@ from typing import Final
 from apps.scheduler.config.errors import Problems, child, format_value
 from apps.scheduler.config.plugin_table import PluginTable, default_plugins
 from apps.scheduler.config.types import EXTENSION_POINTS, Plugin, Plugins, PluginSet
+from apps.scheduler.features import FeatureGates
 
 ALL: Final = "*"
 MAX_NODE_SCORE: Final = 100
@@ -67,13 +68,19 @@ def merge(default: Plugins, custom: Plugins) -> Plugins:
 
 
 def expand(
-    written: Plugins, known: PluginTable, *, scheduler_name: str, path: str, problems: Problems
+    written: Plugins,
+    known: PluginTable,
+    *,
+    gates: FeatureGates,
+    scheduler_name: str,
+    path: str,
+    problems: Problems,
 ) -> Expansion:
     """The sets `written` in a profile, at `path`, merged into the default ones and spread.
 
     Faults are added to `problems`; the result is valid only if there are none.
     """
-    plugins = merge(default_plugins(known), written)
+    plugins = merge(default_plugins(known, gates), written)
     expansion = Expansion(needed=_needed(plugins))
     _check_multi_point(written.multi_point, known, f"{path}.multiPoint", problems)
     for point in EXTENSION_POINTS:

@@ -6,12 +6,12 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from apps.scheduler.config import default_configuration, load
+from apps.scheduler.config import API_VERSION, KIND, load
 from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Eviction, Intent, MergePatch, PodEvent
 from apps.scheduler.objects import decode
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
-from apps.scheduler.plugins.registry import plugins_with
+from apps.scheduler.plugins.registry import TABLE
 from apps.scheduler.queue.queued_pod_info import QueuedPodInfo
 from apps.scheduler.queue.records import PodMove, SubQueue
 from apps.scheduler.scheduler import Scheduler
@@ -53,9 +53,8 @@ class GangReplay:
     """A scheduler, a clock, and an API that writes what the scheduler requests at once."""
 
     def __init__(self, case: Json) -> None:
-        gates = frozenset(name for name, on in case["featureGates"].items() if on)
-        table = plugins_with(gates)
-        config = load(case["config"], table) if "config" in case else default_configuration(table)
+        given = case.get("config") or {"apiVersion": API_VERSION, "kind": KIND}
+        config = load({**given, "featureGates": case["featureGates"]}, TABLE)
         self._clock = FakeClock()
         self._now_ms = 0
         self._graceful = case.get("gracefulDeletion", False)
@@ -65,7 +64,6 @@ class GangReplay:
             config,
             clock=self._clock,
             tie_break="first-name",
-            gates=gates,
             observer=self._observe,
         )
 

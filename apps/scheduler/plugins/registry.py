@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.scheduler.config.plugin_table import PluginTable
 from apps.scheduler.framework.declaration import plugin_table
 from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.default_binder import DefaultBinder
@@ -85,14 +84,5 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
 BUILT_IN: Final[Mapping[str, PluginFactory]] = {plugin.name: plugin for plugin in PLUGINS}
 
 
-def plugins_with(gates: Container[str] = ()) -> PluginTable:
-    """The table that `config.load` receives, of the plugins whose feature gate is on."""
-    return plugin_table(
-        plugin
-        for plugin in PLUGINS
-        if not hasattr(plugin, "feature_gate") or plugin.feature_gate in gates
-    )
-
-
-#: the table with the default feature gates
-TABLE: Final = plugins_with()
+#: the table that `config.load` receives
+TABLE: Final = plugin_table(PLUGINS)

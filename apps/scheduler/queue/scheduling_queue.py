@@ -61,8 +61,9 @@ class PriorityQueue:
 
     `rank` is the QueueSort plugin's: pods are popped in ascending order of it. `namespace_labels`
     looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
-    holds the nominations; plugins, which are built before the queue, may know it already.
-    `schedules_groups`: the members of a PodGroup are tried together.
+    holds the nominations; plugins, which are built before the queue, may know it already. `view`
+    returns a pod without the fields that the scheduler ignores. Without `pops_from_backoff` every
+    pod completes its backoff.
     """
 
     def __init__(
@@ -81,11 +82,18 @@ class PriorityQueue:
         observer: Observer | None = None,
         metrics: MetricsRegistry | None = None,
         nominator: Nominator | None = None,
-        schedules_groups: bool = False,
+        view: Callable[[PodInfo], PodInfo] = lambda pod: pod,
+        pops_from_backoff: bool = True,
     ) -> None:
         metrics = metrics or MetricsRegistry()
         nominator = nominator if nominator is not None else Nominator()
-        backoff = BackoffQueue(clock, pod_initial_backoff_seconds, pod_max_backoff_seconds, rank)
+        backoff = BackoffQueue(
+            clock,
+            pod_initial_backoff_seconds,
+            pod_max_backoff_seconds,
+            rank,
+            is_popped_early=pops_from_backoff,
+        )
         gate = PreEnqueueGate(pre_enqueue or {})
         parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
         self._parts = parts
@@ -96,9 +104,9 @@ class PriorityQueue:
         #: how long a pod may stay unschedulable, in seconds; can be changed at any time
         self.max_in_unschedulable = pod_max_in_unschedulable_pods_seconds
         self._clock = clock
+        self._view = view
         self._hints = QueueingHints(hints or {}, metrics)
         self._namespace_labels = namespace_labels
-        self._schedules_groups = schedules_groups
         self._closed = False
 
     def __len__(self) -> int:
@@ -129,7 +137,7 @@ class PriorityQueue:
         self._add_new(pod, events.EVENT_UNSCHEDULED_POD_ADD.label, at)
 
     def _add_new(self, pod: Pod, event: str, at: float | None = None) -> None:
-        info = QueuedPodInfo(PodInfo(pod), self._clock.now() if at is None else at)
+        info = QueuedPodInfo(self._view(PodInfo(pod)), self._clock.now() if at is None else at)
         self._parts.to_active(info, event, SubQueue.OUTSIDE)
 
     def update(self, old: Pod, new: Pod) -> None:
@@ -138,7 +146,7 @@ class PriorityQueue:
         For a pod in flight the current attempt uses the old version; the new version, and the
         change, count when it returns. An unknown pod is added.
         """
-        pod_info = PodInfo(new)
+        pod_info = self._view(PodInfo(new))
         changes = pod_update_events(old, new)
         if pod_info.uid in self._parts.in_flight:
             for event in changes:
@@ -170,7 +178,7 @@ class PriorityQueue:
     def note_version(self, new: Pod) -> None:
         """Store the newest version of a pod in flight; the change is no reason to retry it."""
         if new.metadata.uid in self._parts.in_flight:
-            self._parts.in_flight.update(PodInfo(new))
+            self._parts.in_flight.update(self._view(PodInfo(new)))
 
     def delete(self, pod: Pod) -> None:
         """Remove the pod, which was deleted, or bound by another scheduler.
@@ -250,16 +258,13 @@ class PriorityQueue:
             info.pod_info = flight.newest_version(info.uid)
         now = self._parts.distinct(self._clock.now(), info.pod)
         info.note_failure(now, frozenset(unschedulable_plugins), frozenset(pending_plugins))
+        # A member of a group never waits for an event.
         verdict = AFTER_BACKOFF
-        if not self._retries(info):
+        if not info.pod.group_name:
             verdict = self._hints.judge_all(info, flight.events_since(info.uid))
         flight.done(info.uid)
         failure = events.SCHEDULE_ATTEMPT_FAILURE
         return self._parts.requeue(info, verdict, failure, SubQueue.IN_FLIGHT)
-
-    def _retries(self, info: QueuedPodInfo) -> bool:
-        """Whether the pod is retried without waiting for an event, as a member of a group is."""
-        return self._schedules_groups and bool(info.pod.group_name)
 
     # --- events of the cluster ------------------------------------------------------------------
 
@@ -393,5 +398,5 @@ class PriorityQueue:
         """
         if len(self) or len(self._parts.in_flight):
             raise ValueError("only an empty queue can be restored")
-        persistence.restore(self._parts, entries, pod_by_uid)
+        persistence.restore(self._parts, entries, pod_by_uid, self._view)
         self.scheduling_cycle = scheduling_cycle

@@ -31,8 +31,8 @@ from apps.scheduler.framework.nodes import CPU, MEMORY, Int64Array, NodeColumns,
 from apps.scheduler.framework.resources import CPU as CPU_NAME
 from apps.scheduler.framework.resources import MEMORY as MEMORY_NAME
 from apps.scheduler.framework.types import PodInfo
+from apps.scheduler.plugins.helper.shapes import broken_line
 from apps.scheduler.plugins.noderesources.amounts import percent
-from apps.scheduler.plugins.noderesources.scoring import broken_line
 
 #: the highest score in a Policy
 MAX_PRIORITY: Final = 10
