@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.scheduler.attempt import Attempt, new_attempt
+from apps.scheduler.binding_cycle import resolve_permit
 from apps.scheduler.context import SchedulingContext
 from apps.scheduler.failure import (
     CLEAR_NOMINATION,
@@ -83,6 +84,7 @@ def schedule_group(context: SchedulingContext, popped: QueuedPodInfo) -> list[At
     trials, outcome = try_group(context, framework, members)
     for trial in trials:
         submit(context, trial, outcome)
+    resolve_allowed(context, trials)
     write_condition(context, popped.pod, outcome.status)
     return [trial.attempt for trial in trials]
 
@@ -144,6 +146,9 @@ def try_group(
     needs_preemption = False
     for member in members:
         attempt = new_attempt(framework, member.pod_info, member)
+        attempt.decision.beside = tuple(
+            (each.attempt.pod.uid, each.node) for each in trials if each.node
+        )
         trial = Trial(attempt, outcome.status)
         trials.append(trial)
         if outcome.status.is_error:
@@ -215,3 +220,11 @@ def submit(context: SchedulingContext, trial: Trial, outcome: Outcome) -> None:
         decision.node = ""
     finish_decision(attempt)
     return handle_scheduling_failure(context.queue, attempt, status)
+
+
+def resolve_allowed(context: SchedulingContext, trials: Sequence[Trial]) -> None:
+    """Bind the members that were held until the last of them had its node."""
+    for trial in trials:
+        waiting = context.waiting_pods.get(trial.attempt.pod.uid)
+        if waiting is not None:
+            resolve_permit(context, trial.attempt, waiting)

@@ -54,7 +54,8 @@ class Scheduler:
     ``on_progress`` is called, from any thread, when ``resolve_waiting`` or ``take_intents`` has
     something new. ``extenders`` None = those of the configuration, to which objects are sent as
     ``bodies`` has them. ``draws`` replaces the random numbers that ``seed`` gives: it returns a
-    number from 0 to below its argument.
+    number from 0 to below its argument. ``hurries_groups``: as upstream, a group that does not fit
+    is tried again without a pause while nothing else is ready; by default after its backoff.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Scheduler:
         on_progress: Callable[[], None] = lambda: None,
         observer: Observer | None = None,
         draws: Callable[[int], int] | None = None,
+        hurries_groups: bool = False,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -91,7 +93,7 @@ class Scheduler:
             profile.scheduler_name: self._build_framework(profile, registry)
             for profile in config.profiles
         }
-        self.queue = self._build_queue(observer)
+        self.queue = self._build_queue(observer, hurries_groups)
         for framework in self.profiles.values():
             framework.handle.activator = self.queue
         #: what the scheduling and the binding cycle work on
@@ -271,7 +273,7 @@ class Scheduler:
         )
         return Framework(profile, registry, handle, slow=registry.keys() - BUILT_IN.keys())
 
-    def _build_queue(self, observer: Observer | None) -> PriorityQueue:
+    def _build_queue(self, observer: Observer | None, hurries_groups: bool) -> PriorityQueue:
         first = next(iter(self.profiles.values()))
         hints: dict[str, QueueingHintMap] = {
             name: build_queueing_hint_map(framework.registered_events())
@@ -289,6 +291,7 @@ class Scheduler:
             metrics=self.metrics,
             nominator=self._nominator,
             view=self._view,
+            hurries_groups=hurries_groups,
             pops_from_backoff=self.gates.enabled("SchedulerPopFromBackoffQ"),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,7 +35,7 @@ from apps.controlplane.profiles import plugins, revisions
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
 from apps.controlplane.workers.lease import ClusterLease, LeaseLost
-from apps.scheduler.decision import Result
+from apps.scheduler.decision import Decision, Result
 from apps.scheduler.framework.intents import Intent
 from apps.scheduler.metrics.gauges import note_state
 from apps.scheduler.queue.records import QueueChanges
@@ -310,7 +310,8 @@ class Engine:
         self._crowded = True
         seen = self._seen_state(ended)
         draws = Draws(self.cluster.tie_break, self.cluster.seed)
-        while len(batch) < most and time.monotonic() < until:
+        placed: set[str] = set()
+        while (len(batch) < most and time.monotonic() < until) or self.scheduler.is_within_group:
             decision = self.scheduler.schedule_one()
             if decision is None:
                 self._crowded = False
@@ -321,11 +322,13 @@ class Engine:
                 cluster_version=self.informer.position,
                 sequence=self._next_sequence(),
                 request_id=self.informer.request_ids.get(decision.pod_uid, ""),
-                seen=seen,
+                seen=_beside_group(seen, decision, placed, self.informer.position),
                 draws=draws,
                 took_node=decision.result is Result.SCHEDULED,
             )
             batch.append(record)
+            if record.took_node:
+                placed.add(decision.pod_uid)
             if not decision.result.is_final:
                 self._under_way[decision.pod_uid] = record
                 held = _expect(record)
@@ -433,3 +436,17 @@ def _expect(record: DecisionRecord) -> Expected:
     """The pod of a decision that gave it a node."""
     decision = record.decision
     return Expected(decision.pod_uid, decision.node, record.cluster_version, record.sequence)
+
+
+def _beside_group(
+    seen: SeenState, decision: Decision, placed: Collection[str], version: int
+) -> SeenState:
+    """The state with the members of the pod's group that were tried before it, on their nodes.
+
+    Those in `placed` are known from their own decisions.
+    """
+    others = [(uid, node) for uid, node in decision.beside if uid not in placed]
+    if not others:
+        return seen
+    expected = (Expected(uid, node, version) for uid, node in others)
+    return replace(seen, expected=(*seen.expected, *expected))

@@ -13,6 +13,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
+from apps.controlplane.profiles.gates import gates_of
 from apps.controlplane.tables.columns import Column
 from apps.controlplane.tables.kinds import columns_of
 from apps.dashboard.areas import AREAS, area_of
@@ -82,15 +83,19 @@ def kind_of(resource: str) -> Kind:
 
 
 def kind_counts(cluster: Cluster) -> list[KindCount]:
-    """Every kind with its number of objects, in one statement."""
+    """Every kind that the cluster serves, with its number of objects."""
+    gates = gates_of(cluster)
+    served = [
+        kind for kind in kinds.ALL if not kind.feature_gate or gates.enabled(kind.feature_gate)
+    ]
     counts = " UNION ALL ".join(
         f"SELECT {number}, count(*) FROM {kind.table} o WHERE cluster_id = %s"
-        for number, kind in enumerate(kinds.ALL)
+        for number, kind in enumerate(served)
     )
     with connection.cursor() as cursor:
-        cursor.execute(counts, [cluster.pk] * len(kinds.ALL))
+        cursor.execute(counts, [cluster.pk] * len(served))
         counted = dict(cursor.fetchall())
-    found = [KindCount(kind, counted[number]) for number, kind in enumerate(kinds.ALL)]
+    found = [KindCount(kind, counted[number]) for number, kind in enumerate(served)]
     return sorted(found, key=lambda each: (AREAS.index(each.area), each.kind.name))
 
 

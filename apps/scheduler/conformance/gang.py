@@ -65,6 +65,7 @@ class GangReplay:
             clock=self._clock,
             tie_break="first-name",
             observer=self._observe,
+            hurries_groups=True,
         )
 
     def _observe(self, move: PodMove) -> None:

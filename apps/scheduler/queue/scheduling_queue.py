@@ -63,7 +63,7 @@ class PriorityQueue:
     looks up the labels of a namespace, for affinity terms with a namespace selector. `nominator`
     holds the nominations; plugins, which are built before the queue, may know it already. `view`
     returns a pod without the fields that the scheduler ignores. Without `pops_from_backoff` every
-    pod completes its backoff.
+    pod completes its backoff, without `hurries_groups` every member of a PodGroup.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class PriorityQueue:
         nominator: Nominator | None = None,
         view: Callable[[PodInfo], PodInfo] = lambda pod: pod,
         pops_from_backoff: bool = True,
+        hurries_groups: bool = True,
     ) -> None:
         metrics = metrics or MetricsRegistry()
         nominator = nominator if nominator is not None else Nominator()
@@ -93,6 +94,7 @@ class PriorityQueue:
             pod_max_backoff_seconds,
             rank,
             is_popped_early=pops_from_backoff,
+            hurries_groups=hurries_groups,
         )
         gate = PreEnqueueGate(pre_enqueue or {})
         parts = SubQueues(clock, ActiveQueue(rank), backoff, gate, nominator, observer, metrics)
