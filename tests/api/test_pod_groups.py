@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from apps.cluster.models import Cluster, Pod
 from apps.controlplane import rebuilding
@@ -26,6 +28,7 @@ GATES = "\nfeatureGates: {GenericWorkload: true, GangScheduling: true}\n"
 @pytest.fixture
 def gang_cluster(cluster: Cluster) -> Cluster:
     revisions.add_revision(cluster, revisions.BUILT_IN + GATES, user="alice")
+    advance(cluster, 0)
     return cluster
 
 
@@ -82,17 +85,26 @@ def test_groups_are_served_and_checked(key: str, gang_cluster: Cluster) -> None:
     assert client.post(workloads, workload).status_code == 422
 
 
-def test_a_gang_is_bound_as_a_whole(key: str, gang_cluster: Cluster) -> None:
-    client, engines = Kube(key, gang_cluster.name), Engines()
-    client.post(NODES, node("n1"))
-    client.post(GROUPS, group("train", gang={"minCount": 3}))
+def test_a_gang_is_bound_as_a_whole(
+    key: str, gang_cluster: Cluster, client: Client, user: User
+) -> None:
+    kube, engines, page = Kube(key, gang_cluster.name), Engines(), client
+    page.force_login(user)
+    kube.post(NODES, node("n1"))
+    kube.post(GROUPS, group("train", gang={"minCount": 3}))
     for name in ("m0", "m1"):
-        client.post(PODS, member(name, "train", "2"))
+        kube.post(PODS, member(name, "train", "2"))
     engines.run(gang_cluster.pk)
     # two of three exist: none is tried
+    control = Client(headers=kube.headers)
+    explanation = f"/api/v1/clusters/{gang_cluster.name}/pod-groups/default/train/explanation"
+    explained = control.get(explanation).json()
+    assert explained["summary"] == "The gang needs 3 pods and has 2: none of them is tried yet."
+    assert {each["standing"] for each in explained["members"]} == {"held"}
+    assert control.get(explanation.replace("train", "none")).status_code == 404
     assert not SchedulingDecision.objects.exists()
 
-    client.post(PODS, member("m2", "train", "2"))
+    kube.post(PODS, member("m2", "train", "2"))
     engines.run(gang_cluster.pk)
     # n1 has room for two of them: none is bound
     assert not Pod.objects.exclude(node_name="").exists()
@@ -104,11 +116,21 @@ def test_a_gang_is_bound_as_a_whole(key: str, gang_cluster: Cluster) -> None:
     ]
     condition = Pod.objects.get(name="m2").body["status"]["conditions"][0]
     assert condition["message"].startswith("pod group is unschedulable, waiting for minCount pods")
-    shown = client.get(GROUPS, headers={"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
+    shown = kube.get(GROUPS, headers={"accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
     assert shown.json()["rows"][0]["cells"][:4] == ["train", "Gang", "<none>", "Unschedulable"]
-    (stored,) = client.get(f"{GROUPS}/train").json()["status"]["conditions"]
+    (stored,) = kube.get(f"{GROUPS}/train").json()["status"]["conditions"]
     assert (stored["status"], stored["reason"]) == ("False", "Unschedulable")
     assert stored["observedGeneration"] == 1
+
+    explained = control.get(explanation).json()
+    assert explained["summary"].startswith("2 of 3 pods have a node, and the gang needs 3. m1 fits")
+    assert [(each["name"], each["standing"], each["node"]) for each in explained["members"]] == [
+        ("m0", "fits", "n1"),
+        ("m1", "fails", ""),
+        ("m2", "fits", "n1"),
+    ]
+    shown = page.get("/clusters/c1/objects/podgroups.scheduling.k8s.io/default/train")
+    assert "m1 fits nowhere: 0/1 nodes are available" in shown.content.decode()
 
     # each member saw those before it on their nodes, and so does the rebuilt state
     for row in decisions:
@@ -117,7 +139,7 @@ def test_a_gang_is_bound_as_a_whole(key: str, gang_cluster: Cluster) -> None:
     # retried after its backoff, not without a pause as upstream
     engines.run(gang_cluster.pk)
     assert SchedulingDecision.objects.count() == 3
-    client.post(NODES, node("n2"))
+    kube.post(NODES, node("n2"))
     advance(gang_cluster, 10)
     engines.run(gang_cluster.pk)
     placed = dict(Pod.objects.values_list("name", "node_name"))
@@ -128,5 +150,5 @@ def test_a_gang_is_bound_as_a_whole(key: str, gang_cluster: Cluster) -> None:
     ]
     for row in SchedulingDecision.objects.filter(result="scheduled"):
         assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []
-    (stored,) = client.get(f"{GROUPS}/train").json()["status"]["conditions"]
+    (stored,) = kube.get(f"{GROUPS}/train").json()["status"]["conditions"]
     assert (stored["status"], stored["reason"]) == ("True", "Scheduled")

@@ -13,6 +13,7 @@ from apps.cluster import kinds
 from apps.cluster.errors import NotFound
 from apps.cluster.kinds import Kind
 from apps.cluster.models import Cluster, Event, KubernetesObject, Namespace
+from apps.controlplane.explanations.pod_groups import GroupExplanation, explain_pod_group
 from apps.controlplane.profiles.gates import gates_of
 from apps.controlplane.tables.columns import Column
 from apps.controlplane.tables.kinds import columns_of
@@ -72,6 +73,8 @@ class OneObject:
     related: Sequence[Relation]
     events: Sequence[Event]
     changes: Sequence[ChangeRow]
+    #: of a PodGroup
+    group: GroupExplanation | None = None
 
 
 def kind_of(resource: str) -> Kind:
@@ -148,6 +151,7 @@ def one_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> OneOb
         related=relations(cluster, kind, first),
         events=list(events[:MAX_EVENTS]),
         changes=object_changes(cluster, first.uid, limit=MAX_CHANGES),
+        group=explain_pod_group(cluster, namespace, name) if kind.key == "PodGroup" else None,
     )
 
 
