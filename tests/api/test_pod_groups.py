@@ -81,6 +81,15 @@ def test_groups_are_served_and_checked(key: str, gang_cluster: Cluster) -> None:
     workload = {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": [template]}}
     workloads = f"{ROOT}/namespaces/default/workloads"
     assert client.post(workloads, workload).status_code == 201
+    created = group("of-template", basic={})
+    of = {"workloadName": "w", "podGroupTemplateName": "workers"}
+    created["spec"]["podGroupTemplateRef"] = {"workload": of}
+    assert client.post(GROUPS, created).status_code == 201
+    of["podGroupTemplateName"] = "drivers"
+    refused = client.post(GROUPS, created)
+    assert refused.status_code == 403
+    missing = 'PodGroup rejected: PodGroupTemplate "drivers" not found in Workload "w"'
+    assert refused.json()["message"].endswith(missing)
     workload["spec"] = {"podGroupTemplates": [template, template]}
     assert client.post(workloads, workload).status_code == 422
 
@@ -152,3 +161,12 @@ def test_a_gang_is_bound_as_a_whole(
         assert rebuilding.compare(read(row).decision, rebuilding.recompute(row)) == []
     (stored,) = kube.get(f"{GROUPS}/train").json()["status"]["conditions"]
     assert (stored["status"], stored["reason"]) == ("True", "Scheduled")
+
+    # a deleted group stays until its pods are gone
+    kube.delete(f"{GROUPS}/train")
+    engines.run(gang_cluster.pk)
+    assert kube.get(f"{GROUPS}/train").json()["metadata"]["deletionTimestamp"]
+    for name in placed:
+        kube.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+    engines.run(gang_cluster.pk)
+    assert kube.get(f"{GROUPS}/train").status_code == 404

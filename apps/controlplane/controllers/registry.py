@@ -8,6 +8,7 @@ from apps.controlplane.controllers import (
     namespaces,
     node_lifecycle,
     pod_garbage,
+    pod_groups,
     taint_eviction,
 )
 from apps.controlplane.controllers.controller import Controller
@@ -40,6 +41,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     cronjob.CONTROLLER,
     job.CONTROLLER,
     pod_garbage.CONTROLLER,
+    pod_groups.CONTROLLER,
     disruption.CONTROLLER,
     namespaces.CONTROLLER,
     garbage.CONTROLLER,
