@@ -11,7 +11,9 @@ import pytest
 from apps.cluster.models import Cluster, Pod
 from apps.cluster.writing import store
 from apps.cluster.writing.binding import make_binding
+from apps.controlplane import rebuilding
 from apps.controlplane.clusters.lifecycle import create_cluster
+from apps.controlplane.ledger.reading import read
 from apps.controlplane.loop import engine as engine_module
 from apps.controlplane.loop.engine import Engine
 from apps.controlplane.metrics import stored
@@ -96,6 +98,12 @@ def test_the_next_part_is_scheduled_before_the_commit_has_ended(
     rows = SchedulingDecision.objects.filter(cluster=cluster)
     seen = Counter(rows.values_list("cluster_version", "sequence"))
     assert len(seen) == 39 and set(seen.values()) == {1}
+    for name in ("p13", "p14", "p23", "p33"):
+        row = rows.get(name=name)
+        again, stored_decision = rebuilding.recompute(row), read(row).decision
+        assert again.node == stored_decision.node
+        assert [*again.total] == [*stored_decision.total]
+        assert again.tied_nodes() == stored_decision.tied_nodes()
     assert QueueMove.objects.filter(cluster=cluster, event="Done").count() == 39
     assert counted(cluster) == ({"scheduled": 39}, 39)
 
