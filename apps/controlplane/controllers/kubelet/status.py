@@ -55,6 +55,22 @@ def mark_running(node: Node, now: datetime) -> Change:
     return change
 
 
+def start_ephemeral_containers(now: datetime) -> Change:
+    """The ephemeral containers run that have been added."""
+    running = {"running": {"startedAt": timestamp(now)}}
+
+    def change(pod: Body) -> Body:
+        status = dict(pod.get("status") or {})
+        known = {each["name"]: each for each in status.get("ephemeralContainerStatuses") or ()}
+        status["ephemeralContainerStatuses"] = [
+            known.get(each["name"]) or {**_container_status(each, pod, running), "ready": False}
+            for each in pod["spec"].get("ephemeralContainers") or ()
+        ]
+        return {**pod, "status": status}
+
+    return change
+
+
 def mark_rejected(refusal: PodRejection, now: datetime) -> Change:
     """Failed before any container was started."""
 
