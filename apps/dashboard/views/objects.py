@@ -18,7 +18,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.writing import store
 from apps.controlplane.clusters import editing, manifests
 from apps.controlplane.clusters.evictions import Evictions, plan_evictions
-from apps.controlplane.clusters.manifests import ManifestError
+from apps.controlplane.clusters.reading import ManifestError
 from apps.controlplane.history.story import find_last_body
 from apps.controlplane.operations import service
 from apps.dashboard.forms.manifest import EditForm, ManifestForm, copy_as_example, load_example
@@ -133,11 +133,11 @@ def new_object(request: Request, cluster: Cluster, resource: str) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         try:
             text = form.cleaned_data["manifest"]
-            created = manifests.import_yaml(cluster, text, actor=actor(request))
+            imported = manifests.import_yaml(cluster, text, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
-            return _redirect_to_created(request, cluster, created)
+            return _redirect_to_created(request, cluster, imported)
     context = {"cluster": cluster, "kind": kind, "form": form}
     return render_page(request, "new_object", context, status=422 if form.errors else 200)
 
@@ -168,11 +168,11 @@ def import_yaml(request: Request, cluster: Cluster) -> HttpResponse:
             )
             return redirect("operation", number=operation.pk)
         try:
-            created = manifests.import_yaml(cluster, text, actor=actor(request))
+            imported = manifests.import_yaml(cluster, text, actor=actor(request))
         except ApiError as refusal:
             show_in_yaml(form, "manifest", refusal)
         else:
-            return _redirect_to_created(request, cluster, created)
+            return _redirect_to_created(request, cluster, imported)
     context = {"cluster": cluster, "form": form}
     return render_page(request, "import", context, status=422 if form.errors else 200)
 
@@ -200,13 +200,22 @@ def _load_start(cluster: Cluster, kind: Kind, like: str) -> str:
 
 
 def _redirect_to_created(
-    request: Request, cluster: Cluster, created: list[manifests.Body]
+    request: Request, cluster: Cluster, imported: manifests.Imported
 ) -> HttpResponse:
     """Redirect to the created object; to the list of kinds if there are several."""
-    if len(created) != 1:
-        messages.success(request, f"{len(created)} objects created.")
+    created = imported.created
+    kind = _built_in_kind(created[0]) if len(created) == 1 else None
+    if kind is None or imported.skipped:
+        messages.success(request, f"{imported.summary}.")
         return redirect("kinds", cluster=cluster.name)
     metadata = created[0]["metadata"]
-    kind = kinds.by_name(created[0]["kind"])
     messages.success(request, f"{kind.name} {metadata['name']} created.")
     return redirect(object_url(cluster, kind, metadata.get("namespace", ""), metadata["name"]))
+
+
+def _built_in_kind(body: manifests.Body) -> Kind | None:
+    """The kind of an object, if it has a page: not that of a custom resource."""
+    try:
+        return kinds.by_api_version(body["apiVersion"], body["kind"])
+    except KeyError:
+        return None
