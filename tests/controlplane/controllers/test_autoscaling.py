@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.api.kubernetes.protobuf import envelopes
 from apps.controlplane.usage.curves import CPU
 from tests.controlplane.controllers.conftest import Body, Lab
 from tests.controlplane.controllers.test_workloads import workload
@@ -66,6 +67,8 @@ def test_a_workload_grows_with_its_usage_and_shrinks_later(scaled: Lab) -> None:
     assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 4)
     (metric,) = status["currentMetrics"]
     assert 95 <= metric["resource"]["current"]["averageUtilization"] <= 105
+    # kubectl describe asks for protobuf
+    assert envelopes.encode(scaled.get("HorizontalPodAutoscaler", "web"))
     assert reasons(scaled) == {
         "AbleToScale": "SucceededRescale",
         "ScalingActive": "ValidMetricFound",

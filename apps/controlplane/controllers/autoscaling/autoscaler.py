@@ -249,6 +249,9 @@ def _report(
     listed = before.get("conditions") or []
     for condition in conditions:
         listed = set_condition(listed, dict(condition), now)
+    for condition in listed:
+        # only conditions of pods and jobs have it
+        condition.pop("lastProbeTime", None)
     status: Body = {
         "currentReplicas": current,
         "desiredReplicas": desired,
