@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -154,9 +156,9 @@ def _is_elected(api: k8s.ApiClient) -> bool:
     k8s.Configuration.set_default(api.configuration)
     election = electionconfig.Config(
         ConfigMapLock("leader", "team", "test"),
-        lease_duration=17,
-        renew_deadline=15,
-        retry_period=5,
+        lease_duration=4,
+        renew_deadline=3,
+        retry_period=2,
         onstarted_leading=elected.set,
         onstopped_leading=lambda: None,
     )
@@ -172,3 +174,78 @@ def _minor() -> int:
     ).stdout
     version = re.search(r"v1\.(\d+)", shown)
     return int(version[1]) if version else 36
+
+
+def test_sixteen_writers_lose_no_update(site: RunningSite, tmp_path: Path) -> None:
+    """Watches miss and repeat nothing; each list is that of its version."""
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(site.manage("kubeconfig", "demo", "--user", "admin"))
+    api = config.new_client_from_config(str(kubeconfig))
+    api.configuration.connection_pool_maxsize = 20
+    core = k8s.CoreV1Api(k8s.ApiClient(api.configuration))
+    core.create_namespace({"metadata": {"name": "busy"}})
+    counters = ("a", "b")
+    for name in counters:
+        core.create_namespaced_config_map(
+            "busy", {"metadata": {"name": name, "labels": {"is": "counter"}}, "data": {"n": "0"}}
+        )
+    start = core.list_namespaced_config_map("busy", label_selector="is=counter").metadata
+
+    def increment(name: str) -> None:
+        for _ in range(_INCREMENTS):
+            while not _incremented(core, name):
+                pass
+
+    lists = []
+    with ThreadPoolExecutor(16) as writers:
+        running = [writers.submit(increment, counters[number % 2]) for number in range(16)]
+        while not all(each.done() for each in running):
+            lists.append(core.list_namespaced_config_map("busy", label_selector="is=counter"))
+        for each in running:
+            each.result()
+    total = 16 * _INCREMENTS
+    events = list(
+        itertools.islice(
+            watch.Watch().stream(
+                core.list_namespaced_config_map,
+                "busy",
+                label_selector="is=counter",
+                resource_version=start.resource_version,
+                timeout_seconds=30,
+            ),
+            total,
+        )
+    )
+    seen = [
+        (
+            int(each["object"].metadata.resource_version),
+            each["object"].metadata.name,
+            int(each["object"].data["n"]),
+        )
+        for each in events
+    ]
+    assert seen == sorted(seen)
+    for name in counters:
+        assert [n for _, counted, n in seen if counted == name] == list(range(1, total // 2 + 1))
+    for each in lists:
+        version = int(each.metadata.resource_version)
+        expected = dict.fromkeys(counters, 0)
+        expected |= {name: n for at, name, n in seen if at <= version}
+        assert {item.metadata.name: int(item.data["n"]) for item in each.items} == expected
+    core.delete_namespace("busy")
+
+
+#: Of each of the writers.
+_INCREMENTS = 5
+
+
+def _incremented(core: k8s.CoreV1Api, name: str) -> bool:
+    """Whether this writer has replaced the object that it has read."""
+    counter = core.read_namespaced_config_map(name, "busy")
+    counter.data["n"] = str(int(counter.data["n"]) + 1)
+    try:
+        core.replace_namespaced_config_map(name, "busy", counter)
+    except k8s.ApiException as error:
+        assert error.status == 409, error
+        return False
+    return True

@@ -155,10 +155,11 @@ def _flattened(type_: str, source: Body) -> Iterator[tuple[str, Any]]:
 
 def _from_annotation(metric: Body) -> Body:
     type_ = str(metric.get("type", ""))
-    given, source = metric.get(_source(type_)) or {}, {}
+    given = metric.get(_source(type_)) or {}
+    source: Body = {}
     for name, path in _FIELDS.get(type_, {}).items():
         if name in given:
-            holder: Body = source
+            holder = source
             for step in path[:-1]:
                 holder = holder.setdefault(step, {})
             holder[path[-1]] = given[name]
@@ -167,7 +168,7 @@ def _from_annotation(metric: Body) -> Body:
     return {"type": type_, _source(type_): source}
 
 
-def _read(text: str, expected: type) -> Any:
+def _read(text: str, expected: type[list[Any]] | type[dict[str, Any]]) -> Any:
     """The value of an annotation; empty if it is not what v1 clients write there."""
     try:
         value = json.loads(text) if text else expected()
