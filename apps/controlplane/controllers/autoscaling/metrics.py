@@ -105,7 +105,8 @@ def _measure(
     pods: Sequence[Body], name: str, container: str, window: Window
 ) -> tuple[list[_Measured], list[_Measured]]:
     """The pods with usage, and those without."""
-    ready, missing = [], []
+    ready: list[_Measured] = []
+    missing: list[_Measured] = []
     for pod in pods:
         usage = {k: v for k, v in pod_usage(pod, window).items() if container in ("", k)}
         used = sum(_amount(each, name) for each in usage.values())
