@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apps.controlplane.controllers import (
+    accounts,
     disruption,
     garbage,
     namespaces,
@@ -10,6 +11,7 @@ from apps.controlplane.controllers import (
     pod_garbage,
     taint_eviction,
 )
+from apps.controlplane.controllers.autoscaling import autoscaler
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
@@ -37,10 +39,12 @@ CONTROLLERS: tuple[Controller, ...] = (
     replicas.CONTROLLER,
     statefulset.CONTROLLER,
     daemonset.CONTROLLER,
+    autoscaler.CONTROLLER,
     cronjob.CONTROLLER,
     job.CONTROLLER,
     pod_garbage.CONTROLLER,
     disruption.CONTROLLER,
+    accounts.CONTROLLER,
     namespaces.CONTROLLER,
     garbage.CONTROLLER,
 )

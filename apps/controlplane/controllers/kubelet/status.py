@@ -118,6 +118,24 @@ def _running_status(pod: Body, now: datetime, identity: _Identity) -> Body:
     }
 
 
+def start_ephemeral_containers(now: datetime) -> Change:
+    """The ephemeral containers run that have been added."""
+    running = {"running": {"startedAt": timestamp(now)}}
+
+    def change(pod: Body) -> Body:
+        status = dict(pod.get("status") or {})
+        known = {each["name"]: each for each in status.get("ephemeralContainerStatuses") or ()}
+        identity = _Identity.of(pod, "")
+        status["ephemeralContainerStatuses"] = [
+            known.get(each["name"])
+            or {**_container_status(each, identity, running), "ready": False}
+            for each in pod["spec"].get("ephemeralContainers") or ()
+        ]
+        return {**pod, "status": status}
+
+    return change
+
+
 def mark_rejected(refusal: PodRejection, now: datetime) -> Change:
     """Failed before any container was started."""
 
