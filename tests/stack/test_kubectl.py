@@ -27,7 +27,6 @@ OF_OLDER_CLIENTS: Final = {
 #: Commands with another outcome -> why.
 DIFFERENT: Final = {
     "api-versions": "autoscaling/v1 and other older versions are not served",
-    "api-resources": "ComponentStatuses are not served",
 }
 PROGRAM = shutil.which("kubectl")
 
