@@ -64,7 +64,11 @@ def create_cluster(
         actor = Actor(user, request_id)
         store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
         store.create_many(cluster, [generate_api_service()], actor=actor)
-        generated = list(generate_nodes(nodes, zones, sizes))
+        generated = list(
+            generate_nodes(
+                nodes, zones, sizes, beta_labels=cluster.beta_node_labels, now=cluster.now()
+            )
+        )
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
             progress(min(start + _BATCH, nodes), nodes)

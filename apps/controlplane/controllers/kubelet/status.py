@@ -10,6 +10,7 @@ from typing import Any
 from apps.cluster.writing.binding import set_condition
 from apps.cluster.writing.metadata import timestamp
 from apps.controlplane.controllers.kubelet.admission import PodRejection
+from apps.controlplane.controllers.kubelet.registration import host_address
 from apps.scheduler.objects import Node
 
 Body = dict[str, Any]
@@ -21,7 +22,7 @@ _ENDED = ("Ready", "ContainersReady")
 
 def mark_running(node: Node, now: datetime) -> Change:
     """Running and Ready, with all containers started."""
-    parse_time, host = timestamp(now), _host_address(node.metadata.name)
+    parse_time, host = timestamp(now), host_address(node.metadata.name)
 
     def change(pod: Body) -> Body:
         spec, status = pod["spec"], dict(pod.get("status") or {})
@@ -121,8 +122,3 @@ def _pod_address(uid: str) -> str:
     """A stable address of the pod; in a mock cluster it is not reachable."""
     first, second, third = hashlib.sha256(uid.encode()).digest()[:3]
     return f"10.{first}.{second}.{third}"
-
-
-def _host_address(node: str) -> str:
-    first, second = hashlib.sha256(node.encode()).digest()[:2]
-    return f"172.18.{first}.{second}"
