@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
+from apps.controlplane.controllers.kubelet.thresholds import NodePressure
 from apps.controlplane.controllers.usage import NodeUsage
 from apps.scheduler.objects import KINDS, KubeObject, Node, PersistentVolume, Pod
 
@@ -56,6 +57,8 @@ class ControllerCache:
         self._owned_by: dict[str, dict[Ref, None]] = defaultdict(dict)
         #: pods to evict from their node, and when
         self.leaving: dict[Ref, datetime] = {}
+        #: node -> what its kubelet remembers of thresholds, for nodes whose usage is set
+        self.pressures: dict[str, NodePressure] = {}
         #: missing node that pods refer to -> when it was first missed
         self.missing_since: dict[str, datetime] = {}
 

@@ -13,6 +13,7 @@ from apps.controlplane.controllers import (
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
+from apps.controlplane.controllers.kubelet import pressure
 from apps.controlplane.controllers.volumes import claims, ephemeral, volumes
 from apps.controlplane.controllers.workloads import (
     cronjob,
@@ -28,6 +29,7 @@ KUBELET = kubelet_nodes.KUBELET
 CONTROLLERS: tuple[Controller, ...] = (
     kubelet_nodes.CONTROLLER,
     kubelet_pods.CONTROLLER,
+    pressure.CONTROLLER,
     node_lifecycle.CONTROLLER,
     ephemeral.CONTROLLER,
     claims.CONTROLLER,

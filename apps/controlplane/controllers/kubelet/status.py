@@ -90,6 +90,26 @@ def mark_ended(phase: str, now: datetime) -> Change:
     return change
 
 
+def mark_evicted(message: str, now: datetime) -> Change:
+    """Failed because the node is short of a resource; its containers are killed."""
+    end = mark_ended("Failed", now)
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "TerminationByKubelet",
+        "message": message,
+    }
+
+    def change(pod: Body) -> Body:
+        ended = end(pod)
+        status = ended["status"]
+        conditions = set_condition(status["conditions"], target, now)
+        reported = {"reason": "Evicted", "message": message, "conditions": conditions}
+        return {**ended, "status": {**status, **reported}}
+
+    return change
+
+
 def _container_status(container: Body, pod: Body, state: Body) -> Body:
     digest = hashlib.sha256(f"{pod['metadata']['uid']}/{container['name']}".encode()).hexdigest()
     running = "running" in state
