@@ -31,6 +31,7 @@ from apps.controlplane.loop.placing import Placements, is_plain
 from apps.controlplane.metrics import stored
 from apps.controlplane.queue import activation
 from apps.controlplane.queue.history import QueueHistory
+from apps.controlplane.queue.permit_waits import PermitWaits
 from apps.controlplane.queue.rows import QueueRows
 from apps.controlplane.workers.lease import ClusterLease
 from apps.scheduler.decision import Decision, Result
@@ -66,19 +67,25 @@ class Recorder:
         self._ledger = LedgerWriter(cluster.pk, profile_revision)
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
+        self._waits = PermitWaits(cluster.pk)
 
     def start_with(self, persisted: Iterable[str], deleted: Sequence[str]) -> None:
         """Remember which pods have a queue entry; delete the entries of `deleted` pods."""
         self._queue_rows.set_persisted(persisted)
+        self._waits.load()
         if deleted:
             with transaction.atomic():
                 steps = [self._lease.renewal(), *self._queue_rows.steps((), deleted)]
                 self._lease.check(execute_together(steps))
             self._queue_rows.mark_committed((), deleted)
 
-    def concerns(self, changes: QueueChanges) -> bool:
-        """Whether these changes of the queue, or moves in it, must be written."""
-        return bool(self._history) or self._queue_rows.needs_write(changes)
+    def concerns(self, scheduler: Scheduler, changes: QueueChanges) -> bool:
+        """Whether these changes of the queue, moves in it, or waits at Permit must be written."""
+        return (
+            bool(self._history)
+            or self._queue_rows.needs_write(changes)
+            or self._waits.has_changed(scheduler.waiting_pods)
+        )
 
     def record(
         self,
@@ -134,10 +141,15 @@ class Recorder:
             uid for uid in {*changed, *bound} if uid not in saved and self._queue_rows.has(uid)
         ]
         final = [record for record in batch if record.decision.result.is_final]
+        queue = scheduler.queue
+        waits = self._waits.read(scheduler.waiting_pods)
         steps = [
             self._lease.renewal(
-                consumed_version=informer.position, profile_revision=self._profile_revision
+                consumed_version=informer.position,
+                profile_revision=self._profile_revision,
+                cycles=(queue.scheduling_cycle, queue.move_request_cycle),
             ),
+            *self._waits.steps(waits),
             *self._ledger.steps(final),
             *self._queue_rows.steps([*saved.values()], removed),
             *self._history.steps(r.decision for r in batch if r.decision.pod_uid in bound),
@@ -161,6 +173,7 @@ class Recorder:
             self._events.confirm()
             self._history.mark_committed()
             self._queue_rows.mark_committed(saved, removed)
+            self._waits.mark_committed(waits)
         return rejected
 
     def _record_decisions(

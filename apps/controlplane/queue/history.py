@@ -16,6 +16,7 @@ from apps.cluster.models import Cluster
 from apps.cluster.prepared import Step, insert
 from apps.controlplane import models, periods
 from apps.controlplane.files import BATCH
+from apps.controlplane.queue.move_log import log_moves
 from apps.scheduler.decision import Decision
 from apps.scheduler.framework import events
 from apps.scheduler.queue.records import PodMove, SubQueue
@@ -64,6 +65,7 @@ class QueueHistory:
 
     def mark_committed(self) -> None:
         """The rows of `steps` are committed."""
+        log_moves(self._cluster, self._moves)
         self._moves.clear()
 
     def discard_moves_out(self, bound: Collection[str]) -> None:
