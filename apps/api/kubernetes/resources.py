@@ -119,6 +119,7 @@ _EXTRA: dict[str, tuple[Subresource, ...]] = {
         Subresource("log", "Pod", ("get",)),
         Subresource("portforward", "PodPortForwardOptions", _CONNECT_VERBS),
         Subresource("proxy", "PodProxyOptions", _PROXY_VERBS),
+        Subresource("resize", "Pod", STATUS_VERBS),
     ),
     "ReplicaSet": (SCALE,),
     "ReplicationController": (SCALE,),

@@ -108,6 +108,7 @@ _SUBRESOURCES: Mapping[str, Mapping[str, Handler]] = {
     "finalize": {"PUT": subresources.finalize},
     "token": {"POST": tokens.create_token},
     "scale": {"GET": scale.get, "PUT": scale.update, "PATCH": scale.patch},
+    "resize": _STATUS,
     "status": _STATUS,
 }
 

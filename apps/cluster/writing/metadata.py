@@ -11,6 +11,7 @@ from typing import Any
 from apps.cluster.errors import BadRequest, Conflict
 from apps.cluster.kinds import Kind
 from apps.cluster.ownership.managers import creation_entry
+from apps.cluster.pods.resizing import record_allocation
 from apps.cluster.random_ids import random_uuid_text
 
 Body = dict[str, Any]
@@ -80,12 +81,15 @@ def stamp_updated(kind: Kind, old: Body, new: Mapping[str, Any], subresource: st
     """`new` with the server's metadata of `old`, and only the part it may change.
 
     An ordinary update leaves `status` alone where that is a subresource, and an update of
-    `/status` leaves everything but `status` and the client's metadata alone.
+    `/status` leaves everything but `status` and the client's metadata alone. An update of a pod's
+    `/resize` changes its spec, and records what its containers have.
     """
     _check_version(kind, old, new)
     if subresource == "status":
         status = copy.deepcopy(new.get("status") or {})
         new = {**old, "status": status, "metadata": new.get("metadata") or old["metadata"]}
+    if subresource == "resize":
+        new = {**old, "spec": new.get("spec") or {}, "status": record_allocation(old)}
     body = {**new, "apiVersion": kind.api_version, "kind": kind.name}
     if kind.has_status and not subresource:
         body.pop("status", None)

@@ -239,7 +239,7 @@ class WriteTransaction:
             _validate(kind, new, old, part)
             if not part and not kind.schema_name:
                 self.plugins.validate(kind.name, new, self.lookups, old)
-        if not write.subresource:
+        if write.subresource in ("", "resize"):
             count_generation(kind, old, new)
         if self.charges is not None and kind is QUOTA:
             new = self.charges.recount_if_changed(key, old, new, write.subresource)
