@@ -1,11 +1,13 @@
 """Eviction thresholds of a node: its annotations in the syntax of the kubelet's flags.
 
-kubelet.schedweb.dev/eviction-hard                    memory.available<500Mi,nodefs.available<10%
-kubelet.schedweb.dev/eviction-soft                    memory.available<1Gi
-kubelet.schedweb.dev/eviction-soft-grace-period       memory.available=1m30s
-kubelet.schedweb.dev/eviction-minimum-reclaim         memory.available=256Mi
-kubelet.schedweb.dev/eviction-max-pod-grace-period    30
-kubelet.schedweb.dev/eviction-pressure-transition-period  5m
+    eviction-hard                        memory.available<500Mi,nodefs.available<10%
+    eviction-soft                        memory.available<1Gi
+    eviction-soft-grace-period           memory.available=1m30s
+    eviction-minimum-reclaim             memory.available=256Mi
+    eviction-max-pod-grace-period        30
+    eviction-pressure-transition-period  5m
+
+All have the prefix `kubelet.schedweb.dev/`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from apps.controlplane.controllers.kubelet.annotations import seconds
 from apps.scheduler import quantity
 
 _PREFIX: Final = "kubelet.schedweb.dev/eviction-"
+HARD: Final = f"{_PREFIX}hard"
+SOFT: Final = f"{_PREFIX}soft"
+SOFT_GRACE: Final = f"{_PREFIX}soft-grace-period"
 #: Signal -> the resource that is short, and the node's condition, in the order of eviction.
 SIGNALS: Final[Mapping[str, tuple[str, str]]] = {
     "memory.available": ("memory", "MemoryPressure"),
@@ -26,7 +31,7 @@ SIGNALS: Final[Mapping[str, tuple[str, str]]] = {
     "pid.available": ("pids", "PIDPressure"),
 }
 #: The kubelet's default.
-_HARD: Final = "memory.available<100Mi,nodefs.available<10%"
+_DEFAULT: Final = "memory.available<100Mi,nodefs.available<10%"
 _TRANSITION_SECONDS: Final = 300.0
 _NANO: Final = 10**9
 
@@ -77,10 +82,10 @@ class EvictionPolicy:
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> EvictionPolicy:
-        graces = dict(_pairs(annotations.get(f"{_PREFIX}soft-grace-period", ""), "="))
+        graces = dict(_pairs(annotations.get(SOFT_GRACE, ""), "="))
         reclaims = dict(_pairs(annotations.get(f"{_PREFIX}minimum-reclaim", ""), "="))
-        hard = _pairs(annotations.get(f"{_PREFIX}hard", _HARD), "<")
-        soft = _pairs(annotations.get(f"{_PREFIX}soft", ""), "<")
+        hard = _pairs(annotations.get(HARD, _DEFAULT), "<")
+        soft = _pairs(annotations.get(SOFT, ""), "<")
         found = [_threshold(*each, None, reclaims) for each in hard]
         for signal, limit in soft:
             grace = seconds(graces.get(signal))
@@ -106,6 +111,19 @@ class NodePressure:
     evicted_at: datetime | None = None
     #: uid of the pod that is being stopped -> when it ends
     stopping: dict[str, datetime] = field(default_factory=dict)
+
+
+def find_problem(text: str, sign: str) -> str:
+    """Why a list of thresholds (sign "<") or of grace periods ("=") is invalid; "" if it is not."""
+    for part in text.split(","):
+        signal, found, value = (each.strip() for each in part.partition(sign))
+        if not found or signal not in SIGNALS:
+            return f"{part.strip()!r} is not SIGNAL{sign}VALUE; signals are {', '.join(SIGNALS)}"
+        if sign == "=" and seconds(value) is None:
+            return f"{value!r} is not a duration such as 1m30s"
+        if sign == "<" and _parse_amount(value) is None:
+            return f"{value!r} is neither a quantity nor a percentage"
+    return ""
 
 
 def _pairs(text: str, sign: str) -> Iterator[tuple[str, str]]:
