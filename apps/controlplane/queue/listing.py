@@ -183,7 +183,7 @@ def count_pods(cluster: Cluster, selected: QueueFilter, sizes: Mapping[Part, int
 def count_by_part(cluster: Cluster) -> dict[Part, int]:
     """The number of pods in each part of the queue, including empty ones."""
     sizes = queries.count_pods_by_queue(cluster)
-    counted = {part: sizes[QueueEntry.Queue(part.value)] for part in Part if part != Part.PERMIT}
+    counted = {Part(queue.value): size for queue, size in sizes.items()}
     with connection.cursor() as cursor:
         cursor.execute(_HELD, {"cluster": cluster.pk})
         held: dict[str, int] = dict(cursor.fetchall())

@@ -78,7 +78,7 @@ class WaitForGroup:
         present = {pod.uid, *bound, *(each.pod.uid for each in held)}
         if len(present) < size:
             why = f"{len(present)} of {size} pods of group {group[1]} have a node"
-            return Status(Code.WAIT, why), float(self._args.timeout_seconds)
+            return Status(Code.WAIT, (why,)), float(self._args.timeout_seconds)
         self._allowed[group] = present
         for each in held:
             each.allow(self.name)
