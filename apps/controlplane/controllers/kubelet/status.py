@@ -18,6 +18,7 @@ Change = Callable[[Body], Body]
 
 _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 _ENDED = ("Ready", "ContainersReady")
+_OF_CONTAINERS = ("containerStatuses", "initContainerStatuses")
 
 
 def mark_running(node: Node, now: datetime) -> Change:
@@ -105,7 +106,9 @@ def mark_evicted(message: str, now: datetime) -> Change:
         status = ended["status"]
         conditions = set_condition(status["conditions"], target, now)
         reported = {"reason": "Evicted", "message": message, "conditions": conditions}
-        return {**ended, "status": {**status, **reported}}
+        # without its containers, kubectl shows the pod as Evicted and not as Error
+        kept = {name: value for name, value in status.items() if name not in _OF_CONTAINERS}
+        return {**ended, "status": {**kept, **reported}}
 
     return change
 
