@@ -17,7 +17,7 @@ from django.db import connection, models
 
 from apps.cluster.models import Cluster
 from apps.controlplane import queries
-from apps.controlplane.models import LoopLease, QueueEntry
+from apps.controlplane.models import LoopLease
 from apps.controlplane.queries import list_scheduler_names
 
 
