@@ -56,6 +56,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/change-nodes", node_actions.change, name="change-nodes"),
     path("/undo-nodes", node_actions.undo, name="undo-nodes"),
     path("/nodes/<str:name>/condition", node_actions.set_condition, name="set-condition"),
+    path("/nodes/<str:name>/usage", node_actions.set_usage, name="set-usage"),
     path("/nodes/<str:name>/drain", node_actions.drain, name="drain"),
     path("/nodes/<str:name>/drain/landings", node_actions.landings, name="landings"),
     path("/pods", pods.pods, name="pods"),

@@ -166,6 +166,7 @@ NOT_PAGES = {
     "activate-pod": _POSTED,
     "change-nodes": _POSTED,
     "set-condition": _POSTED,
+    "set-usage": _POSTED,
     "change-pods": _POSTED,
     "undo-nodes": _POSTED,
     "cancel-operation": _POSTED,

@@ -33,10 +33,6 @@ OF_OLDER_CLIENTS: Final = {
     "drain bound pod without force": "says 'cannot delete' twice",
     "scale replicaset missing": "says 'no objects passed to scale'",
 }
-#: Commands with another outcome -> why.
-DIFFERENT: Final = {
-    "api-resources": "ComponentStatuses are not served",
-}
 PROGRAM = shutil.which("kubectl")
 
 
@@ -66,7 +62,7 @@ def test_recorded_commands_have_the_recorded_output(site: RunningSite, tmp_path:
     found = list(client(site, "recorded", tmp_path).replay(RECORDING))
     different = {each.name: str(each) for each in found if each is not None}
     assert len(found) == 78
-    known = set(DIFFERENT) | (set(OF_OLDER_CLIENTS) if _minor() < 36 else set())
+    known = set(OF_OLDER_CLIENTS) if _minor() < 36 else set()
     assert set(different) == known, "\n".join(different.values())
 
 

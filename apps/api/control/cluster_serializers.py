@@ -90,6 +90,10 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     nodes = serializers.IntegerField(default=0, help_text="Ready nodes to create.")
     zones = serializers.IntegerField(default=1, help_text="Zones that the nodes are spread across.")
+    control_plane = serializers.BooleanField(
+        default=False,
+        help_text="Also create a tainted node with the mirror pod of kube-scheduler.",
+    )
     paused = serializers.BooleanField(default=False)
 
     def get_fields(self) -> dict[str, AnyField]:

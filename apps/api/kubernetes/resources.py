@@ -49,6 +49,8 @@ class Resource:
     verbs: tuple[str, ...] = VERBS
     #: A question that is posted and answered, but not stored: it has no model of its own.
     is_review: bool = False
+    #: Whether an object is read as its row; False: the answer is computed, or completed.
+    reads_rows: bool = True
     #: Deletion returns the object instead of a Status.
     returns_deleted: bool = False
     #: A PUT of a missing object creates it.
@@ -152,6 +154,7 @@ def _resource(kind: Kind) -> Resource:
         verbs=tuple(v for v in VERBS if kind is not kinds.NAMESPACE or v != "deletecollection"),
         returns_deleted=kind.returns_deleted or kind.name in _RETURNS_DELETED,
         creates_on_update=kind.creates_on_update or kind.name in _CREATES_ON_UPDATE,
+        reads_rows=kind.name != "Lease",
     )
 
 
@@ -195,7 +198,21 @@ REVIEWS: tuple[Resource, ...] = (
     _review(_AUTHORIZATION, "SelfSubjectRulesReview"),
     _review(_AUTHORIZATION, "SubjectAccessReview"),
 )
-_SERVED = (*ALL, *REVIEWS)
+#: The health of components, which is computed.
+COMPONENT_STATUSES: Resource = Resource(
+    Kind(
+        "ComponentStatus",
+        "componentstatuses",
+        models.KubernetesObject,  # type: ignore[type-abstract]
+        namespaced=False,
+        short_names=("cs",),
+    ),
+    "",
+    "v1",
+    verbs=("get", "list"),
+    reads_rows=False,
+)
+_SERVED = (*ALL, COMPONENT_STATUSES, *REVIEWS)
 _BY_PATH = {(r.group, r.version, r.plural): r for r in _SERVED}
 #: Every (group, version) in the order discovery lists them: the core group first, and of each
 #: group the preferred version.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.cluster.pods.qos import qos_class
 from apps.cluster.validation import names
 from apps.cluster.validation.causes import Causes, all_invalid, forbidden, invalid
 from apps.cluster.validation.containers import validate_debug_containers
@@ -51,7 +52,10 @@ def validate_pod_resize(pod: Body, old: Body) -> Causes:
     """An update of `/resize`: resources of containers and of the pod, and nothing else."""
     spec, before = pod.get("spec", {}), old.get("spec") or {}
     yield from validate_pod_spec(spec, "spec")
-    if _without_resources(spec) != _without_resources(before):
+    quality = qos_class(spec)
+    if quality != qos_class(before):
+        yield invalid("spec", quality, "Pod QOS Class may not change as a result of resizing")
+    elif _without_resources(spec) != _without_resources(before):
         yield forbidden("spec", _ONLY_RESIZES)
 
 
@@ -186,6 +190,17 @@ def _without_resources(spec: Body) -> dict[str, Any]:
         if field in fixed:
             fixed[field] = [
                 {n: v for n, v in container.items() if n not in ("resources", "resizePolicy")}
+                | {"resources": _fixed_resources(container.get("resources") or {})}
                 for container in fixed[field]
             ]
     return fixed
+
+
+def _fixed_resources(resources: Body) -> dict[str, Any]:
+    """The resources that a resize may not change."""
+    listed = {field: resources.get(field) or {} for field in ("requests", "limits")}
+    fixed = {
+        field: {name: amount for name, amount in amounts.items() if name not in ("cpu", "memory")}
+        for field, amounts in listed.items()
+    }
+    return {**fixed, "claims": resources.get("claims") or []}

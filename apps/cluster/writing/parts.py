@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from apps.cluster.kinds import Kind
+from apps.cluster.pods.resizing import record_allocation
 
 Body = dict[str, Any]
 
@@ -56,7 +57,9 @@ def _ephemeral_containers(old: Body, new: Mapping[str, Any]) -> Body:
 
 
 def _resize(old: Body, new: Mapping[str, Any]) -> Body:
-    return _with_version(old, new, copy.deepcopy(new.get("spec") or {}))
+    """The spec; the status keeps what the containers have until the node resizes them."""
+    resized = _with_version(old, new, copy.deepcopy(new.get("spec") or {}))
+    return {**resized, "status": record_allocation(old)}
 
 
 def _with_version(old: Body, new: Mapping[str, Any], spec: Body) -> Body:

@@ -18,6 +18,7 @@ from apps.cluster.quota.charging import QUOTA
 from apps.cluster.settings import initial_values
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
+from apps.controlplane.clusters.control_plane import create_control_plane
 from apps.controlplane.clusters.generating import (
     MAX_GENERATED_NODES,
     NodeSize,
@@ -45,13 +46,15 @@ def create_cluster(
     nodes: int = 0,
     zones: int = 1,
     sizes: Sequence[NodeSize] = (NodeSize(),),
+    control_plane: bool = False,
     request_id: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Any,
 ) -> Cluster:
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
-    The nodes cycle through the zones, and through `sizes`. `settings` are values of
+    The nodes cycle through the zones, and through `sizes`. With `control_plane` there is also a
+    tainted node with the mirror pod of kube-scheduler. `settings` are values of
     `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises Invalid, which
     names the argument, or AlreadyExists.
     """
@@ -64,10 +67,16 @@ def create_cluster(
         actor = Actor(user, request_id)
         store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
         store.create_many(cluster, [generate_api_service()], actor=actor)
-        generated = list(generate_nodes(nodes, zones, sizes))
+        generated = list(
+            generate_nodes(
+                nodes, zones, sizes, beta_labels=cluster.beta_node_labels, now=cluster.now()
+            )
+        )
         for start in range(0, nodes, _BATCH):
             store.create_many(cluster, generated[start : start + _BATCH], actor=actor)
             progress(min(start + _BATCH, nodes), nodes)
+        if control_plane:
+            create_control_plane(cluster, actor=actor)
     cluster.refresh_from_db(fields=["resource_version"])
     return cluster
 

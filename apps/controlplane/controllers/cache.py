@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from apps.cluster import kinds, sql
 from apps.cluster.models import Cluster
 from apps.controlplane.controllers.autoscaling.behavior import History
+from apps.controlplane.controllers.kubelet.thresholds import NodePressure
 from apps.controlplane.controllers.usage import NodeUsage
 from apps.scheduler.objects import KINDS, KubeObject, Node, PersistentVolume, Pod
 
@@ -62,6 +63,8 @@ class ControllerCache:
         self.leaving: dict[Ref, datetime] = {}
         #: uid of an autoscaler -> what its controller remembers
         self.scalings: dict[str, History] = {}
+        #: node -> what its kubelet remembers of thresholds, for nodes whose usage is set
+        self.pressures: dict[str, NodePressure] = {}
         #: missing node that pods refer to -> when it was first missed
         self.missing_since: dict[str, datetime] = {}
 

@@ -15,6 +15,7 @@ from apps.controlplane.controllers.autoscaling import autoscaler
 from apps.controlplane.controllers.controller import Controller
 from apps.controlplane.controllers.kubelet import nodes as kubelet_nodes
 from apps.controlplane.controllers.kubelet import pods as kubelet_pods
+from apps.controlplane.controllers.kubelet import pressure, resizing
 from apps.controlplane.controllers.volumes import claims, ephemeral, volumes
 from apps.controlplane.controllers.workloads import (
     cronjob,
@@ -30,6 +31,8 @@ KUBELET = kubelet_nodes.KUBELET
 CONTROLLERS: tuple[Controller, ...] = (
     kubelet_nodes.CONTROLLER,
     kubelet_pods.CONTROLLER,
+    pressure.CONTROLLER,
+    resizing.CONTROLLER,
     node_lifecycle.CONTROLLER,
     ephemeral.CONTROLLER,
     claims.CONTROLLER,

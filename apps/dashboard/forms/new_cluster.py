@@ -43,6 +43,7 @@ class ClusterForm(SettingsForm):
     #: Contents first, then settings.
     field_order = (
         *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
+        "control_plane",
         "paused",
     )
     #: Fields that are arguments of `create_cluster` unchanged.
@@ -86,7 +87,7 @@ class OwnSettingsForm(ClusterForm):
 class GeneratedForm(OwnSettingsForm):
     """Nodes × zones × sizes."""
 
-    arguments = (*OwnSettingsForm.arguments, "nodes", "zones")
+    arguments = (*OwnSettingsForm.arguments, "nodes", "zones", "control_plane")
 
     nodes = forms.IntegerField(
         initial=10, min_value=0, max_value=MAX_GENERATED_NODES, help_text="0: no nodes."
@@ -99,6 +100,12 @@ class GeneratedForm(OwnSettingsForm):
         example="8 32Gi 110\n64 256Gi 250",
         help_text="One size per line: CPU, memory, pods. The nodes of each zone cycle through "
         "the sizes. Empty: all nodes have 8 CPUs, 32 GiB and 110 pods.",
+    )
+
+    control_plane = forms.BooleanField(
+        required=False,
+        label="Control plane node",
+        help_text="A tainted node with the mirror pod of kube-scheduler in kube-system.",
     )
 
     def cluster(self) -> dict[str, Any]:

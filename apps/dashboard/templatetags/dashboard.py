@@ -102,6 +102,7 @@ STATES = {
     "backoff": ("clock", "amber", "backoffQ"),
     "unschedulable": ("cross", "red", "unschedulable"),
     "gated": ("lock", "violet", "gated"),
+    "permit": ("clock", "teal", "held by Permit"),
     "in_flight": ("play", "teal", "in flight"),
     "bound": ("check", "teal", "bound"),
     "succeeded": ("check", "quiet", "succeeded"),

@@ -10,6 +10,7 @@ from apps.scheduler.framework.profile_plugins import PluginFactory
 from apps.scheduler.plugins.default_binder import DefaultBinder
 from apps.scheduler.plugins.default_preemption import DefaultPreemption
 from apps.scheduler.plugins.dynamic_resources import DynamicResources
+from apps.scheduler.plugins.examples.wait_for_group import WaitForGroup
 from apps.scheduler.plugins.image_locality import ImageLocality
 from apps.scheduler.plugins.interpodaffinity.plugin import InterPodAffinity
 from apps.scheduler.plugins.legacy.in_tree_limits import (
@@ -77,6 +78,9 @@ PLUGINS: Final[tuple[type[Any], ...]] = (
     AzureDiskLimits,
     CinderLimits,
 )
+
+#: Shipped with the tree, but treated like plugins from outside: profiles have to enable them.
+EXAMPLES: Final[tuple[type[Any], ...]] = (WaitForGroup,)
 
 #: name → class
 BUILT_IN: Final[Mapping[str, PluginFactory]] = {plugin.name: plugin for plugin in PLUGINS}

@@ -22,6 +22,11 @@ class Command(ControlPlaneCommand):
         )
         parser.add_argument("--nodes", type=int, default=0, help="number of nodes to generate")
         parser.add_argument("--zones", type=int, default=1, help="number of zones of these nodes")
+        parser.add_argument(
+            "--control-plane",
+            action="store_true",
+            help="also a tainted node with the mirror pod of kube-scheduler",
+        )
         add_options(parser, SETTINGS)
 
     def run(self, **options: Any) -> None:
@@ -31,6 +36,7 @@ class Command(ControlPlaneCommand):
             paused=options["paused"],
             nodes=options["nodes"],
             zones=options["zones"],
+            control_plane=options["control_plane"],
             **read_values(options, SETTINGS),
         )
         self.stdout.write(f"cluster {cluster.name} created")
