@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from django.db import transaction
@@ -14,7 +15,8 @@ from apps.controlplane.profiles import plugins
 from apps.controlplane.profiles.names import check_name, invalid_name
 from apps.controlplane.workers.waking import make_due
 from apps.scheduler.clock import RealClock
-from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults, load
+from apps.scheduler.config import Cause, ConfigError, Configuration, find_faults, load, warnings
+from apps.scheduler.config.loading import CONVERT_FIRST
 from apps.scheduler.extenders.http import ExtenderConfigError
 from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.scheduler import Scheduler
@@ -27,6 +29,13 @@ percentageOfNodesToScore: 100
 profiles:
 - schedulerName: default-scheduler
 """
+
+
+#: The ways to convert a configuration, in place of the core's advice to do so.
+_CONVERT_WITH = (
+    "convert older ones first: POST /api/v1/clusters/{cluster}/configurations/convert, the button "
+    "of the profile editor, or manage.py convert_config"
+)
 
 
 def add_built_in(cluster: Cluster, *, user: str) -> ConfigurationRevision:
@@ -110,7 +119,8 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
         configuration = load(text, known, legacy=legacy)
     except ConfigError as refusal:
         # the decoder stops at the first stage with faults; a person wants those of all stages
-        raise ConfigError(find_faults(text, known, legacy=legacy) or refusal.causes) from refusal
+        causes = find_faults(text, known, legacy=legacy) or refusal.causes
+        raise ConfigError([_say_where(cause) for cause in causes]) from refusal
     try:
         Scheduler(configuration, clock=RealClock(), registry=plugins.registry()).close()
     except PluginError as problem:
@@ -118,6 +128,22 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
     except ExtenderConfigError as problem:
         raise ConfigError([Cause(problem.field, str(problem))]) from problem
     return configuration
+
+
+def _say_where(cause: Cause) -> Cause:
+    """A cause about an older version, with the ways to convert it."""
+    return replace(cause, message=cause.message.replace(CONVERT_FIRST, _CONVERT_WITH))
+
+
+def find_warnings(revision: ConfigurationRevision) -> list[str]:
+    """What is allowed in a revision and probably not wanted.
+
+    Empty for one that cannot be loaded any more, as one of its plugins is not installed.
+    """
+    try:
+        return warnings.find_warnings(load_configuration(revision))
+    except ConfigError:
+        return []
 
 
 def activate(cluster: Cluster, number: int) -> ConfigurationRevision:
