@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from django.db import transaction
@@ -21,11 +20,13 @@ from apps.scheduler.extenders.http import ExtenderConfigError
 from apps.scheduler.framework.profile_plugins import PluginError
 from apps.scheduler.scheduler import Scheduler
 
-#: A new cluster's configuration: the default plugins, and all nodes scored.
-BUILT_IN = """\
+#: Of a new cluster for which none is given: every decision shows every node.
+ALL_NODES = 100
+#: The configuration of a new cluster: the default plugins.
+BUILT_IN = f"""\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-percentageOfNodesToScore: 100
+percentageOfNodesToScore: {ALL_NODES}
 profiles:
 - schedulerName: default-scheduler
 """
@@ -38,9 +39,12 @@ _CONVERT_WITH = (
 )
 
 
-def add_built_in(cluster: Cluster, *, user: str) -> ConfigurationRevision:
-    """The first revision of a new cluster."""
-    return add_revision(cluster, BUILT_IN, user=user, note="built in")
+def add_built_in(
+    cluster: Cluster, *, user: str, percentage_of_nodes_to_score: int = ALL_NODES
+) -> ConfigurationRevision:
+    """The first revision of a new cluster; a percentage of 0 is adaptive, as kube-scheduler's."""
+    text = BUILT_IN.replace(f": {ALL_NODES}\n", f": {percentage_of_nodes_to_score}\n")
+    return add_revision(cluster, text, user=user, note="built in")
 
 
 def add_revision(
@@ -132,7 +136,7 @@ def check(text: str, *, legacy: bool = False) -> Configuration:
 
 def _say_where(cause: Cause) -> Cause:
     """A cause about an older version, with the ways to convert it."""
-    return replace(cause, message=cause.message.replace(CONVERT_FIRST, _CONVERT_WITH))
+    return cause._replace(message=cause.message.replace(CONVERT_FIRST, _CONVERT_WITH))
 
 
 def find_warnings(revision: ConfigurationRevision) -> list[str]:

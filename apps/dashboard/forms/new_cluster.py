@@ -14,6 +14,7 @@ from apps.cluster.settings import SETTINGS
 from apps.controlplane.clusters import lifecycle, manifests, openb
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
 from apps.controlplane.clusters.openb import TraceFile
+from apps.controlplane.profiles.revisions import ALL_NODES
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.refusals import show_refusal
@@ -42,6 +43,7 @@ class ClusterForm(SettingsForm):
     #: Contents first, then settings.
     field_order = (
         *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
+        "percentage_of_nodes_to_score",
         "paused",
     )
     #: Fields that are arguments of `create_cluster` unchanged.
@@ -77,6 +79,18 @@ class OwnSettingsForm(ClusterForm):
 
     declared = SETTINGS
     empty_is_default = True
+    arguments = (*ClusterForm.arguments, "percentage_of_nodes_to_score")
+
+    percentage_of_nodes_to_score = forms.TypedChoiceField(
+        coerce=int,
+        empty_value=ALL_NODES,
+        required=False,
+        initial=ALL_NODES,
+        choices=[(ALL_NODES, "all nodes"), (0, "adaptive, as kube-scheduler")],
+        label="Nodes to score (percentageOfNodesToScore)",
+        help_text="All: every decision shows every node. Adaptive: in clusters of 100 nodes or "
+        "more, filtering stops when enough nodes are feasible, and the others are not evaluated.",
+    )
 
     def cluster(self) -> dict[str, Any]:
         return {**super().cluster(), **self.values()}
