@@ -79,11 +79,8 @@ class OwnSettingsForm(ClusterForm):
 
     declared = SETTINGS
     empty_is_default = True
-    arguments = (*ClusterForm.arguments, "percentage_of_nodes_to_score")
 
-    percentage_of_nodes_to_score = forms.TypedChoiceField(
-        coerce=int,
-        empty_value=ALL_NODES,
+    percentage_of_nodes_to_score = forms.ChoiceField(
         required=False,
         initial=ALL_NODES,
         choices=[(ALL_NODES, "all nodes"), (0, "adaptive, as kube-scheduler")],
@@ -93,7 +90,10 @@ class OwnSettingsForm(ClusterForm):
     )
 
     def cluster(self) -> dict[str, Any]:
-        return {**super().cluster(), **self.values()}
+        chosen = self.cleaned_data["percentage_of_nodes_to_score"]
+        percentage = int(chosen) if chosen else ALL_NODES
+        values = {**self.values(), "percentage_of_nodes_to_score": percentage}
+        return {**super().cluster(), **values}
 
 
 class GeneratedForm(OwnSettingsForm):
