@@ -84,9 +84,10 @@ class OwnSettingsForm(ClusterForm):
         required=False,
         initial=ALL_NODES,
         choices=[(ALL_NODES, "all nodes"), (0, "adaptive, as kube-scheduler")],
-        label="Nodes to score (percentageOfNodesToScore)",
-        help_text="All: every decision shows every node. Adaptive: in clusters of 100 nodes or "
-        "more, filtering stops when enough nodes are feasible, and the others are not evaluated.",
+        label="Nodes to score",
+        help_text="percentageOfNodesToScore. All: every decision shows every node. Adaptive: in "
+        "clusters of 100 nodes or more, filtering stops when enough nodes are feasible, and the "
+        "others are not evaluated.",
     )
 
     def cluster(self) -> dict[str, Any]:
