@@ -96,6 +96,7 @@ _cluster: list[URLPattern | URLResolver] = [
     path("/changes", changes.changes, name="changes"),
     path("/changes/<int:version>", changes.change, name="change"),
     path("/profiles", profiles.profiles, name="profiles"),
+    path("/feature-gates", profiles.feature_gates, name="feature-gates"),
     path("/compare-profiles", profiles.compare_profiles, name="compare-profiles"),
     path("/new-profile", profile_editor.new_profile, name="new-profile"),
     path("/edit-profile", profile_editor.edit, name="edit-profile"),

@@ -100,6 +100,8 @@ PAGES = {
     "change": "/clusters/lab/changes/{change}",
     "profiles": "/clusters/lab/profiles",
     "profile": "/clusters/lab/profiles/1",
+    "feature-gates": "/clusters/lab/feature-gates",
+    "feature-gates-all": "/clusters/lab/feature-gates?revision=1&all=1",
     "compare-profiles": "/clusters/lab/compare-profiles",
     "compare-profiles-unified": "/clusters/lab/compare-profiles?view=unified",
     "activate-profile": "/clusters/lab/profiles/1/activate",

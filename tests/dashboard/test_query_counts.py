@@ -29,6 +29,7 @@ BOUNDS = {
     "kubeconfig": 5,
     "password": 2,
     "activate-profile": 9,
+    "feature-gates": 5,
     "change": 7,
     "changes": 6,
     "charts": 6,

@@ -47,6 +47,7 @@ def create_cluster(
     zones: int = 1,
     sizes: Sequence[NodeSize] = (NodeSize(),),
     control_plane: bool = False,
+    percentage_of_nodes_to_score: int = revisions.ALL_NODES,
     request_id: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Any,
@@ -54,16 +55,19 @@ def create_cluster(
     """Create a cluster with the built-in objects, the built-in profile and `nodes` nodes.
 
     The nodes cycle through the zones, and through `sizes`. With `control_plane` there is also a
-    tainted node with the mirror pod of kube-scheduler. `settings` are values of
-    `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises Invalid, which
-    names the argument, or AlreadyExists.
+    tainted node with the mirror pod of kube-scheduler. The first configuration has
+    `percentage_of_nodes_to_score`; 0 is adaptive, as kube-scheduler's default. `settings` are
+    values of `apps.cluster.settings.SETTINGS` by name; the others have their defaults. Raises
+    Invalid, which names the argument, or AlreadyExists.
     """
     cluster = Cluster(name=name, paused=paused, **initial_values(settings))
-    _check(cluster, nodes, zones)
+    _check(cluster, nodes, zones, percentage_of_nodes_to_score)
     with transaction.atomic():
         save_new(cluster)
         LoopLease.objects.create(cluster=cluster)
-        revisions.add_built_in(cluster, user=user)
+        revisions.add_built_in(
+            cluster, user=user, percentage_of_nodes_to_score=percentage_of_nodes_to_score
+        )
         actor = Actor(user, request_id)
         store.create_many(cluster, list(generate_built_in_objects()), actor=actor)
         store.create_many(cluster, [generate_api_service()], actor=actor)
@@ -164,8 +168,16 @@ def resume(cluster: Cluster) -> None:
     make_due(cluster.pk)
 
 
-def _check(cluster: Cluster, nodes: int, zones: int) -> None:
+def _check(cluster: Cluster, nodes: int, zones: int, percentage: int = revisions.ALL_NODES) -> None:
     causes = []
+    if not 0 <= percentage <= 100:
+        causes.append(
+            Cause(
+                "FieldValueInvalid",
+                "must be between 0 (adaptive) and 100 (all nodes)",
+                "percentage_of_nodes_to_score",
+            )
+        )
     if not 0 <= nodes <= MAX_GENERATED_NODES:
         causes.append(
             Cause("FieldValueInvalid", f"must be between 0 and {MAX_GENERATED_NODES}", "nodes")

@@ -102,7 +102,14 @@ class Engine:
         self.opinions = SecondOpinions(cluster, self.scheduler, revision.revision)
         self.informer.before_binding = self.opinions.review
         self.event_ttl = EventTtl(cluster, lease, self.informer.note_own_writes)
-        self.recorder = Recorder(cluster, lease, revision.revision, self.history, self.controllers)
+        self.recorder = Recorder(
+            cluster,
+            lease,
+            revision.revision,
+            self.history,
+            self.controllers,
+            announces_nodes=self.scheduler.gates.enabled("NominatedNodeNameForExpectation"),
+        )
         #: by the cluster's clock; a new engine looks at the leftovers at once
         self._flushed_at = 0.0
         #: whether the last batch left pods in the queue; when the controllers acted last

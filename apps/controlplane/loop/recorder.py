@@ -90,12 +90,16 @@ class Recorder:
         profile_revision: int,
         history: QueueHistory,
         controllers: Controllers,
+        *,
+        announces_nodes: bool = True,
     ) -> None:
+        """With `announces_nodes` a pod that waits to be bound names its node in its status."""
         self._cluster = cluster
         self._lease = lease
         self._profile_revision = profile_revision
         self._history = history
         self._controllers = controllers
+        self._announces_nodes = announces_nodes
         self._ledger = LedgerWriter(cluster.pk, profile_revision)
         self._events = EventWriter(cluster)
         self._queue_rows = QueueRows(cluster.pk)
@@ -367,7 +371,7 @@ class Recorder:
         journal: list[ObjectChange],
     ) -> list[tuple[Decision, ApiError]]:
         self._events.begin()
-        writes = IntendedWrites(informer, self._events)
+        writes = IntendedWrites(informer, self._events, announces_nodes=self._announces_nodes)
         planned: list[tuple[Decision | None, Write]] = [
             (record.decision, write) for record in batch for write in writes.of_decision(record)
         ]

@@ -15,6 +15,7 @@ from apps.controlplane.clusters import lifecycle, openb
 from apps.controlplane.clusters.generating import MAX_GENERATED_NODES, NodeSize
 from apps.controlplane.clusters.openb import TraceFile
 from apps.controlplane.clusters.reading import check_yaml
+from apps.controlplane.profiles.revisions import ALL_NODES
 from apps.dashboard.forms.files import CsvField, YamlField
 from apps.dashboard.forms.lines import LinesField, check_quantity
 from apps.dashboard.forms.refusals import show_refusal
@@ -44,6 +45,7 @@ class ClusterForm(SettingsForm):
     field_order = (
         *("name", "source", "manifest", "nodes_file", "pods_file", "nodes", "zones", "sizes"),
         "control_plane",
+        "percentage_of_nodes_to_score",
         "paused",
     )
     #: Fields that are arguments of `create_cluster` unchanged.
@@ -80,8 +82,21 @@ class OwnSettingsForm(ClusterForm):
     declared = SETTINGS
     empty_is_default = True
 
+    percentage_of_nodes_to_score = forms.ChoiceField(
+        required=False,
+        initial=ALL_NODES,
+        choices=[(ALL_NODES, "all nodes"), (0, "adaptive, as kube-scheduler")],
+        label="Nodes to score",
+        help_text="percentageOfNodesToScore. All: every decision shows every node. Adaptive: in "
+        "clusters of 100 nodes or more, filtering stops when enough nodes are feasible, and the "
+        "others are not evaluated.",
+    )
+
     def cluster(self) -> dict[str, Any]:
-        return {**super().cluster(), **self.values()}
+        chosen = self.cleaned_data["percentage_of_nodes_to_score"]
+        percentage = int(chosen) if chosen else ALL_NODES
+        values = {**self.values(), "percentage_of_nodes_to_score": percentage}
+        return {**super().cluster(), **values}
 
 
 class GeneratedForm(OwnSettingsForm):

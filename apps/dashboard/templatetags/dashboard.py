@@ -56,7 +56,15 @@ SECTIONS = (
     (
         "Profiles",
         "profiles",
-        {"profiles", "profile", "new-profile", "compare-profiles", "activate-profile", "preview"},
+        {
+            "profiles",
+            "profile",
+            "new-profile",
+            "feature-gates",
+            "compare-profiles",
+            "activate-profile",
+            "preview",
+        },
     ),
     (
         "Objects",
